@@ -1,0 +1,88 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The targets carry the architecture: a backward arrow does not compile.
+//
+//     quakes ─▶ QuakeStore ─▶ Feed
+//       │           ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq)
+//       │           └───────▶ Migrations
+//       └─────▶ LocalPostgres
+//
+// Feed and PostgreSQL never know each other.
+let package = Package(
+    name: "quakes",
+    products: [
+        .executable(name: "quakes", targets: ["quakes"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+        .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", exact: "1.0.2", traits: []),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CPostgreSQL",
+            pkgConfig: "libpq",
+            providers: [.apt(["libpq-dev"])]
+        ),
+        .systemLibrary(
+            name: "CZlib",
+            pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"])]
+        ),
+        .target(
+            name: "PostgreSQL",
+            dependencies: ["CPostgreSQL", .product(name: "Logging", package: "swift-log")]
+        ),
+        .target(
+            name: "LocalPostgres",
+            dependencies: [.product(name: "Subprocess", package: "swift-subprocess")]
+        ),
+        .target(
+            name: "Feed",
+            dependencies: [
+                "CZlib",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
+        // The SQL files and the list that carries them inside the executable.
+        .target(
+            name: "Migrations",
+            path: "migrations",
+            resources: [.embedInCode("0001_quake.sql")]
+        ),
+        .target(
+            name: "QuakeStore",
+            dependencies: [
+                "Feed", "Migrations", "PostgreSQL", .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .executableTarget(
+            name: "quakes",
+            dependencies: [
+                "LocalPostgres",
+                "QuakeStore",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ]
+        ),
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "LocalPostgres", "PostgreSQL", "QuakeStore", .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/TestSupport"
+        ),
+        .testTarget(name: "PostgreSQLTests", dependencies: ["PostgreSQL", "TestSupport"]),
+        .testTarget(name: "LocalPostgresTests", dependencies: ["LocalPostgres"]),
+        .testTarget(name: "FeedTests", dependencies: ["Feed", "TestSupport"]),
+        .testTarget(name: "QuakeStoreTests", dependencies: ["QuakeStore", "TestSupport"]),
+        .testTarget(name: "quakesTests", dependencies: ["quakes", "TestSupport"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,89 @@
+import CPostgreSQL
+import Glibc
+
+/// Where a server is and how to reach it: a set of libpq's connection keywords.
+///
+/// What is not given here, libpq takes from the `PG…` environment variables, the service file and the
+/// password file, as every PostgreSQL client does
+/// (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS).
+///
+/// The description never holds a password.
+public struct ConnectionOptions: Sendable, Equatable {
+    private var keywords: [String: String]
+
+    /// Takes everything from the environment.
+    public init() {
+        keywords = [:]
+    }
+
+    /// Reads a URL (`postgresql://user@host/database?…`) or a `keyword=value …` string.
+    ///
+    /// - Throws: `PostgresError` when libpq does not accept it. The text never quotes the input, which
+    ///   may hold a password.
+    public init(_ conninfo: String) throws(PostgresError) {
+        var message: UnsafeMutablePointer<CChar>?
+        guard let options = PQconninfoParse(conninfo, &message) else {
+            // libpq quotes the offending part, or all of it.
+            let reason = message.map { String(cString: $0).prefix { $0 != "\"" } } ?? "out of memory"
+            PQfreemem(message)
+            throw PostgresError(
+                operation: "read the database URL",
+                message: String(reason).trimmingTrailingPunctuation,
+                remedy: "write it as postgresql://user@host:5432/database")
+        }
+        defer { PQconninfoFree(options) }
+        keywords = [:]
+        var option = options
+        while let keyword = option.pointee.keyword {
+            if let value = option.pointee.val {
+                keywords[String(cString: keyword)] = String(cString: value)
+            }
+            option += 1
+        }
+    }
+
+    /// The value of a libpq keyword, such as `host` or `dbname`, when it was given.
+    public subscript(keyword: String) -> String? {
+        get { keywords[keyword] }
+        set { keywords[keyword] = newValue }
+    }
+
+    /// The keywords that are handed to libpq: what was given, over defaults that keep a scheduled run from
+    /// hanging for hours on a network path that swallows packets.
+    var effective: [String: String] {
+        var all = [
+            "client_encoding": "UTF8",
+            "fallback_application_name": "quakes",
+            "keepalives_idle": "30",
+            "keepalives_interval": "10",
+            "keepalives_count": "3",
+            "tcp_user_timeout": "60000",
+        ]
+        all.merge(keywords) { _, given in given }
+        return all
+    }
+
+    /// How long one attempt to connect may take: `connect_timeout`, else `PGCONNECT_TIMEOUT`, else 10 s.
+    var connectTimeout: Duration {
+        let text = keywords["connect_timeout"] ?? getenv("PGCONNECT_TIMEOUT").map { String(cString: $0) }
+        guard let seconds = text.flatMap({ Int($0) }), seconds > 0 else { return .seconds(10) }
+        return .seconds(seconds)
+    }
+}
+
+extension ConnectionOptions: CustomStringConvertible {
+    public var description: String {
+        let shown = ["service", "user", "host", "hostaddr", "port", "dbname"].compactMap { keyword in
+            self[keyword].map { "\(keyword)=\($0)" }
+        }
+        return shown.isEmpty ? "the environment's PG variables" : shown.joined(separator: " ")
+    }
+}
+
+extension String {
+    fileprivate var trimmingTrailingPunctuation: String {
+        var text = self[...]
+        while let last = text.last, last.isWhitespace || last == ":" { text.removeLast() }
+        return String(text)
+    }
+}

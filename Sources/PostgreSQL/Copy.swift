@@ -1,0 +1,85 @@
+import CPostgreSQL
+
+extension Connection {
+    /// Streams rows into a table by binary `COPY … FROM STDIN` and returns how many the server took.
+    ///
+    /// `body` writes whole or partial rows in the format of `BinaryRows`; the header and the trailer are
+    /// written here. When `body` throws, the server discards all rows.
+    nonisolated(nonsending)
+        public func copy(
+            into table: String, columns: [String], to operation: String,
+            _ body: (CopyWriter) async throws -> Void
+        ) async throws -> Int
+    {
+        try await beginCopy(into: table, columns: columns, operation)
+        do {
+            try await body(CopyWriter(connection: self, operation: operation))
+        } catch {
+            await abandonCopy(operation)
+            throw error
+        }
+        return try await endCopy(operation)
+    }
+
+    private func beginCopy(into table: String, columns: [String], _ operation: String) throws {
+        let handle = try open(operation)
+        let statement = "copy \(table) (\(columns.joined(separator: ", "))) from stdin (format binary)"
+        guard PQsendQuery(handle, statement) == 1 else { throw lost(operation, handle) }
+        try flush(operation, handle)
+        guard let result = try nextResult(operation, handle) else { throw lost(operation, handle) }
+        defer { PQclear(result) }
+        guard PQresultStatus(result) == PGRES_COPY_IN else {
+            let error = failure(operation, result)
+            try drain(operation, handle)
+            throw error
+        }
+        try putCopy(BinaryRows.header, operation)
+    }
+
+    func putCopy(_ bytes: [UInt8], _ operation: String) throws {
+        let handle = try open(operation)
+        // A 256 KiB piece at a time: libpq copies into its buffer whatever it can't send at once.
+        var start = 0
+        while start < bytes.count {
+            let end = min(start + 262_144, bytes.count)
+            let taken = bytes.withUnsafeBytes { all in
+                PQputCopyData(handle, all.baseAddress! + start, Int32(end - start))
+            }
+            guard taken >= 0 else { throw lost(operation, handle) }
+            if taken == 1 { start = end }
+            try flush(operation, handle)
+        }
+    }
+
+    private func endCopy(_ operation: String) throws -> Int {
+        let handle = try open(operation)
+        try putCopy(BinaryRows.trailer, operation)
+        try putCopyEnd(nil, operation, handle)
+        var count = 0
+        try readResults(operation, handle) { count = Int(String(cString: PQcmdTuples($0))) ?? 0 }
+        return count
+    }
+
+    /// Ends a COPY so that the server discards it. The reason is the error that is already on its way.
+    private func abandonCopy(_ operation: String) {
+        guard let handle else { return }
+        patience = .cleanup(until: .now + .seconds(5))
+        defer { patience = .untilCancelled }
+        do {
+            try putCopyEnd("the client gave up", operation, handle)
+            try drain(operation, handle)
+        } catch {
+            close()
+        }
+    }
+
+    private func putCopyEnd(_ reason: String?, _ operation: String, _ handle: OpaquePointer) throws {
+        var taken = PQputCopyEnd(handle, reason)
+        while taken == 0 {
+            try flush(operation, handle)
+            taken = PQputCopyEnd(handle, reason)
+        }
+        guard taken == 1 else { throw lost(operation, handle) }
+        try flush(operation, handle)
+    }
+}

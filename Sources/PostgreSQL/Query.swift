@@ -1,0 +1,103 @@
+/// A statement with its bound values.
+///
+/// Written as a string literal; each interpolated value becomes a parameter (`$1`, `$2`, …) and is never
+/// spliced into the text:
+///
+///     let query: Query = "select place from quake where code = \(code)"
+///
+/// Parameters are typed, so that a value compared with a column of another type needs a cast:
+/// `"… where time >= \(text)::timestamptz"`.
+public struct Query: Sendable, ExpressibleByStringInterpolation {
+    public private(set) var text: String
+    let parameters: [Parameter]
+
+    public init(stringLiteral text: String) {
+        self.text = text
+        parameters = []
+    }
+
+    public init(stringInterpolation: StringInterpolation) {
+        text = stringInterpolation.text
+        parameters = stringInterpolation.parameters
+    }
+
+    public struct StringInterpolation: StringInterpolationProtocol {
+        fileprivate var text = ""
+        fileprivate var parameters: [Parameter] = []
+
+        public init(literalCapacity: Int, interpolationCount: Int) {
+            text.reserveCapacity(literalCapacity + 4 * interpolationCount)
+        }
+
+        public mutating func appendLiteral(_ literal: String) {
+            text += literal
+        }
+
+        public mutating func appendInterpolation(_ value: some Bindable) {
+            parameters.append(value.parameter)
+            text += "$\(parameters.count)"
+        }
+
+        public mutating func appendInterpolation<Value: Bindable>(_ value: Value?) {
+            parameters.append(value?.parameter ?? Parameter(type: Value.sqlType, bytes: nil, isBinary: false))
+            text += "$\(parameters.count)"
+        }
+
+        /// Splices SQL text as it is. Only for text of this program, such as a list of column names: never for
+        /// anything that came from outside.
+        public mutating func appendInterpolation(unescaped sql: String) {
+            text += sql
+        }
+    }
+}
+
+/// A value that can be bound to a statement.
+public protocol Bindable: Sendable {
+    /// The type's object identifier in `pg_type`.
+    static var sqlType: UInt32 { get }
+    var parameter: Parameter { get }
+}
+
+/// One bound value as libpq takes it.
+public struct Parameter: Sendable {
+    let type: UInt32
+    /// The value without a final NUL; nil is SQL's null.
+    let bytes: [UInt8]?
+    let isBinary: Bool
+}
+
+extension Bindable {
+    fileprivate func text(_ text: String) -> Parameter {
+        Parameter(type: Self.sqlType, bytes: Array(text.utf8), isBinary: false)
+    }
+}
+
+extension String: Bindable {
+    public static var sqlType: UInt32 { 25 }
+    public var parameter: Parameter { text(self) }
+}
+
+extension Int: Bindable {
+    public static var sqlType: UInt32 { 20 }
+    public var parameter: Parameter { text(String(self)) }
+}
+
+extension Int64: Bindable {
+    public static var sqlType: UInt32 { 20 }
+    public var parameter: Parameter { text(String(self)) }
+}
+
+extension Double: Bindable {
+    public static var sqlType: UInt32 { 701 }
+    public var parameter: Parameter { text(String(describing: self)) }
+}
+
+extension Bool: Bindable {
+    public static var sqlType: UInt32 { 16 }
+    public var parameter: Parameter { text(self ? "t" : "f") }
+}
+
+extension [UInt8]: Bindable {
+    public static var sqlType: UInt32 { 17 }
+    public var parameter: Parameter { Parameter(type: Self.sqlType, bytes: self, isBinary: true) }
+}

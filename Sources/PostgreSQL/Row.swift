@@ -1,0 +1,133 @@
+/// One row of a result, decoded by column name.
+public struct Row: Sendable {
+    let columns: Columns
+    let cells: [String?]
+
+    /// The value of a column that may not be null.
+    ///
+    /// - Throws: `RowError` when there is no such column, it is null, or it is not of the type asked for.
+    public func decode<Value: RowDecodable>(_ column: String, as type: Value.Type = Value.self) throws
+        -> Value
+    {
+        guard let value = try decodeIfPresent(column, as: type) else {
+            throw RowError(column: column, problem: "is null")
+        }
+        return value
+    }
+
+    /// The value of a column, nil when it is null.
+    public func decodeIfPresent<Value: RowDecodable>(
+        _ column: String, as type: Value.Type = Value.self
+    ) throws -> Value? {
+        guard let index = columns.indices[column] else {
+            throw RowError(column: column, problem: "is not in the result")
+        }
+        guard let text = cells[index] else { return nil }
+        guard let value = Value(postgresText: text) else {
+            throw RowError(column: column, problem: "is not a valid \(type)")
+        }
+        return value
+    }
+}
+
+/// The names of a result's columns, shared by its rows.
+final class Columns: Sendable {
+    let indices: [String: Int]
+
+    init(_ names: [String]) {
+        indices = Dictionary(zip(names, names.indices)) { first, _ in first }
+    }
+}
+
+/// A column that does not hold what the code expects. Names the column, never the value.
+public struct RowError: Error, Sendable, Equatable, CustomStringConvertible {
+    public let column: String
+    public let problem: String
+
+    public var description: String { "column \"\(column)\" \(problem)" }
+}
+
+/// A type that can be read from PostgreSQL's text form of a value.
+public protocol RowDecodable {
+    init?(postgresText: String)
+}
+
+extension String: RowDecodable {
+    public init?(postgresText: String) { self = postgresText }
+}
+
+extension Int: RowDecodable {
+    public init?(postgresText: String) { self.init(postgresText) }
+}
+
+extension Int64: RowDecodable {
+    public init?(postgresText: String) { self.init(postgresText) }
+}
+
+extension Double: RowDecodable {
+    public init?(postgresText: String) { self.init(postgresText) }
+}
+
+extension Bool: RowDecodable {
+    public init?(postgresText: String) {
+        switch postgresText {
+        case "t": self = true
+        case "f": self = false
+        default: return nil
+        }
+    }
+}
+
+/// `bytea` in its hex form.
+extension [UInt8]: RowDecodable {
+    public init?(postgresText: String) {
+        let digits = Array(postgresText.utf8)
+        guard digits.starts(with: [UInt8(ascii: "\\"), UInt8(ascii: "x")]), digits.count.isMultiple(of: 2)
+        else {
+            return nil
+        }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 2 - 1)
+        for index in stride(from: 2, to: digits.count, by: 2) {
+            let pair = String(decoding: digits[index..<index + 2], as: UTF8.self)
+            guard let byte = UInt8(pair, radix: 16) else { return nil }
+            bytes.append(byte)
+        }
+        self = bytes
+    }
+}
+
+extension Int32: RowDecodable {
+    public init?(postgresText: String) { self.init(postgresText) }
+}
+
+/// A one-dimensional `text[]` without nulls.
+public struct TextArray: RowDecodable, Sendable {
+    public let elements: [String]
+
+    /// Reads `{plain,"quoted \"x\""}`
+    /// (https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO).
+    public init?(postgresText text: String) {
+        guard text.first == "{", text.last == "}" else { return nil }
+        var elements: [String] = []
+        var element = ""
+        var isQuoted = false
+        var characters = text.unicodeScalars.dropFirst().dropLast().makeIterator()
+        var hasElements = false
+        while let character = characters.next() {
+            hasElements = true
+            switch character {
+            case "\\":
+                guard let escaped = characters.next() else { return nil }
+                element.unicodeScalars.append(escaped)
+            case "\"": isQuoted.toggle()
+            case "," where !isQuoted:
+                elements.append(element)
+                element = ""
+            default: element.unicodeScalars.append(character)
+            }
+        }
+        if hasElements { elements.append(element) }
+        self.elements = elements
+    }
+}
