@@ -1,0 +1,33 @@
+import Glibc
+
+/// The lock that lets one process at a time create, start or stop a cluster: flock(2) on `<home>/lock`.
+///
+/// The kernel releases it when its last holder has ended, however that came.
+struct HomeLock: Sendable {
+    /// Close-on-exec: only programs that are handed it on purpose hold the lock too.
+    let descriptor: Int32
+
+    /// Runs `body` while holding the lock; waits up to `limit` for whoever holds it now.
+    ///
+    /// - Throws: `LocalPostgresError.lockTimedOut`, CancellationError while waiting, or what `body` throws.
+    static func holding<Value>(
+        _ path: String, waitingUpTo limit: Duration, _ body: (HomeLock) async throws -> Value
+    ) async throws -> Value {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else {
+            throw LocalPostgresError.fileSystem(operation: "open the lock", path: path, code: errno)
+        }
+        defer { close(descriptor) }
+        // Tried again and again, because a blocking flock would hold a thread of the pool, deaf to
+        // cancellation.
+        let locked = try await poll(upTo: limit) {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+            guard errno == EWOULDBLOCK || errno == EINTR else {
+                throw LocalPostgresError.fileSystem(operation: "lock", path: path, code: errno)
+            }
+            return false
+        }
+        guard locked else { throw LocalPostgresError.lockTimedOut(path: path, after: limit) }
+        return try await body(HomeLock(descriptor: descriptor))
+    }
+}

@@ -1,0 +1,115 @@
+import Glibc
+
+extension LocalCluster {
+    /// Makes the cluster in a sibling of `data` and renames it into place when all of it is there: settings,
+    /// role and database. Killed on the way, it leaves the sibling, which the next creation removes.
+    func create(
+        with binaries: PostgresBinaries, as account: ServerAccount, holding lock: HomeLock
+    ) async throws {
+        let configuration = try Self.configuration(settings)
+        let unfinished = "\(home)/data.new"
+        try await FileSystem.removeTree(unfinished)
+        do {
+            try FileSystem.createPrivateDirectory(unfinished, for: account)
+            try await initialize(unfinished, with: binaries, as: account, holding: lock)
+            try FileSystem.append(configuration, to: "\(unfinished)/quakes.conf", for: account)
+            try FileSystem.append(
+                "\n# The settings of the quakes cluster:\ninclude 'quakes.conf'\n",
+                to: "\(unfinished)/postgresql.conf", for: account)
+            try await createDatabase(in: unfinished, with: binaries, as: account, holding: lock)
+            guard rename(unfinished, data) == 0 else {
+                throw LocalPostgresError.fileSystem(
+                    operation: "put the new cluster in place as", path: data, code: errno)
+            }
+        } catch {
+            try await remove(unfinished, after: error)
+            throw error
+        }
+    }
+
+    /// Should even the removal fail, both failures are told.
+    private func remove(_ unfinished: String, after failure: any Error) async throws {
+        do {
+            try await FileSystem.removeTree(unfinished)
+        } catch {
+            throw LocalPostgresError.creationFailed(
+                home: home, program: "it, and then the removal of the rest,", output: "\(failure)\n\(error)")
+        }
+    }
+
+    /// Rows are sorted by bytes and texts are UTF-8 on every machine alike, so two clusters give one answer.
+    private func initialize(
+        _ directory: String, with binaries: PostgresBinaries, as account: ServerAccount,
+        holding lock: HomeLock
+    ) async throws {
+        var arguments = [
+            "-D", directory, "-U", Self.role, "-A", "trust", "-E", "UTF8",
+            "--locale", Self.locale, "--lc-collate", "C", "--no-instructions",
+        ]
+        if isDisposable { arguments.append("--no-sync") }
+        try await run(
+            ServerProgram("\(binaries.directory)/initdb", arguments, as: account), holding: lock)
+    }
+
+    /// In single-user mode, that is, before anyone can connect. It reads the configuration like the server
+    /// will, so a setting that PostgreSQL refuses fails here, by name.
+    private func createDatabase(
+        in directory: String, with binaries: PostgresBinaries, as account: ServerAccount,
+        holding lock: HomeLock
+    ) async throws {
+        // The shell keeps its standard input, the lock, while postgres reads the statement.
+        let script = #"echo 'CREATE DATABASE \#(Self.role)' | "$@""#
+        let arguments = [
+            "-c", script, "sh", "\(binaries.directory)/postgres", "--single", "-D", directory,
+            "-c", "exit_on_error=on", "postgres",
+        ]
+        try await run(ServerProgram("/bin/sh", arguments, as: account), holding: lock)
+    }
+
+    private func run(_ program: ServerProgram, holding lock: HomeLock) async throws {
+        let outcome = try await program.run(holding: lock)
+        guard outcome.succeeded else {
+            let name = program.path == "/bin/sh" ? "postgres --single" : "initdb"
+            throw LocalPostgresError.creationFailed(home: home, program: name, output: outcome.output)
+        }
+    }
+
+    /// A cluster without fsync is not worth waiting for the disk.
+    private var isDisposable: Bool { settings["fsync"] == "off" }
+
+    /// C.UTF-8 knows upper and lower case beyond ASCII; where the system lacks it, C serves.
+    private static var locale: String {
+        guard let locale = newlocale(1 << LC_CTYPE, "C.UTF-8", nil) else { return "C" }
+        freelocale(locale)
+        return "C.UTF-8"
+    }
+
+    /// The text of quakes.conf. Strings as the manual has them, "Setting Parameters": quotes doubled,
+    /// backslash escapes. The last setting of a name wins, so the listening is ours.
+    static func configuration(_ settings: [String: String]) throws(LocalPostgresError) -> String {
+        var text = ""
+        for (name, value) in settings.sorted(by: { $0.key < $1.key }) {
+            let isName = name.utf8.allSatisfy {
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                    || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20) || "_.".utf8.contains($0)
+            }
+            guard isName, !name.isEmpty, !value.utf8.contains(0) else { throw .invalidSetting(name: name) }
+            text += "\(name) = '\(escaped(value))'\n"
+        }
+        return text + "listen_addresses = ''\n"
+    }
+
+    private static func escaped(_ value: String) -> String {
+        var escaped = ""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "'": escaped += "''"
+            case "\\": escaped += #"\\"#
+            case "\n": escaped += #"\n"#
+            case "\r": escaped += #"\r"#
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
+    }
+}

@@ -1,0 +1,150 @@
+import Glibc
+
+extension LocalCluster {
+    /// What `start` had to do.
+    public enum Start: Sendable {
+        /// The server was accepting connections, or another process has just brought it up.
+        case alreadyRunning
+        /// The cluster was there, its server was not.
+        case started
+        /// There was no cluster; now there is one, with an empty database `quakes`, and its server runs.
+        case created
+    }
+
+    /// Sees to it that the server accepts connections when this returns, creating the cluster if need be.
+    ///
+    /// Any number of processes may start one cluster at once: one does the work, the others wait for it. The
+    /// server is on its own afterwards: it outlives the caller, the caller's terminal and its signals, and
+    /// holds none of the caller's files or pipes open.
+    ///
+    /// A creation that is cancelled, fails or is killed leaves nothing that a later start would trust. A
+    /// server that has been launched when the cancellation comes is left running, whole; the call then
+    /// throws CancellationError.
+    ///
+    /// - Throws: `LocalPostgresError`, or CancellationError.
+    @discardableResult
+    public func start() async throws -> Start {
+        let account = try ServerAccount.current()
+        try checkOwner(account)
+        if try accepts() { return .alreadyRunning }
+        try await prepareHome(for: account)
+        return try await HomeLock.holding(lock, waitingUpTo: Self.patience * 2) { lock in
+            if try await othersHaveStarted() { return .alreadyRunning }
+            try Task.checkCancellation()
+            let exists = try FileSystem.entry(data) != nil
+            let binaries = exists ? try await matchingBinaries() : try await PostgresBinaries.find()
+            if !exists { try await create(with: binaries, as: account, holding: lock) }
+            try Postmaster.removeStaleFiles(in: data, socket: socket)
+            try await launch(with: binaries, as: account, holding: lock)
+            return exists ? .started : .created
+        }
+    }
+
+    private func accepts() throws(LocalPostgresError) -> Bool {
+        try Postmaster.recorded(in: data)?.phase == .ready && socket.accepts()
+    }
+
+    /// Sees whether a server runs by now, and waits for one that is on its way up or down.
+    private func othersHaveStarted() async throws -> Bool {
+        var running: Postmaster?
+        let settled = try await poll(upTo: Self.patience) {
+            running = try Postmaster.running(in: data, socket: socket)
+            return try running == nil || accepts() || (running?.phase == .ready && !socket.accepts())
+        }
+        guard let running else { return false }
+        guard try settled && accepts() else {
+            throw LocalPostgresError.unreachable(
+                data: data, pid: running.pid, socketDirectory: socketDirectory)
+        }
+        return true
+    }
+
+    private func matchingBinaries() async throws -> PostgresBinaries {
+        guard let version = try majorVersion() else {
+            throw LocalPostgresError.notACluster(data: data)
+        }
+        do {
+            return try await PostgresBinaries.find(majorVersion: version)
+        } catch LocalPostgresError.noBinaries {
+            let available = await PostgresBinaries.installedVersions()
+            throw LocalPostgresError.otherMajorVersion(data: data, version: version, available: available)
+        }
+    }
+
+    /// As root the home itself stays root's, and only what the server writes belongs to its user.
+    private func prepareHome(for account: ServerAccount) async throws {
+        let isRoot = account.groups != nil
+        try FileSystem.createDirectories(
+            home, mode: isRoot ? 0o711 : 0o700, parents: isRoot ? 0o755 : 0o700)
+        if isRoot { try await checkEntry(for: account) }
+    }
+
+    /// Asks as the user itself: modes, groups and access lists all have a say.
+    private func checkEntry(for account: ServerAccount) async throws {
+        var prefixes: [String] = []
+        for component in home.split(separator: "/") {
+            prefixes.append("\(prefixes.last ?? "")/\(component)")
+        }
+        let script = #"for d; do test -x "$d" || { printf %s "$d"; exit 1; }; done"#
+        let outcome = try await ServerProgram("/bin/sh", ["-c", script, "sh"] + prefixes, as: account).run()
+        guard outcome.succeeded else {
+            guard prefixes.contains(outcome.output) else {
+                throw LocalPostgresError.launchFailed(
+                    program: "/bin/sh as \(account.name)", reason: outcome.output)
+            }
+            throw LocalPostgresError.cannotEnter(
+                directory: outcome.output, home: home, user: account.name)
+        }
+    }
+
+    /// Launches the server and waits until it accepts connections.
+    private func launch(
+        with binaries: PostgresBinaries, as account: ServerAccount, holding lock: HomeLock
+    ) async throws {
+        try FileSystem.createPrivateDirectory(socketDirectory, for: account)
+        try FileSystem.append("", to: log, for: account)
+        let logged = FileSystem.size(of: log)
+        // A server that was killed may have left processes that take a moment to notice; until then
+        // PostgreSQL refuses to start, for the data's sake.
+        let deadline = ContinuousClock.now + .seconds(10)
+        var outcome = try await runServer(with: binaries, as: account, holding: lock)
+        while !outcome.succeeded, ContinuousClock.now < deadline,
+            try FileSystem.read(log, from: logged)?.contains("pre-existing shared memory block") == true
+        {
+            try await Task.sleep(for: .milliseconds(200))
+            outcome = try await runServer(with: binaries, as: account, holding: lock)
+        }
+        guard outcome.succeeded, try accepts() else {
+            let lines = (try FileSystem.read(log, from: logged) ?? "").split(separator: "\n")
+            throw LocalPostgresError.startFailed(
+                home: home, output: outcome.output, log: lines.suffix(20).map(String.init))
+        }
+        try Task.checkCancellation()
+    }
+
+    private func runServer(
+        with binaries: PostgresBinaries, as account: ServerAccount, holding lock: HomeLock
+    ) async throws -> ServerProgram.Outcome {
+        // Where it listens stands on the command line, above every configuration file: `trust` depends on
+        // it. pg_ctl hands the line to a shell. The paths it would not quote itself are relative.
+        let options =
+            "-D \(Self.shellQuoted(data)) -k \(Self.shellQuoted(socketDirectory)) -h ''"
+            + " -p \(ServerSocket.port)"
+        let seconds = Self.patience.components.seconds
+        var pgCtl = ServerProgram(
+            "\(binaries.directory)/pg_ctl",
+            ["start", "-s", "-w", "-t", "\(seconds)", "-l", "log", "-o", options], as: account)
+        pgCtl.workingDirectory = home
+        pgCtl.environment = ["PGDATA": data]
+        // Not to be cut short: a server whose pg_ctl is killed comes up all the same, unseen.
+        return try await uncancelled { [pgCtl] in try await pgCtl.run(holding: lock) }
+    }
+
+    private static func shellQuoted(_ text: String) -> String {
+        var quoted = "'"
+        for character in text.unicodeScalars {
+            if character == "'" { quoted += #"'\''"# } else { quoted.unicodeScalars.append(character) }
+        }
+        return quoted + "'"
+    }
+}

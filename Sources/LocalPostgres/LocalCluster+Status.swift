@@ -1,0 +1,26 @@
+import Glibc
+
+extension LocalCluster {
+    /// What a cluster is doing.
+    public enum Status: Sendable, Equatable {
+        /// There is no cluster in the home.
+        case absent
+        /// There is one, and nobody serves it.
+        case stopped(majorVersion: Int)
+        /// A server runs, be it still starting or already on its way out. `uptime` counts whole seconds.
+        case running(pid: pid_t, majorVersion: Int, uptime: Duration)
+    }
+
+    /// Looks without touching; costs a few system calls.
+    ///
+    /// - Throws: `LocalPostgresError` when the folder belongs to somebody else or is no cluster.
+    public func status() async throws -> Status {
+        guard let version = try majorVersion() else { return .absent }
+        guard let postmaster = try Postmaster.running(in: data, socket: socket) else {
+            return .stopped(majorVersion: version)
+        }
+        return .running(
+            pid: postmaster.pid, majorVersion: version,
+            uptime: .seconds(max(0, time(nil) - postmaster.startTime)))
+    }
+}

@@ -1,0 +1,47 @@
+import Glibc
+
+extension LocalCluster {
+    /// How to stop. Source: PostgreSQL, Server Setup and Operation, "Shutting Down the Server".
+    public enum StopMode: String, Sendable, CaseIterable {
+        /// Waits until every client has gone of its own accord.
+        case smart
+        /// Rolls back what is open and disconnects the clients.
+        case fast
+        /// Aborts; the next start recovers from the log, as after a crash. Nothing committed is lost.
+        case immediate
+
+        fileprivate var signal: Int32 {
+            switch self {
+            case .smart: SIGTERM
+            case .fast: SIGINT
+            case .immediate: SIGQUIT
+            }
+        }
+    }
+
+    /// Stops the server and returns when it is gone; false when none was running.
+    ///
+    /// A cancelled call ends at once, but the server has been told and goes on stopping.
+    ///
+    /// - Throws: `LocalPostgresError.stopTimedOut` when it still runs after 60 s.
+    @discardableResult
+    public func stop(_ mode: StopMode = .fast) async throws -> Bool {
+        try checkOwner(ServerAccount.current())
+        guard try Postmaster.running(in: data, socket: socket) != nil else { return false }
+        return try await HomeLock.holding(lock, waitingUpTo: Self.patience * 2) { _ in
+            guard let postmaster = try Postmaster.running(in: data, socket: socket) else { return false }
+            guard kill(postmaster.pid, mode.signal) == 0 || errno == ESRCH else {
+                throw LocalPostgresError.fileSystem(
+                    operation: "signal process \(postmaster.pid), the server of", path: data, code: errno)
+            }
+            let gone = try await poll(upTo: Self.patience) {
+                try Postmaster.running(in: data, socket: socket)?.pid != postmaster.pid
+            }
+            guard gone else {
+                throw LocalPostgresError.stopTimedOut(
+                    home: home, mode: mode, pid: postmaster.pid, after: Self.patience)
+            }
+            return true
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import Glibc
+
+/// Why a private cluster could not be found, created, started or stopped.
+///
+/// Every text names the operation, its subject and what to do about it. None holds a secret: the cluster
+/// has no password, and settings appear by name only.
+public enum LocalPostgresError: Error, Sendable, Equatable {
+    /// No directory holds `postgres`, `initdb` and `pg_ctl` of a usable (or the wanted) major version.
+    case noBinaries(wanted: Int?, lookedIn: [String])
+    /// The version's directory lacks a program that was asked for, `psql` for instance.
+    case noProgram(name: String, directory: String)
+    /// The caller is root, PostgreSQL refuses root, and there is no `postgres` user to run it as.
+    case noServerAccount(name: String)
+    /// `user` may not pass through `directory`, which lies above `home` or is it.
+    case cannotEnter(directory: String, home: String, user: String)
+    /// `path` belongs to another user than the one whose server would use it. It was not touched.
+    case foreignOwner(path: String, owner: uid_t, expected: uid_t)
+    /// The data is of a major version that has no programs here. It was not touched.
+    case otherMajorVersion(data: String, version: Int, available: [Int])
+    /// The directory is there but does not say which version made it. It was not touched.
+    case notACluster(data: String)
+    /// A setting's name that PostgreSQL could not read, or a value with a NUL in it.
+    case invalidSetting(name: String)
+    /// `initdb`, or the first statement, failed; nothing is left of the attempt.
+    case creationFailed(home: String, program: String, output: String)
+    /// The server did not come up; `log` holds the last lines it wrote in this attempt.
+    case startFailed(home: String, output: String, log: [String])
+    /// A process serves this data, but not on this cluster's socket.
+    case unreachable(data: String, pid: pid_t, socketDirectory: String)
+    /// The server was told to stop and still runs. `mode` is how it was told.
+    case stopTimedOut(home: String, mode: LocalCluster.StopMode, pid: pid_t, after: Duration)
+    /// Another process has been starting or stopping this cluster for longer than anyone waits.
+    case lockTimedOut(path: String, after: Duration)
+    /// A program could not be launched at all.
+    case launchFailed(program: String, reason: String)
+    /// A call to the operating system failed. `operation` is a verb phrase: "create the directory".
+    case fileSystem(operation: String, path: String, code: Int32)
+}
+
+extension LocalPostgresError: CustomStringConvertible {
+    public var description: String {
+        "\(problem) \(remedy)"
+    }
+
+    private var problem: String {
+        switch self {
+        case .noBinaries(let wanted, let lookedIn):
+            let version = wanted.map { "\($0)" } ?? "\(PostgresBinaries.supported.shownAsRange)"
+            return "Cannot find the programs of PostgreSQL \(version) (postgres, initdb, pg_ctl)."
+                + " Looked in: \(lookedIn.isEmpty ? "nothing" : lookedIn.joined(separator: ", "))."
+        case .noProgram(let name, let directory):
+            return "Cannot find the program \(name) in \(directory)."
+        case .noServerAccount(let name):
+            return "Cannot run PostgreSQL: it refuses root, and there is no OS user \(name) to run it as."
+        case .cannotEnter(let directory, let home, let user):
+            return "Cannot keep a PostgreSQL cluster in \(home): the OS user \(user), who runs the server,"
+                + " may not enter \(directory)."
+        case .foreignOwner(let path, let owner, let expected):
+            return "Refused to use \(path): it belongs to user id \(owner), not \(expected), who would run"
+                + " the server."
+        case .otherMajorVersion(let data, let version, let available):
+            let here = available.isEmpty ? "none" : available.map(String.init).joined(separator: ", ")
+            return "Cannot start the cluster in \(data): it was made by PostgreSQL \(version), and the"
+                + " versions found here are: \(here). It was not touched."
+        case .notACluster(let data):
+            return "Cannot start the cluster in \(data): the directory has no readable PG_VERSION, so it is"
+                + " not a PostgreSQL cluster. It was not touched."
+        case .invalidSetting(let name):
+            return "Cannot write the PostgreSQL setting \(name.debugDescription): not a setting's name, or"
+                + " its value holds a NUL."
+        case .creationFailed(let home, let program, let output):
+            return "Cannot create a PostgreSQL cluster in \(home): \(program) failed:\(Self.block(output))"
+        case .startFailed(let home, let output, let log):
+            return "Cannot start the PostgreSQL cluster in \(home):\(Self.block(output))"
+                + "\nLast lines of \(home)/log:\(Self.block(log.joined(separator: "\n")))"
+        case .unreachable(let data, let pid, let socketDirectory):
+            return "Cannot reach the server of \(data): process \(pid) serves it, but not on the socket in"
+                + " \(socketDirectory)."
+        case .stopTimedOut(let home, let mode, let pid, let after):
+            return "Cannot stop the PostgreSQL cluster in \(home): process \(pid) still runs"
+                + " \(after.components.seconds) s after a \(mode.rawValue) stop."
+        case .lockTimedOut(let path, let after):
+            return "Cannot lock \(path): another process has been starting or stopping this cluster for"
+                + " \(after.components.seconds) s."
+        case .launchFailed(let program, let reason):
+            return "Cannot launch \(program): \(reason)"
+        case .fileSystem(let operation, let path, let code):
+            return "Cannot \(operation) \(path): \(String(cString: strerror(code)))."
+        }
+    }
+
+    private var remedy: String {
+        switch self {
+        case .noBinaries(.some(let wanted), _):
+            return "Install them: apt-get install postgresql-\(wanted)"
+        case .noBinaries(nil, _):
+            return "Install them: apt-get install postgresql"
+        case .noProgram:
+            return "Install it: apt-get install postgresql-client"
+        case .noServerAccount(let name):
+            return "Create it (useradd --system \(name)), or run as a normal user."
+        case .cannotEnter(let directory, _, _):
+            return "Allow it (chmod o+x \(directory)), or set QUAKES_HOME to a folder elsewhere."
+        case .foreignOwner:
+            return "Run as its owner, or set QUAKES_HOME to another folder."
+        case .otherMajorVersion(_, let version, _):
+            return "Install that version (apt-get install postgresql-\(version)), move the data with"
+                + " pg_upgrade, or set QUAKES_HOME to another folder."
+        case .notACluster:
+            return "Move it away, or set QUAKES_HOME to another folder."
+        case .invalidSetting:
+            return "Names are letters, digits, underscores and dots; see SHOW ALL."
+        case .creationFailed, .startFailed:
+            return "Correct what is named above and start again."
+        case .unreachable(_, let pid, _):
+            return "Stop it (kill -INT \(pid)) and start again."
+        case .stopTimedOut(_, .smart, _, _):
+            return "It waits for its clients to leave; stop it in fast mode to send them away."
+        case .stopTimedOut(_, _, let pid, _):
+            return "Stop it in immediate mode, or kill -QUIT \(pid)."
+        case .lockTimedOut(let path, _):
+            return "See who holds it: fuser -v \(path)"
+        case .launchFailed:
+            return "See that the program is there and may be executed, then start again."
+        case .fileSystem:
+            return "See that the folder exists, has room and belongs to you, or set QUAKES_HOME to another."
+        }
+    }
+
+    private static func block(_ text: String) -> String {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: true)
+        return lines.isEmpty ? " (no output)." : lines.map { "\n    \($0)" }.joined() + "\n"
+    }
+}
+
+extension ClosedRange<Int> {
+    fileprivate var shownAsRange: String { "\(lowerBound) to \(upperBound)" }
+}

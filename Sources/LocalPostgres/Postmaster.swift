@@ -1,0 +1,70 @@
+import Glibc
+
+/// The running server of a data directory, as its `postmaster.pid` tells, and proof that it still runs.
+///
+/// The file's lines: process id, data directory, start time (seconds since 1970), port, socket directory,
+/// listen address, shared memory key, status. Source: PostgreSQL's src/include/utils/pidfile.h; pg_ctl -w
+/// waits for the same status line.
+struct Postmaster: Sendable, Equatable {
+    enum Phase: Sendable, Equatable { case starting, ready, stopping }
+
+    let pid: pid_t
+    /// Seconds since 1970.
+    let startTime: Int
+    let phase: Phase
+
+    init?(file text: String) {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        guard lines.count >= 3, let pid = pid_t(lines[0]), let startTime = Int(lines[2]), pid > 0 else {
+            return nil
+        }
+        self.pid = pid
+        self.startTime = startTime
+        switch lines.count > 7 ? lines[7].prefix(while: { $0 != " " }) : "" {
+        case "ready", "standby": phase = .ready
+        case "stopping": phase = .stopping
+        default: phase = .starting
+        }
+    }
+
+    /// What the file says, true or stale; nil without a file, or with one that is just being written.
+    static func recorded(in data: String) throws(LocalPostgresError) -> Postmaster? {
+        try FileSystem.read("\(data)/postmaster.pid").flatMap(Postmaster.init(file:))
+    }
+
+    /// The server that runs now; nil when none does, stale file or not.
+    static func running(in data: String, socket: ServerSocket) throws(LocalPostgresError) -> Postmaster? {
+        guard let recorded = try recorded(in: data) else { return nil }
+        return recorded.runs(in: data) || socket.accepts() ? recorded : nil
+    }
+
+    /// A process id alone proves nothing: after a reboot, or in a container, it is soon somebody else's, and
+    /// a killed postmaster that nobody reaps keeps it as a zombie. A postmaster works in its data directory,
+    /// as the data's owner; a zombie works nowhere.
+    private func runs(in data: String) -> Bool {
+        var process = stat()
+        var directory = stat()
+        guard stat("/proc/\(pid)", &process) == 0, stat(data, &directory) == 0 else { return false }
+        guard process.st_uid == directory.st_uid else { return false }
+        var working = stat()
+        guard stat("/proc/\(pid)/cwd", &working) == 0 else { return false }
+        return working.st_dev == directory.st_dev && working.st_ino == directory.st_ino
+    }
+
+    /// Clears away what a server that is gone left and the next would stumble over.
+    ///
+    /// PostgreSQL itself ignores the files of a process that is gone. It refuses to start when the process
+    /// id lives on as another process of the same user, or as a zombie. Only to be called with the lock
+    /// held and after `running` was nil, that is, when the process is not this data's postmaster and the
+    /// socket does not answer either: two servers on one data directory would ruin it.
+    static func removeStaleFiles(in data: String, socket: ServerSocket) throws(LocalPostgresError) {
+        guard let recorded = try recorded(in: data), kill(recorded.pid, 0) == 0 || errno == EPERM else {
+            return
+        }
+        for path in ["\(data)/postmaster.pid", "\(socket.path).lock"] {
+            guard unlink(path) == 0 || errno == ENOENT else {
+                throw .fileSystem(operation: "remove the stale file", path: path, code: errno)
+            }
+        }
+    }
+}

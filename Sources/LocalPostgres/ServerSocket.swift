@@ -1,0 +1,52 @@
+import Glibc
+
+/// Where a cluster's Unix socket lies, and whether somebody answers there.
+struct ServerSocket: Sendable, Equatable {
+    static let port = 5432
+    /// sockaddr_un has 108 bytes for the path on Linux, one of them for the final NUL (unix(7)).
+    static let longestPath = 107
+
+    let directory: String
+
+    var path: String { "\(directory)/.s.PGSQL.\(Self.port)" }
+
+    /// In the home when the path fits there, else in a short directory below /tmp, made of the user's id
+    /// and a hash of the home: the same for every process that computes it.
+    init(home: String) {
+        let inHome = "\(home)/run"
+        let fits = "\(inHome)/.s.PGSQL.\(Self.port)".utf8.count <= Self.longestPath
+        directory =
+            fits && inHome.utf8.allSatisfy(Self.isPlain)
+            ? inHome : "/tmp/quakes-\(geteuid())-\(String(Self.hash(home), radix: 36))"
+    }
+
+    /// unix_socket_directories is a list, in which commas and quotes have a meaning.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch UInt8(ascii: "a")...UInt8(ascii: "z") {
+        case let letters where letters.contains(byte | 0x20): true
+        default: (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "/._-+@".utf8.contains(byte)
+        }
+    }
+
+    /// FNV-1a, 64 bits: the same in every process, unlike Hasher.
+    private static func hash(_ text: String) -> UInt64 {
+        text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0100_0000_01b3 }
+    }
+
+    /// True when a server listens. A full queue of connections counts: somebody is there.
+    func accepts() -> Bool {
+        let descriptor = socket(
+            AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        return result == 0 || errno == EAGAIN
+    }
+}

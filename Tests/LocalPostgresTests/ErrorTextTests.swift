@@ -1,0 +1,89 @@
+import Testing
+
+@testable import LocalPostgres
+
+@Suite("Errors can be acted on at 3 a.m.")
+struct ErrorTextTests {
+    @Test(
+        "Every text names the subject and the remedy",
+        arguments: [
+            (
+                .noBinaries(wanted: nil, lookedIn: ["/a/bin", "/b/bin"]),
+                ["14 to 18", "/a/bin, /b/bin", "apt-get install postgresql"]
+            ),
+            (.noBinaries(wanted: 16, lookedIn: []), ["PostgreSQL 16", "apt-get install postgresql-16"]),
+            (.noProgram(name: "psql", directory: "/a/bin"), ["psql", "/a/bin", "apt-get install"]),
+            (.noServerAccount(name: "postgres"), ["refuses root", "useradd --system postgres"]),
+            (
+                .cannotEnter(directory: "/root", home: "/root/q", user: "postgres"),
+                ["/root/q", "postgres", "may not enter /root.", "chmod o+x /root", "QUAKES_HOME"]
+            ),
+            (.foreignOwner(path: "/q/data", owner: 7, expected: 8), ["/q/data", "7", "8", "QUAKES_HOME"]),
+            (
+                .otherMajorVersion(data: "/q/data", version: 13, available: [15, 14]),
+                ["/q/data", "PostgreSQL 13", "15, 14", "not touched", "postgresql-13", "pg_upgrade"]
+            ),
+            (.notACluster(data: "/q/data"), ["/q/data", "PG_VERSION", "not touched", "Move it away"]),
+            (.invalidSetting(name: "a b"), ["a b", "letters"]),
+            (
+                .creationFailed(home: "/q", program: "initdb", output: "no room\n"),
+                ["/q", "initdb", "no room"]
+            ),
+            (
+                .startFailed(home: "/q", output: "", log: ["FATAL:  one", "two"]),
+                ["/q/log", "FATAL:  one\n", "two", "start again"]
+            ),
+            (
+                .unreachable(data: "/q/data", pid: 12, socketDirectory: "/q/run"),
+                ["/q/data", "process 12", "/q/run", "kill -INT 12"]
+            ),
+            (
+                .stopTimedOut(home: "/q", mode: .smart, pid: 12, after: .seconds(60)),
+                ["/q", "process 12", "60 s", "smart", "fast"]
+            ),
+            (.stopTimedOut(home: "/q", mode: .fast, pid: 12, after: .seconds(60)), ["kill -QUIT 12"]),
+            (.lockTimedOut(path: "/q/lock", after: .seconds(120)), ["/q/lock", "120 s", "fuser"]),
+            (
+                .launchFailed(program: "/a/bin/initdb", reason: "no such thing."),
+                ["/a/bin/initdb", "no such"]
+            ),
+            (
+                .fileSystem(operation: "write", path: "/q/log", code: 28),
+                ["Cannot write /q/log: No space left on device.", "QUAKES_HOME"]
+            ),
+        ] as [(LocalPostgresError, [String])])
+    func texts(_ error: LocalPostgresError, _ parts: [String]) {
+        for part in parts { #expect("\(error)".contains(part), "\(error)") }
+    }
+
+    @Test("A version that is not installed is not found, and the error says where it looked")
+    func noBinaries() async throws {
+        let error = await #expect(throws: LocalPostgresError.self) {
+            try await PostgresBinaries.find(majorVersion: 99)
+        }
+        guard case .noBinaries(99, let lookedIn) = error else {
+            Issue.record("another error: \(error!)")
+            return
+        }
+        #expect(lookedIn.contains("/usr/lib/postgresql/15/bin"))
+        #expect(Set(lookedIn).count == lookedIn.count)
+    }
+
+    @Test("The installed version is found, by itself and by number")
+    func binaries() async throws {
+        let binaries = try await PostgresBinaries.find()
+        #expect(try await PostgresBinaries.find(majorVersion: binaries.majorVersion) == binaries)
+        #expect(await PostgresBinaries.installedVersions().contains(binaries.majorVersion))
+    }
+
+    @Test(
+        "The major version is read from what postgres says",
+        arguments: [
+            ("postgres (PostgreSQL) 15.8 (Debian 15.8-0+deb12u1)\n", 15),
+            ("postgres (PostgreSQL) 18beta1", 18), ("postgres (PostgreSQL) 16devel", 16),
+            ("postgres", nil),
+        ] as [(String, Int?)])
+    func majorVersion(_ text: String, _ version: Int?) {
+        #expect(PostgresBinaries.majorVersion(from: text) == version)
+    }
+}

@@ -1,0 +1,63 @@
+import Glibc
+import Testing
+
+@testable import LocalPostgres
+
+/// Runs `body` with a cluster that is yet to be created, in a folder of its own that goes afterwards, also
+/// when this process is killed. `subfolder` is where in that folder its home will be.
+func withCluster(
+    subfolder: String = "home", settings: [String: String] = [:],
+    _ body: (LocalCluster) async throws -> Void
+) async throws {
+    let temporary = try await TemporaryCluster.guarded(
+        in: TemporaryCluster.makeFolder(), subfolder: subfolder, settings: settings)
+    do {
+        try await body(temporary.cluster)
+    } catch {
+        await temporary.remove()
+        throw error
+    }
+    let removed = await temporary.remove()
+    #expect(removed, "the watchdog did not take the cluster away")
+}
+
+extension LocalCluster {
+    /// What psql prints for one statement, without its last newline.
+    func query(_ statement: String) async throws -> String {
+        let arguments = ["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", statement, url()]
+        let outcome = try await ServerProgram(try await program("psql"), arguments).run()
+        #expect(outcome.succeeded, "\(outcome.output)")
+        return outcome.output.hasSuffix("\n") ? String(outcome.output.dropLast()) : outcome.output
+    }
+
+    func pid() async throws -> pid_t {
+        guard case .running(let pid, _, _) = try await status() else {
+            throw NotRunning(home: home)
+        }
+        return pid
+    }
+}
+
+struct NotRunning: Error {
+    let home: String
+}
+
+func exists(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0
+}
+
+/// True while the process is more than a zombie.
+func lives(_ pid: pid_t) -> Bool {
+    exists("/proc/\(pid)/cwd") && access("/proc/\(pid)/cwd", F_OK) == 0
+}
+
+func owner(of path: String) -> uid_t {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_uid : .max
+}
+
+func mode(of path: String) -> mode_t {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_mode & 0o7777 : 0
+}

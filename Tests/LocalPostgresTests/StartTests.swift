@@ -1,0 +1,128 @@
+import Glibc
+import Testing
+
+@testable import LocalPostgres
+
+@Suite("Starting and stopping a local cluster", .timeLimit(.minutes(3)))
+struct StartTests {
+    @Test("A cluster is created once, found running, stopped, and started again")
+    func lifeCycle() async throws {
+        try await withCluster { cluster in
+            #expect(try await cluster.status() == .absent)
+            #expect(try await cluster.stop() == false)
+            #expect(try await cluster.start() == .created)
+            #expect(try await cluster.start() == .alreadyRunning)
+            #expect(try await cluster.query("CREATE TABLE kept AS SELECT 7 AS n; SELECT n FROM kept") == "7")
+
+            let pid = try await cluster.pid()
+            #expect(try await cluster.stop())
+            #expect(try await poll(upTo: .seconds(5)) { !lives(pid) })
+            guard case .stopped(let version) = try await cluster.status() else {
+                Issue.record("not stopped")
+                return
+            }
+            #expect(PostgresBinaries.supported.contains(version))
+            #expect(try await cluster.stop() == false)
+
+            #expect(try await cluster.start() == .started)
+            #expect(try await cluster.query("SELECT n FROM kept") == "7")
+        }
+    }
+
+    @Test("The database quakes is UTF-8, sorts by bytes, and belongs to the superuser quakes")
+    func database() async throws {
+        try await withCluster { cluster in
+            try await cluster.start()
+            let facts = try await cluster.query(
+                """
+                SELECT current_database(), current_user, usesuper, pg_encoding_to_char(encoding),
+                       datcollate, lower('ÅSO')
+                FROM pg_database, pg_user WHERE datname = current_database() AND usename = current_user
+                """)
+            #expect(facts == "quakes|quakes|t|UTF8|C|åso")
+        }
+    }
+
+    @Test("Many starts at once make one cluster, and all of them succeed")
+    func concurrentStarts() async throws {
+        try await withCluster { cluster in
+            let starts = try await withThrowingTaskGroup { group in
+                for _ in 0..<6 { group.addTask { try await LocalCluster(home: cluster.home).start() } }
+                return try await group.reduce(into: [LocalCluster.Start]()) { $0.append($1) }
+            }
+            #expect(starts.count { $0 == .created } == 1)
+            #expect(starts.count { $0 == .alreadyRunning } == 5)
+
+            try await cluster.stop()
+            async let one = LocalCluster(home: cluster.home).start()
+            async let other = LocalCluster(home: cluster.home).start()
+            let again = try await [one, other]
+            #expect(again.contains(.started) && again.contains(.alreadyRunning))
+        }
+    }
+
+    @Test("Every stop mode stops", arguments: LocalCluster.StopMode.allCases)
+    func stopModes(_ mode: LocalCluster.StopMode) async throws {
+        try await withCluster { cluster in
+            try await cluster.start()
+            #expect(try await cluster.stop(mode))
+            #expect(try await cluster.start() == .started)
+        }
+    }
+
+    @Test("Settings reach the server exactly, and none of them opens a TCP port")
+    func settings() async throws {
+        let odd = "it's a \\ and a\nline"
+        let settings = ["work_mem": "7MB", "quakes.note": odd, "listen_addresses": "*", "port": "5433"]
+        try await withCluster(settings: settings) { cluster in
+            try await cluster.start()
+            #expect(try await cluster.query("SHOW work_mem") == "7MB")
+            #expect(try await cluster.query("SHOW quakes.note") == odd)
+            #expect(try await cluster.query("SHOW listen_addresses") == "")
+            #expect(try await cluster.query("SHOW port") == "5432")
+        }
+    }
+
+    @Test("A setting that PostgreSQL refuses fails the creation by name and leaves nothing")
+    func refusedSetting() async throws {
+        try await withCluster(settings: ["shared_buffers": "lots"]) { cluster in
+            let error = await #expect(throws: LocalPostgresError.self) { try await cluster.start() }
+            #expect("\(error!)".contains("shared_buffers"), "\(error!)")
+            #expect(!exists(cluster.data) && !exists("\(cluster.home)/data.new"))
+        }
+        try await withCluster(settings: ["work_mem = 1\nport": "1"]) { (cluster) async throws in
+            await #expect(throws: LocalPostgresError.invalidSetting(name: "work_mem = 1\nport")) {
+                try await cluster.start()
+            }
+            #expect(try await cluster.status() == .absent)
+        }
+    }
+
+    @Test("A start that the server refuses tells the last lines of its log")
+    func refusedStart() async throws {
+        try await withCluster { cluster in
+            try await cluster.start()
+            try await cluster.stop()
+            try FileSystem.append(
+                "max_connections = nonsense\n", to: "\(cluster.data)/quakes.conf", for: .current())
+            let error = await #expect(throws: LocalPostgresError.self) { try await cluster.start() }
+            guard case .startFailed(_, _, let log) = error else {
+                Issue.record("another error: \(error!)")
+                return
+            }
+            #expect(log.contains { $0.contains("max_connections") }, "\(log)")
+            #expect("\(error!)".contains("nonsense"))
+        }
+    }
+
+    @Test("psql of the cluster's own version is found, what is not installed is named")
+    func program() async throws {
+        try await withCluster { cluster in
+            #expect(try await cluster.program("psql").hasSuffix("/psql"))
+            let directory = try await PostgresBinaries.find().directory
+            await #expect(throws: LocalPostgresError.noProgram(name: "pg_nothing", directory: directory)) {
+                try await cluster.program("pg_nothing")
+            }
+        }
+    }
+}

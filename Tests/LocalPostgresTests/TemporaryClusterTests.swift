@@ -1,0 +1,78 @@
+import Glibc
+import Testing
+
+@testable import LocalPostgres
+
+@Suite("A temporary cluster leaves nothing behind", .timeLimit(.minutes(3)))
+struct TemporaryClusterTests {
+    @Test("It runs with fast settings, the caller's go first, and remove takes all of it away")
+    func remove() async throws {
+        let temporary = try await TemporaryCluster.start(settings: ["max_connections": "33"])
+        let cluster = temporary.cluster
+        let pid = try await cluster.pid()
+        #expect(try await cluster.query("SHOW fsync") == "off")
+        #expect(try await cluster.query("SHOW max_connections") == "33")
+        #expect(await temporary.remove())
+        #expect(await temporary.remove())
+        #expect(!exists(cluster.home))
+        #expect(try await poll(upTo: .seconds(5)) { !lives(pid) })
+    }
+
+    @Test("Dropped without remove, it goes as well")
+    func dropped() async throws {
+        var temporary: TemporaryCluster? = try await TemporaryCluster.start()
+        let home = temporary!.cluster.home
+        let pid = try await temporary!.cluster.pid()
+        temporary = nil
+        #expect(try await poll(upTo: .seconds(30)) { !exists(home) && !lives(pid) })
+    }
+
+    @Test("When its process is killed with -9, server and folder go")
+    func killedOwner() async throws {
+        let result = await #expect(
+            processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]
+        ) {
+            let temporary = try await TemporaryCluster.start()
+            print("cluster: \(temporary.cluster.home) \(try await temporary.cluster.pid())")
+            fflush(nil)
+            kill(getpid(), SIGKILL)
+        }
+        let printed = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
+        let line = try #require(printed.split(separator: "\n").first { $0.hasPrefix("cluster: ") })
+        let home = String(line.split(separator: " ")[1])
+        let pid = try #require(pid_t(line.split(separator: " ")[2]))
+        #expect(home.contains("/quakes-"))
+        #expect(try await poll(upTo: .seconds(60)) { !exists(home) && !lives(pid) })
+    }
+
+    @Test("When its process is killed with -9 while it starts, nothing comes up later")
+    func killedDuringStart() async throws {
+        let folder = try TemporaryCluster.makeFolder()
+        await #expect(processExitsWith: .signal(SIGKILL)) { [folder = folder as String] in
+            let temporary = try await TemporaryCluster.guarded(in: folder)
+            try await withThrowingTaskGroup { group in
+                group.addTask { _ = try await temporary.cluster.start() }
+                _ = try await poll(upTo: .seconds(30)) { exists("\(folder)/log") }
+                kill(getpid(), SIGKILL)
+            }
+        }
+        let socket = ServerSocket(home: folder)
+        #expect(try await poll(upTo: .seconds(60)) { !exists(folder) })
+        #expect(!socket.accepts())
+        #expect(!(try await commandLines()).contains("postgres -D \(folder)"))
+    }
+
+    @Test("A cancelled start leaves nothing")
+    func cancelled() async throws {
+        let start = Task { try await TemporaryCluster.start() }
+        start.cancel()
+        await #expect(throws: CancellationError.self) { try await start.value }
+    }
+
+    /// The arguments of every process, one after the other.
+    private func commandLines() async throws -> String {
+        try await ServerProgram(
+            "/bin/sh", ["-c", #"cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' '"#]
+        ).run().output
+    }
+}
