@@ -1,0 +1,276 @@
+/// Decodes one GeoJSON feature of the USGS summary format, and rejects rather than guesses.
+///
+/// A decoder is kept for a whole document: it learns the order in which the feed writes its members.
+public struct FeatureDecoder {
+    private var names = PropertyNames()
+
+    public init() {}
+
+    /// Decodes a whole feature.
+    ///
+    /// - Throws: `Rejection`, when it is not JSON, lacks one of id (or net and code), time, updated, longitude
+    ///   and latitude, or holds a value that its column could not.
+    public mutating func decode(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) -> QuakeRecord {
+        var feature = FeatureReader(names: names)
+        do {
+            try feature.read(bytes)
+        } catch {
+            throw Rejection(error, property: feature.property)
+        }
+        names = feature.names
+        return try feature.checked(bytes)
+    }
+}
+
+/// The work on one feature.
+private struct FeatureReader {
+    var names: PropertyNames
+    /// The property that is being read, for the rejection's text.
+    var property: Property?
+    private var record = QuakeRecord()
+    private var id: JSONText?
+    private var net: JSONText?
+    private var netCode: JSONText?
+    private var time: Int64?
+    private var updated: Int64?
+    private var longitude: Double?
+    private var latitude: Double?
+    private var seenProperties: UInt64 = 0
+    private var unknownNames = MemberNames()
+
+    init(names: PropertyNames) {
+        self.names = names
+    }
+
+    // MARK: The feature
+
+    mutating func read(_ bytes: UnsafeBufferPointer<UInt8>) throws(JSONError) {
+        var cursor = JSONCursor(bytes)
+        var otherNames = MemberNames()
+        var seen: Set<FeatureMember> = []
+        try cursor.readObject { (cursor, name) throws(JSONError) in
+            guard let member = FeatureMember(name, in: bytes) else {
+                guard otherNames.insert(name, in: bytes) else {
+                    throw cursor.error(.duplicate, at: name.start)
+                }
+                return try cursor.skipValue()
+            }
+            guard seen.insert(member).inserted else { throw cursor.error(.duplicate, at: name.start) }
+            switch member {
+            case .type: try readConstant(&cursor, "Feature", of: "type")
+            case .id: id = try readID(&cursor)
+            case .properties: try readProperties(&cursor)
+            case .geometry: try readGeometry(&cursor)
+            }
+        }
+        try cursor.expectEnd()
+        if cursor.sawNUL { throw cursor.refusal(.encoding, "NUL character in a string") }
+    }
+
+    private func readConstant(
+        _ cursor: inout JSONCursor, _ constant: String, of member: String
+    ) throws(JSONError) {
+        guard cursor.next == UInt8(ascii: "\"") else {
+            try cursor.skipValue()
+            throw cursor.refusal(.type, "\(member) is not \"\(constant)\"")
+        }
+        let text = try cursor.readString()
+        guard text.string(from: cursor.bytes) == constant else {
+            throw cursor.refusal(.type, "\(member) is not \"\(constant)\"")
+        }
+    }
+
+    private func readID(_ cursor: inout JSONCursor) throws(JSONError) -> JSONText? {
+        if try cursor.consumeNull() { return nil }
+        guard cursor.next == UInt8(ascii: "\"") else {
+            try cursor.skipValue()
+            throw cursor.refusal(.type, "id is not a string")
+        }
+        return try cursor.readString()
+    }
+
+    // MARK: Properties
+
+    private mutating func readProperties(_ cursor: inout JSONCursor) throws(JSONError) {
+        guard cursor.next == UInt8(ascii: "{") else {
+            try cursor.skipValue()
+            throw cursor.refusal(.type, "properties is not an object")
+        }
+        names.beginFeature()
+        var previous: Property?
+        try cursor.readObject { (cursor, name) throws(JSONError) in
+            guard let found = names.property(name, in: cursor.bytes) else {
+                return try readUnknown(name, &cursor)
+            }
+            guard seenProperties & 1 << found.rawValue == 0 else {
+                throw cursor.error(.duplicate, at: name.start)
+            }
+            seenProperties |= 1 << found.rawValue
+            names.learn(found, after: previous)
+            previous = found
+            property = found
+            try read(found, &cursor)
+            if cursor.sawNUL { throw cursor.refusal(.encoding, "NUL character") }
+            property = nil
+        }
+    }
+
+    private mutating func readUnknown(_ name: JSONText, _ cursor: inout JSONCursor) throws(JSONError) {
+        guard unknownNames.insert(name, in: cursor.bytes) else {
+            throw cursor.error(.duplicate, at: name.start)
+        }
+        cursor.sawOversizedNumber = false
+        let start = cursor.position
+        try cursor.skipValue()
+        if cursor.sawOversizedNumber {
+            throw cursor.refusal(.range, "an unknown property holds a number beyond PostgreSQL's numeric")
+        }
+        record.extra.append((name.start - 1..<name.end + 1, start..<cursor.position))
+    }
+
+    private mutating func read(_ property: Property, _ cursor: inout JSONCursor) throws(JSONError) {
+        switch property {
+        case .mag: record.magnitude = try cursor.readDouble()
+        case .place: record.place = try cursor.readText()
+        case .time: time = try cursor.readTimestamp()
+        case .updated: updated = try cursor.readTimestamp()
+        case .tz: record.tz = try cursor.readInt32()
+        case .url: record.url = try cursor.readText()
+        case .detail: record.detail = try cursor.readText()
+        case .felt: record.felt = try cursor.readInt32()
+        case .cdi: record.cdi = try cursor.readDouble()
+        case .mmi: record.mmi = try cursor.readDouble()
+        case .alert: record.alert = try cursor.readText()
+        case .status: record.status = try cursor.readText()
+        case .tsunami: record.tsunami = try cursor.readFlag()
+        case .sig: record.sig = try cursor.readInt32()
+        case .net: net = try cursor.readText()
+        case .code: netCode = try cursor.readText()
+        case .ids: record.ids = try cursor.readText()
+        case .sources: record.sources = try cursor.readText()
+        case .types: record.types = try cursor.readText()
+        case .nst: record.nst = try cursor.readInt32()
+        case .dmin: record.dmin = try cursor.readDouble()
+        case .rms: record.rms = try cursor.readDouble()
+        case .gap: record.gap = try cursor.readDouble()
+        case .magType: record.magnitudeType = try cursor.readText()
+        case .type: record.type = try cursor.readText()
+        case .title: record.title = try cursor.readText()
+        }
+    }
+
+    // MARK: Geometry
+
+    private mutating func readGeometry(_ cursor: inout JSONCursor) throws(JSONError) {
+        if try cursor.consumeNull() { return }
+        guard cursor.next == UInt8(ascii: "{") else {
+            try cursor.skipValue()
+            throw cursor.refusal(.type, "geometry is not an object")
+        }
+        var seen = MemberNames()
+        try cursor.readObject { (cursor, name) throws(JSONError) in
+            guard seen.insert(name, in: cursor.bytes) else { throw cursor.error(.duplicate, at: name.start) }
+            switch name.string(from: cursor.bytes) {
+            case "type": try readConstant(&cursor, "Point", of: "geometry.type")
+            case "coordinates": try readCoordinates(&cursor)
+            default: try cursor.skipValue()
+            }
+        }
+    }
+
+    private mutating func readCoordinates(_ cursor: inout JSONCursor) throws(JSONError) {
+        guard cursor.next == UInt8(ascii: "[") else {
+            try cursor.skipValue()
+            throw cursor.refusal(.type, "coordinates is not an array")
+        }
+        var index = 0
+        try cursor.readArray { (cursor) throws(JSONError) in
+            switch index {
+            case 0: longitude = try cursor.readDouble()
+            case 1: latitude = try cursor.readDouble()
+            case 2: record.depth = try cursor.readDouble()
+            default: throw cursor.refusal(.type, "coordinates has more than three elements")
+            }
+            index += 1
+        }
+    }
+
+    // MARK: What has to be there
+
+    mutating func checked(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) -> QuakeRecord {
+        guard let time else { throw Rejection(.missing, "time is missing") }
+        guard let updated else { throw Rejection(.missing, "updated is missing") }
+        guard let longitude else { throw Rejection(.missing, "longitude is missing") }
+        guard let latitude else { throw Rejection(.missing, "latitude is missing") }
+        // Two conventions are in use: −180 to 180, and 0 to 360.
+        guard abs(longitude) <= 360 else { throw Rejection(.range, "longitude is beyond ±360") }
+        guard abs(latitude) <= 90 else { throw Rejection(.range, "latitude is beyond ±90") }
+        record.time = time
+        record.updated = updated
+        record.longitude = longitude
+        record.latitude = latitude
+        try checkIdentity(bytes)
+        return record
+    }
+
+    /// A missing `net` or `code` is what the other one leaves of the id.
+    private mutating func checkIdentity(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) {
+        record.id = id
+        switch (id, net, netCode) {
+        case (_, let net?, let netCode?):
+            record.net = net
+            record.netCode = netCode
+        case (let id?, let net?, nil):
+            guard let rest = id.removing(prefix: net, in: bytes) else {
+                throw Rejection(.missing, "code is missing")
+            }
+            record.net = net
+            record.netCode = rest
+        case (let id?, nil, let netCode?):
+            guard let rest = id.removing(suffix: netCode, in: bytes) else {
+                throw Rejection(.missing, "net is missing")
+            }
+            record.net = rest
+            record.netCode = netCode
+        case (nil, _, _): throw Rejection(.missing, "id is missing, and net and code are not both there")
+        case (_, nil, nil): throw Rejection(.missing, "net and code are missing")
+        }
+        var code: [UInt8] = []
+        record.appendCode(to: &code, from: bytes)
+        guard !code.isEmpty else { throw Rejection(.missing, "id is empty") }
+        guard code.count <= 64 else { throw Rejection(.range, "id is longer than 64 bytes") }
+    }
+}
+
+/// The members of a feature that are read; others are checked and skipped.
+private enum FeatureMember {
+    case type, properties, geometry, id
+
+    init?(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) {
+        guard name.isEscaped || (2...10).contains(name.rawCount) else { return nil }
+        switch name.string(from: bytes) {
+        case "type": self = .type
+        case "properties": self = .properties
+        case "geometry": self = .geometry
+        case "id": self = .id
+        default: return nil
+        }
+    }
+}
+
+extension JSONText {
+    /// What is left of an id; nil when nothing is, or escapes make ranges meaningless.
+    fileprivate func removing(prefix: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> JSONText? {
+        guard !isEscaped, !prefix.isEscaped, prefix.rawCount < rawCount,
+            bytes[start..<start + prefix.rawCount].elementsEqual(bytes[prefix.start..<prefix.end])
+        else { return nil }
+        return JSONText(start: start + prefix.rawCount, end: end, isEscaped: false)
+    }
+
+    fileprivate func removing(suffix: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> JSONText? {
+        guard !isEscaped, !suffix.isEscaped, suffix.rawCount < rawCount,
+            bytes[end - suffix.rawCount..<end].elementsEqual(bytes[suffix.start..<suffix.end])
+        else { return nil }
+        return JSONText(start: start, end: end - suffix.rawCount, isEscaped: false)
+    }
+}

@@ -1,0 +1,309 @@
+/// Finds the features of a GeoJSON FeatureCollection that arrives in chunks.
+///
+/// Features are handed over one at a time, as bytes, in the document's order; what is inside them is the
+/// decoder's matter. The rest of the document is checked strictly (RFC 8259, RFC 7946): `features` counts only as
+/// a member of the top-level object, in whatever place and order. Memory stays below two features and one
+/// other member, each at most 1 MiB.
+public struct FeatureScanner {
+    /// A feature, or another top-level member, may have this many bytes.
+    public static let sizeLimit = 1 << 20
+    /// This much is kept of a feature that is larger.
+    public static let keptOfOversized = 64 << 10
+
+    /// One element of `features`. Its bytes are borrowed: only valid inside the closure that gets it.
+    public struct RawFeature {
+        /// The feature's place in the document, from 1.
+        public let ordinal: Int
+        /// Where it begins, in bytes from the start of the (inflated) document.
+        public let offset: Int
+        /// Its size in the document.
+        public let size: Int
+        /// All of it, or the first 64 KiB of a feature over 1 MiB.
+        public let bytes: UnsafeBufferPointer<UInt8>
+        public var isOversized: Bool { size > bytes.count }
+    }
+
+    /// What the document says about itself, as far as it has been read.
+    public private(set) var metadata = FeedMetadata()
+    /// The number of features so far.
+    public private(set) var count = 0
+
+    private var state = State.start
+    /// Bytes of earlier chunks.
+    private var consumed = 0
+    private var slicer = ValueSlicer()
+    private var captured = Captured()
+    /// Where the value that is being captured begins in the document.
+    private var valueOffset = 0
+    private var memberName: TopLevelName = .other
+    private var memberNames = MemberNames()
+    private var sawFeatures = false
+    private var sawType = false
+
+    private enum State {
+        case start
+        case byteOrderMark(Int)
+        case beforeRoot, beforeFirstName, beforeName, name, beforeColon, beforeValue, value, afterValue
+        case beforeFirstFeature, beforeFeature, feature, afterFeature
+        case end
+    }
+
+    private enum TopLevelName { case type, features, metadata, other }
+
+    public init() {}
+
+    /// Scans the next bytes of the document.
+    ///
+    /// - Throws: `FeedError.brokenDocument` with the byte offset; what `body` throws.
+    public mutating func scan(
+        _ chunk: UnsafeBufferPointer<UInt8>, _ body: (RawFeature) throws -> Void
+    ) throws {
+        var index = 0
+        if isCapturing { captured.beginChunk() }
+        while index < chunk.count {
+            switch state {
+            case .name, .value, .feature:
+                index = try continueSlice(chunk, from: index, body)
+            default:
+                let byte = chunk[index]
+                if byte.isJSONWhitespace, !isInByteOrderMark {
+                    index += 1
+                } else if try step(byte, at: consumed + index) {
+                    captured.start(at: index)
+                    valueOffset = consumed + index
+                } else {
+                    index += 1
+                }
+            }
+        }
+        if isCapturing { captured.keep(chunk, upTo: chunk.count, limit: Self.sizeLimit) }
+        consumed += chunk.count
+    }
+
+    /// Checks that the document is complete.
+    ///
+    /// - Throws: `FeedError.brokenDocument`.
+    public func finish() throws {
+        switch state {
+        case .end: break
+        case .start, .beforeRoot: throw broken("the document is empty", at: consumed)
+        default: throw broken("the document ends too early", at: consumed)
+        }
+        guard sawType else { throw broken("not GeoJSON: the top-level object has no \"type\"", at: consumed) }
+        guard sawFeatures else {
+            throw broken("not a FeatureCollection: it has no \"features\"", at: consumed)
+        }
+    }
+
+    // MARK: Between values
+
+    private var isCapturing: Bool {
+        switch state {
+        case .name, .value, .feature: true
+        default: false
+        }
+    }
+
+    private var isInByteOrderMark: Bool {
+        if case .byteOrderMark = state { true } else { false }
+    }
+
+    /// Takes one byte between values. True when a value begins with it, which is then sliced.
+    private mutating func step(_ byte: UInt8, at offset: Int) throws -> Bool {
+        switch (state, byte) {
+        case (.start, 0xEF): state = .byteOrderMark(1)
+        case (.byteOrderMark(1), 0xBB): state = .byteOrderMark(2)
+        case (.byteOrderMark(2), 0xBF): state = .beforeRoot
+        case (.start, UInt8(ascii: "{")), (.beforeRoot, UInt8(ascii: "{")): state = .beforeFirstName
+        case (.beforeFirstName, UInt8(ascii: "}")), (.afterValue, UInt8(ascii: "}")): state = .end
+        case (.beforeFirstName, UInt8(ascii: "\"")), (.beforeName, UInt8(ascii: "\"")):
+            state = .name
+            slicer = ValueSlicer()
+            return true
+        case (.beforeColon, UInt8(ascii: ":")): state = .beforeValue
+        case (.beforeValue, _): return try beginValue(byte, at: offset)
+        case (.afterValue, UInt8(ascii: ",")): state = .beforeName
+        case (.beforeFirstFeature, UInt8(ascii: "]")), (.afterFeature, UInt8(ascii: "]")): state = .afterValue
+        case (.afterFeature, UInt8(ascii: ",")): state = .beforeFeature
+        case (.beforeFirstFeature, _), (.beforeFeature, _):
+            guard beginsValue(byte) else { throw broken("expected a feature", at: offset) }
+            state = .feature
+            slicer = ValueSlicer()
+            return true
+        default: throw broken(problem(with: byte), at: offset)
+        }
+        return false
+    }
+
+    private mutating func beginValue(_ byte: UInt8, at offset: Int) throws -> Bool {
+        if memberName == .features {
+            guard byte == UInt8(ascii: "[") else { throw broken("\"features\" is not an array", at: offset) }
+            sawFeatures = true
+            state = .beforeFirstFeature
+            return false
+        }
+        guard beginsValue(byte) else { throw broken("expected a value", at: offset) }
+        state = .value
+        slicer = ValueSlicer()
+        return true
+    }
+
+    private func beginsValue(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "]"), UInt8(ascii: "}"): false
+        default: true
+        }
+    }
+
+    private func problem(with byte: UInt8) -> String {
+        switch state {
+        case .start, .beforeRoot, .byteOrderMark:
+            byte == UInt8(ascii: "<") ? "an HTML or XML page, not GeoJSON" : "not a JSON object"
+        case .beforeFirstName, .beforeName: "expected a member name"
+        case .beforeColon: "expected ':'"
+        case .afterValue: "expected ',' or '}'"
+        case .afterFeature: "expected ',' or ']' after a feature"
+        case .end: "something follows the document"
+        default: "unexpected byte"
+        }
+    }
+
+    // MARK: Values
+
+    private mutating func continueSlice(
+        _ chunk: UnsafeBufferPointer<UInt8>, from index: Int, _ body: (RawFeature) throws -> Void
+    ) throws -> Int {
+        let end: Int?
+        do {
+            end = try slicer.consume(chunk, from: index)
+        } catch {
+            throw broken(error.kind.text, at: consumed + error.offset)
+        }
+        guard let end else {
+            if case .feature = state { return chunk.count }
+            guard captured.size(upTo: chunk.count) <= Self.sizeLimit else {
+                throw broken("a member over 1 MiB outside \"features\"", at: valueOffset)
+            }
+            return chunk.count
+        }
+        // Out of the property for the time being, so that the closure may change the scanner.
+        var value = captured
+        captured = Captured()
+        try value.withBytes(in: chunk, upTo: end, limit: Self.sizeLimit) { bytes, size in
+            switch state {
+            case .name: try endName(bytes)
+            case .value: try endValue(bytes, size)
+            default: try endFeature(bytes, size, body)
+            }
+        }
+        value.removeAll()
+        captured = value
+        return end
+    }
+
+    private mutating func endFeature(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ size: Int, _ body: (RawFeature) throws -> Void
+    ) throws {
+        count += 1
+        let kept = size > Self.sizeLimit ? min(bytes.count, Self.keptOfOversized) : bytes.count
+        state = .afterFeature
+        try body(
+            RawFeature(
+                ordinal: count, offset: valueOffset, size: size, bytes: bytes.extracting(0..<kept)))
+    }
+
+    private mutating func endName(_ bytes: UnsafeBufferPointer<UInt8>) throws {
+        var cursor = JSONCursor(bytes)
+        let name = try checked { () throws(JSONError) in try cursor.readString() }
+        guard memberNames.insert(name, in: bytes) else {
+            throw broken("duplicate member name", at: valueOffset)
+        }
+        memberName =
+            switch name.string(from: bytes) {
+            case "type": .type
+            case "features": .features
+            case "metadata": .metadata
+            default: .other
+            }
+        state = .beforeColon
+    }
+
+    private mutating func endValue(_ bytes: UnsafeBufferPointer<UInt8>, _ size: Int) throws {
+        guard size <= Self.sizeLimit else {
+            throw broken("a member over 1 MiB outside \"features\"", at: valueOffset)
+        }
+        try checked { () throws(JSONError) in
+            var cursor = JSONCursor(bytes)
+            try cursor.skipValue()
+            try cursor.expectEnd()
+        }
+        switch memberName {
+        case .type:
+            guard isFeatureCollection(bytes) else {
+                throw broken("not a FeatureCollection: \"type\" is another", at: valueOffset)
+            }
+            sawType = true
+        case .metadata: metadata = FeedMetadata(bytes)
+        case .features, .other: break
+        }
+        state = .afterValue
+    }
+
+    private func isFeatureCollection(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var cursor = JSONCursor(bytes)
+        guard cursor.next == UInt8(ascii: "\""), let text = try? cursor.readString() else { return false }
+        return text.string(from: bytes) == "FeatureCollection"
+    }
+
+    /// Turns an error inside the captured value into one of the document.
+    private func checked<Value>(_ body: () throws(JSONError) -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch {
+            throw broken(error.kind.text, at: valueOffset + error.offset)
+        }
+    }
+
+    private func broken(_ reason: String, at offset: Int) -> FeedError {
+        .brokenDocument(reason: reason, offset: offset)
+    }
+}
+
+/// The bytes of one value, which may have begun in an earlier chunk.
+private struct Captured {
+    private var earlier: [UInt8] = []
+    /// The value's bytes in earlier chunks, kept or not.
+    private var earlierCount = 0
+    private var start = 0
+
+    mutating func start(at index: Int) { start = index }
+
+    /// The value goes on from an earlier chunk.
+    mutating func beginChunk() { start = 0 }
+
+    func size(upTo end: Int) -> Int { earlierCount + end - start }
+
+    /// Copies what the chunk holds of the value, for the next chunk; no more than `limit` in all.
+    mutating func keep(_ chunk: UnsafeBufferPointer<UInt8>, upTo end: Int, limit: Int) {
+        let room = max(0, limit - earlier.count)
+        earlier.append(contentsOf: chunk.extracting(start..<min(end, start + room)))
+        earlierCount += end - start
+    }
+
+    /// Hands over the value, without a copy when all of it is in this chunk.
+    mutating func withBytes(
+        in chunk: UnsafeBufferPointer<UInt8>, upTo end: Int, limit: Int,
+        _ body: (UnsafeBufferPointer<UInt8>, Int) throws -> Void
+    ) rethrows {
+        guard earlierCount > 0 else {
+            return try body(chunk.extracting(start..<end), end - start)
+        }
+        keep(chunk, upTo: end, limit: limit)
+        try earlier.withUnsafeBufferPointer { try body($0, earlierCount) }
+    }
+
+    mutating func removeAll() {
+        earlier.removeAll(keepingCapacity: earlier.capacity <= 64 << 10)
+        earlierCount = 0
+    }
+}

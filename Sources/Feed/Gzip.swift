@@ -1,0 +1,138 @@
+import CZlib
+
+/// Inflates gzip data that arrive in chunks, members after another included (RFC 1952).
+struct GzipDecoder: ~Copyable {
+    /// Inflated beyond this, the data are taken as a bomb: 64 GiB, a hundred times a feed of all events ever.
+    static let defaultLimit = 64 << 30
+    private static let pieceSize = 256 << 10
+
+    private let stream: UnsafeMutablePointer<z_stream>
+    private let limit: Int
+    private var inflated = 0
+    private var consumed = 0
+    /// Whether the data may end here: a member is complete and no other has begun.
+    private var isBetweenMembers = false
+    /// Zeros follow the last member, as tape archives pad theirs.
+    private var isInPadding = false
+
+    init(limit: Int = defaultLimit) {
+        self.limit = limit
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: z_stream())
+        // 15 bits of window, and 16 to take gzip only.
+        inflateInit2_(stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+    }
+
+    deinit {
+        inflateEnd(stream)
+        stream.deallocate()
+    }
+
+    /// Inflates the next bytes and hands the result over in pieces.
+    ///
+    /// - Throws: `FeedError.brokenCompression`; what `body` throws.
+    nonisolated(nonsending)
+        mutating func decode(
+            _ input: [UInt8], _ body: ([UInt8]) async throws -> Void
+        ) async throws
+    {
+        var start = 0
+        repeat {
+            let piece = try inflate(input, &start)
+            if !piece.isEmpty { try await body(piece) }
+            // A full piece may have more behind it although all input is taken.
+            if piece.count < Self.pieceSize, start == input.count { return }
+        } while true
+    }
+
+    /// Checks that the data are complete.
+    func finish() throws {
+        guard isBetweenMembers else { throw broken("it ends too early") }
+    }
+
+    private mutating func inflate(_ input: [UInt8], _ start: inout Int) throws -> [UInt8] {
+        if isBetweenMembers {
+            guard start < input.count else { return [] }
+            try beginMember(input, &start)
+            if isInPadding { return [] }
+        }
+        let available = input.count - start
+        var status = Z_OK
+        let piece = [UInt8](unsafeUninitializedCapacity: Self.pieceSize) { output, count in
+            input.withUnsafeBufferPointer { input in
+                stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress.map { $0 + start })
+                stream.pointee.avail_in = UInt32(available)
+                stream.pointee.next_out = output.baseAddress
+                stream.pointee.avail_out = UInt32(Self.pieceSize)
+                status = CZlib.inflate(stream, Z_NO_FLUSH)
+            }
+            count = Self.pieceSize - Int(stream.pointee.avail_out)
+        }
+        let taken = available - Int(stream.pointee.avail_in)
+        start += taken
+        consumed += taken
+        inflated += piece.count
+        switch status {
+        case Z_OK, Z_BUF_ERROR: break
+        case Z_STREAM_END: isBetweenMembers = true
+        default: throw broken(stream.pointee.msg.map { String(cString: $0) } ?? "error \(status)")
+        }
+        guard inflated <= limit else { throw broken("it inflates to more than \(limit) bytes") }
+        return piece
+    }
+
+    private mutating func beginMember(_ input: [UInt8], _ start: inout Int) throws {
+        if isInPadding || input[start] == 0 {
+            isInPadding = true
+            guard input[start...].allSatisfy({ $0 == 0 }) else { throw broken("something follows it") }
+            consumed += input.count - start
+            start = input.count
+            return
+        }
+        guard input[start] == 0x1F else { throw broken("something follows it") }
+        inflateReset(stream)
+        isBetweenMembers = false
+    }
+
+    private func broken(_ reason: String) -> FeedError {
+        .brokenCompression(reason: reason, offset: consumed)
+    }
+}
+
+/// Inflates a feed when its first two bytes say that it is gzip, whatever its name or headers say, and passes it
+/// through otherwise.
+struct ContentDecoder: ~Copyable {
+    private var gzip: GzipDecoder?
+    private var isDecided = false
+    /// A first byte that came alone.
+    private var held: [UInt8] = []
+
+    nonisolated(nonsending)
+        mutating func decode(_ chunk: [UInt8], _ body: ([UInt8]) async throws -> Void) async throws
+    {
+        var chunk = chunk
+        if !isDecided {
+            chunk = held + chunk
+            guard chunk.count >= 2 else {
+                held = chunk
+                return
+            }
+            held = []
+            isDecided = true
+            if chunk.starts(with: [0x1F, 0x8B]) { gzip = GzipDecoder() }
+        }
+        if gzip != nil {
+            try await gzip!.decode(chunk, body)
+        } else {
+            try await body(chunk)
+        }
+    }
+
+    /// Hands over what is left and checks that compressed data are complete.
+    nonisolated(nonsending)
+        mutating func finish(_ body: ([UInt8]) async throws -> Void) async throws
+    {
+        if !held.isEmpty { try await body(held) }
+        if gzip != nil { try gzip!.finish() }
+    }
+}

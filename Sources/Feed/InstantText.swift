@@ -1,0 +1,105 @@
+import Glibc
+
+// ISO 8601, in UTC and to the millisecond, without the cost and the rounding of a formatter over floating point.
+
+extension Instant {
+    /// The present moment.
+    public static var now: Instant {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Instant(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    }
+}
+
+extension Instant: CustomStringConvertible {
+    /// Such as `2014-04-15T12:22:47.000Z`.
+    public var description: String { "\(dateText)T\(timeText(withMilliseconds: true))Z" }
+
+    /// Such as `2014-04-15 12:22:47`, for people.
+    public var shortText: String { "\(dateText) \(timeText(withMilliseconds: false))" }
+
+    private static let millisecondsOfDay: Int64 = 86_400_000
+
+    private var dateText: String {
+        let (days, _) = dayAndTime
+        let date = CivilDate(daysSince1970: days)
+        return "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))"
+    }
+
+    private func timeText(withMilliseconds: Bool) -> String {
+        let (_, time) = dayAndTime
+        let seconds = time / 1000
+        let text =
+            "\(padded(Int(seconds / 3600), 2)):\(padded(Int(seconds / 60 % 60), 2)):\(padded(Int(seconds % 60), 2))"
+        return withMilliseconds ? "\(text).\(padded(Int(time % 1000), 3))" : text
+    }
+
+    private var dayAndTime: (days: Int64, time: Int64) {
+        var (days, time) = milliseconds.quotientAndRemainder(dividingBy: Self.millisecondsOfDay)
+        if time < 0 {
+            days -= 1
+            time += Self.millisecondsOfDay
+        }
+        return (days, time)
+    }
+
+    /// Reads `2014-04-15`, `2014-04-15T12:22`, `2014-04-15T12:22:47` or `2014-04-15T12:22:47.123`, with `Z`, an
+    /// offset such as `+02:00`, or nothing, which is UTC; a space may stand for the `T`.
+    public init?(_ text: String) {
+        let iso =
+            /(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.](\d{1,3})\d*)?)?)?(?:(Z)|([+-])(\d\d):?(\d\d))?/
+        guard let match = text.wholeMatch(of: iso)?.output,
+            let date = CivilDate(year: Int(match.1) ?? 0, month: Int(match.2) ?? 0, day: Int(match.3) ?? 0)
+        else { return nil }
+        func number(_ digits: Substring?) -> Int64 { digits.flatMap { Int64($0) } ?? 0 }
+        let (hour, minute, second) = (number(match.4), number(match.5), number(match.6))
+        guard hour < 24, minute < 60, second < 60 else { return nil }
+        let fraction = match.7.map { $0 + String(repeating: "0", count: 3 - $0.count) }
+        let offset = (number(match.10) * 60 + number(match.11)) * (match.9 == "-" ? -1 : 1)
+        milliseconds =
+            date.daysSince1970 * Self.millisecondsOfDay
+            + ((hour * 60 + minute - offset) * 60 + second) * 1000 + number(fraction)
+    }
+}
+
+private func padded(_ number: Int, _ width: Int) -> String {
+    let digits = String(abs(number))
+    return (number < 0 ? "-" : "") + String(repeating: "0", count: max(0, width - digits.count)) + digits
+}
+
+/// A date of the proleptic Gregorian calendar.
+private struct CivilDate {
+    let year: Int
+    let month: Int
+    let day: Int
+
+    init?(year: Int, month: Int, day: Int) {
+        guard (1...12).contains(month), (1...31).contains(day) else { return nil }
+        (self.year, self.month, self.day) = (year, month, day)
+        // 31 April counts on into May, and so does not come back as it went in.
+        let counted = CivilDate(daysSince1970: daysSince1970)
+        guard counted.month == month, counted.day == day else { return nil }
+    }
+
+    /// Howard Hinnant's `civil_from_days` (https://howardhinnant.github.io/date_algorithms.html).
+    init(daysSince1970 days: Int64) {
+        let shifted = Int(days) + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+        month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    }
+
+    /// `days_from_civil` of the same page.
+    var daysSince1970: Int64 {
+        let shiftedYear = month <= 2 ? year - 1 : year
+        let era = (shiftedYear >= 0 ? shiftedYear : shiftedYear - 399) / 400
+        let yearOfEra = shiftedYear - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return Int64(era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468)
+    }
+}

@@ -1,0 +1,108 @@
+// What the JSON readers ask of single bytes and of eight at a time.
+
+extension UInt8 {
+    @inline(__always)
+    var isJSONWhitespace: Bool {
+        self == 0x20 || self == 0x0A || self == 0x0D || self == 0x09
+    }
+
+    @inline(__always)
+    var isDigit: Bool {
+        self &- UInt8(ascii: "0") <= 9
+    }
+
+    fileprivate var hexValue: UInt16? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt16(self - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt16(self - UInt8(ascii: "a") + 10)
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt16(self - UInt8(ascii: "A") + 10)
+        default: nil
+        }
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// The UTF-16 unit of a `\uXXXX` at `index`; nil when there is none.
+    func utf16Unit(at index: Int) -> UInt16? {
+        guard index + 6 <= count, self[index] == UInt8(ascii: "\\"), self[index + 1] == UInt8(ascii: "u")
+        else {
+            return nil
+        }
+        var unit: UInt16 = 0
+        for digit in self[index + 2..<index + 6] {
+            guard let value = digit.hexValue else { return nil }
+            unit = unit << 4 | value
+        }
+        return unit
+    }
+
+    /// The first index from `index` on whose byte is a quote, a backslash, a control character or not ASCII;
+    /// `count` when there is none.
+    @inline(__always)
+    func firstSpecialByte(from index: Int) -> Int {
+        var index = index
+        let base = UnsafeRawPointer(baseAddress)
+        while index + 8 <= count, let base {
+            let word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            let special =
+                (zeroBytes(word ^ 0x2222_2222_2222_2222) | zeroBytes(word ^ 0x5C5C_5C5C_5C5C_5C5C)
+                    | ((word &- 0x2020_2020_2020_2020) & ~word) | word) & highBits
+            if special != 0 { return index + special.trailingZeroBitCount / 8 }
+            index += 8
+        }
+        while index < count {
+            let byte = self[index]
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 || byte >= 0x80 {
+                return index
+            }
+            index += 1
+        }
+        return count
+    }
+
+    /// The first index from `index` on whose byte is a quote or a backslash; `count` when there is none.
+    @inline(__always)
+    func firstQuoteOrBackslash(from index: Int) -> Int {
+        var index = index
+        let base = UnsafeRawPointer(baseAddress)
+        while index + 8 <= count, let base {
+            let word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            let found =
+                (zeroBytes(word ^ 0x2222_2222_2222_2222) | zeroBytes(word ^ 0x5C5C_5C5C_5C5C_5C5C)) & highBits
+            if found != 0 { return index + found.trailingZeroBitCount / 8 }
+            index += 8
+        }
+        while index < count {
+            let byte = self[index]
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return index }
+            index += 1
+        }
+        return count
+    }
+}
+
+private let highBits: UInt64 = 0x8080_8080_8080_8080
+
+/// Sets the high bit of each zero byte. A byte above a zero byte can be flagged wrongly, the lowest never is:
+/// borrows only travel upwards.
+@inline(__always)
+private func zeroBytes(_ word: UInt64) -> UInt64 {
+    (word &- 0x0101_0101_0101_0101) & ~word
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// The first index from `index` on whose byte is a quote, a bracket or a brace; `count` when there is none.
+    @inline(__always)
+    func firstStructuralByte(from index: Int) -> Int {
+        var index = index
+        while index < count {
+            switch self[index] {
+            case UInt8(ascii: "\""), UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "["),
+                UInt8(ascii: "]"):
+                return index
+            default: index += 1
+            }
+        }
+        return count
+    }
+}

@@ -1,0 +1,248 @@
+/// Reads one complete JSON text (RFC 8259) from raw bytes, strictly, without building anything.
+///
+/// Values come out as numbers and as byte ranges. What RFC 8259 leaves open is decided here: member names of
+/// one object are unique, strings are valid UTF-8 and their escapes valid UTF-16 (no lone surrogate), and
+/// nesting ends at `nestingLimit`.
+///
+/// The bytes are borrowed: a cursor must not outlive the closure that was given them.
+struct JSONCursor {
+    static let nestingLimit = 128
+
+    let bytes: UnsafeBufferPointer<UInt8>
+    var position = 0
+    /// Whether a string read so far holds U+0000, which JSON allows and PostgreSQL's text does not.
+    var sawNUL = false
+    /// Whether a number read so far does not fit PostgreSQL's numeric, and so no jsonb.
+    var sawOversizedNumber = false
+    private var depth = 0
+
+    init(_ bytes: UnsafeBufferPointer<UInt8>) {
+        self.bytes = bytes
+    }
+
+    /// The byte at the position, 0 at the end: no JSON token begins with it.
+    @inline(__always)
+    var next: UInt8 {
+        position < bytes.count ? bytes[position] : 0
+    }
+
+    @inline(__always)
+    mutating func skipWhitespace() {
+        while position < bytes.count, bytes[position].isJSONWhitespace { position += 1 }
+    }
+
+    /// Skips whitespace and, when `byte` comes next, consumes it.
+    @inline(__always)
+    mutating func consume(_ byte: UInt8) -> Bool {
+        skipWhitespace()
+        guard next == byte else { return false }
+        position += 1
+        return true
+    }
+
+    func error(_ kind: JSONError.Kind, at offset: Int? = nil) -> JSONError {
+        JSONError(kind: kind, offset: offset ?? position)
+    }
+
+    // MARK: Containers
+
+    /// Reads an object; `body` gets each name and must read its value.
+    ///
+    /// Names are not checked for duplicates here: who knows the names does it faster.
+    mutating func readObject(
+        _ body: (inout JSONCursor, JSONText) throws(JSONError) -> Void
+    ) throws(JSONError) {
+        guard consume(UInt8(ascii: "{")) else { throw error(.expected("an object")) }
+        try enter()
+        if !consume(UInt8(ascii: "}")) {
+            repeat {
+                skipWhitespace()
+                guard next == UInt8(ascii: "\"") else { throw error(.expected("a member name")) }
+                let name = try readString()
+                guard consume(UInt8(ascii: ":")) else { throw error(.expected("':'")) }
+                skipWhitespace()
+                try body(&self, name)
+            } while consume(UInt8(ascii: ","))
+            guard consume(UInt8(ascii: "}")) else { throw error(.expected("',' or '}'")) }
+        }
+        depth -= 1
+    }
+
+    /// Reads an array; `body` must read each element.
+    mutating func readArray(_ body: (inout JSONCursor) throws(JSONError) -> Void) throws(JSONError) {
+        guard consume(UInt8(ascii: "[")) else { throw error(.expected("an array")) }
+        try enter()
+        if !consume(UInt8(ascii: "]")) {
+            repeat {
+                skipWhitespace()
+                try body(&self)
+            } while consume(UInt8(ascii: ","))
+            guard consume(UInt8(ascii: "]")) else { throw error(.expected("',' or ']'")) }
+        }
+        depth -= 1
+    }
+
+    private mutating func enter() throws(JSONError) {
+        depth += 1
+        guard depth <= Self.nestingLimit else { throw error(.nesting) }
+    }
+
+    /// Reads any value, checking all of it.
+    mutating func skipValue() throws(JSONError) {
+        skipWhitespace()
+        switch next {
+        case UInt8(ascii: "{"):
+            var names = MemberNames()
+            try readObject { (cursor, name) throws(JSONError) in
+                guard names.insert(name, in: cursor.bytes) else {
+                    throw cursor.error(.duplicate, at: name.start)
+                }
+                try cursor.skipValue()
+            }
+        case UInt8(ascii: "["):
+            try readArray { (cursor) throws(JSONError) in try cursor.skipValue() }
+        case UInt8(ascii: "\""): _ = try readString()
+        case UInt8(ascii: "t"): try readLiteral("true")
+        case UInt8(ascii: "f"): try readLiteral("false")
+        case UInt8(ascii: "n"): try readLiteral("null")
+        default: _ = try readNumber()
+        }
+    }
+
+    /// Only whitespace may follow.
+    mutating func expectEnd() throws(JSONError) {
+        skipWhitespace()
+        guard position == bytes.count else { throw error(.expected("the end")) }
+    }
+
+    // MARK: Scalars
+
+    /// Consumes `null` when it comes next.
+    @inline(__always)
+    mutating func consumeNull() throws(JSONError) -> Bool {
+        guard next == UInt8(ascii: "n") else { return false }
+        try readLiteral("null")
+        return true
+    }
+
+    private mutating func readLiteral(_ literal: StaticString) throws(JSONError) {
+        let count = literal.utf8CodeUnitCount
+        guard position + count <= bytes.count else { throw error(.expected("a value")) }
+        for index in 0..<count where bytes[position + index] != literal.utf8Start[index] {
+            throw error(.expected("a value"))
+        }
+        position += count
+    }
+
+    /// Reads a string at the position of its opening quote.
+    @inline(__always)
+    mutating func readString() throws(JSONError) -> JSONText {
+        let start = position + 1
+        var index = start
+        var isEscaped = false
+        var isASCII = true
+        while true {
+            index = bytes.firstSpecialByte(from: index)
+            guard index < bytes.count else { throw error(.unterminatedString) }
+            let byte = bytes[index]
+            if byte == UInt8(ascii: "\"") { break }
+            if byte == UInt8(ascii: "\\") {
+                isEscaped = true
+                index = try checkEscape(at: index)
+            } else if byte < 0x20 {
+                throw error(.controlCharacter, at: index)
+            } else {
+                isASCII = false
+                index += 1
+                while index < bytes.count, bytes[index] >= 0x80 { index += 1 }
+            }
+        }
+        position = index + 1
+        if !isASCII { try checkUTF8(start..<index) }
+        return JSONText(start: start, end: index, isEscaped: isEscaped)
+    }
+
+    private func checkUTF8(_ range: Range<Int>) throws(JSONError) {
+        do {
+            _ = try UTF8Span(validating: bytes.extracting(range).span)
+        } catch {
+            throw self.error(.invalidUTF8, at: range.lowerBound + error.byteOffsets.lowerBound)
+        }
+    }
+
+    /// Checks the escape that begins at `index` and returns the index behind it.
+    private mutating func checkEscape(at index: Int) throws(JSONError) -> Int {
+        guard index + 1 < bytes.count else { throw error(.unterminatedString) }
+        switch bytes[index + 1] {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
+            UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+            return index + 2
+        case UInt8(ascii: "u"):
+            guard let unit = bytes.utf16Unit(at: index) else { throw error(.escape, at: index) }
+            if unit == 0 { sawNUL = true }
+            if UTF16.isTrailSurrogate(unit) { throw error(.surrogate, at: index) }
+            guard UTF16.isLeadSurrogate(unit) else { return index + 6 }
+            guard let trail = bytes.utf16Unit(at: index + 6), UTF16.isTrailSurrogate(trail) else {
+                throw error(.surrogate, at: index)
+            }
+            return index + 12
+        default: throw error(.escape, at: index)
+        }
+    }
+}
+
+/// Why bytes are no JSON, and where: an offset into the bytes that were read.
+struct JSONError: Error, Equatable {
+    enum Kind: Equatable {
+        case expected(StaticString)
+        case number
+        case unterminatedString
+        case controlCharacter
+        case escape
+        case surrogate
+        case invalidUTF8
+        case nesting
+        case duplicate
+        /// The JSON is well-formed; what it says is not accepted.
+        case refused(Rejection.Reason, String)
+
+        static func == (left: Kind, right: Kind) -> Bool { left.text == right.text }
+
+        var text: String {
+            switch self {
+            case .expected(let what): "expected \(what)"
+            case .number: "malformed number"
+            case .unterminatedString: "string without an end"
+            case .controlCharacter: "control character in a string"
+            case .escape: "invalid escape"
+            case .surrogate: "lone surrogate"
+            case .invalidUTF8: "invalid UTF-8"
+            case .nesting: "nested more than \(JSONCursor.nestingLimit) levels deep"
+            case .duplicate: "duplicate member name"
+            case .refused(_, let message): message
+            }
+        }
+    }
+
+    let kind: Kind
+    let offset: Int
+}
+
+/// The names seen in one object, compared by their characters, not by how they are escaped.
+struct MemberNames {
+    private var few: [[UInt8]] = []
+    private var many: Set<[UInt8]> = []
+
+    /// False when the name was there already.
+    mutating func insert(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var text: [UInt8] = []
+        name.append(to: &text, from: bytes)
+        if many.isEmpty {
+            if few.contains(text) { return false }
+            few.append(text)
+            if few.count == 16 { many = Set(few) }
+            return true
+        }
+        return many.insert(text).inserted
+    }
+}

@@ -1,0 +1,91 @@
+/// The content of a JSON string, as a range of the bytes it was read from, without its quotes.
+///
+/// It holds no bytes: every use names the bytes again, and they have to be the same.
+public struct JSONText: Sendable, Equatable {
+    let start: Int
+    let end: Int
+    /// Whether the range holds escapes, so that its characters are not its bytes.
+    let isEscaped: Bool
+
+    /// An upper bound of the number of UTF-8 bytes; exact when nothing is escaped.
+    var rawCount: Int { end - start }
+
+    /// Appends the string's characters in UTF-8.
+    @inline(__always)
+    public func append(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {
+        if isEscaped {
+            appendUnescaped(to: &output, from: bytes)
+        } else {
+            output.append(contentsOf: bytes.extracting(start..<end))
+        }
+    }
+
+    private func appendUnescaped(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {
+        var index = start
+        while index < end {
+            let byte = bytes[index]
+            guard byte == UInt8(ascii: "\\") else {
+                output.append(byte)
+                index += 1
+                continue
+            }
+            let escape = bytes[index + 1]
+            if escape == UInt8(ascii: "u") {
+                index = appendUnicodeEscape(at: index, to: &output, from: bytes)
+            } else {
+                output.append(Self.character(ofEscape: escape))
+                index += 2
+            }
+        }
+    }
+
+    private static func character(ofEscape escape: UInt8) -> UInt8 {
+        switch escape {
+        case UInt8(ascii: "b"): 0x08
+        case UInt8(ascii: "f"): 0x0C
+        case UInt8(ascii: "n"): 0x0A
+        case UInt8(ascii: "r"): 0x0D
+        case UInt8(ascii: "t"): 0x09
+        default: escape
+        }
+    }
+
+    private func appendUnicodeEscape(
+        at index: Int, to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>
+    ) -> Int {
+        var units = [bytes.utf16Unit(at: index) ?? 0xFFFD]
+        if UTF16.isLeadSurrogate(units[0]) { units.append(bytes.utf16Unit(at: index + 6) ?? 0xFFFD) }
+        output.append(contentsOf: String(decoding: units, as: UTF16.self).utf8)
+        return index + 6 * units.count
+    }
+
+    /// The string's characters.
+    public func string(from bytes: UnsafeBufferPointer<UInt8>) -> String {
+        var utf8: [UInt8] = []
+        append(to: &utf8, from: bytes)
+        return String(decoding: utf8, as: UTF8.self)
+    }
+
+    /// Calls `body` with each element of a comma list such as `,us7000abcd,ci38600815,`; empty ones are left out.
+    public func forEachElement(
+        in bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Void
+    ) {
+        if isEscaped {
+            var utf8: [UInt8] = []
+            appendUnescaped(to: &utf8, from: bytes)
+            utf8.withUnsafeBufferPointer { Self.split($0, body) }
+        } else {
+            Self.split(bytes.extracting(start..<end), body)
+        }
+    }
+
+    private static func split(
+        _ list: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Void
+    ) {
+        var start = 0
+        for index in 0...list.count where index == list.count || list[index] == UInt8(ascii: ",") {
+            if index > start { body(list.extracting(start..<index)) }
+            start = index + 1
+        }
+    }
+}

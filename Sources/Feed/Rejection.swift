@@ -1,0 +1,42 @@
+/// Why one feature of a document was not taken.
+public struct Rejection: Error, Sendable, Equatable {
+    public enum Reason: String, Sendable, CaseIterable {
+        /// Not well-formed JSON, or not a feature at all.
+        case syntax
+        /// Invalid UTF-8, a lone surrogate, or a NUL character.
+        case encoding
+        /// A required member is missing or null.
+        case missing
+        /// A member has another JSON type than its column needs.
+        case type
+        /// A value is outside its column's or its quantity's range.
+        case range
+        /// A member occurs twice.
+        case duplicate
+        /// The feature is larger than 1 MiB.
+        case size
+        /// Well-formed and typed, but the server refused it.
+        case refused
+    }
+
+    public let reason: Reason
+    /// What is wrong, naming the member; for people.
+    public let message: String
+
+    public init(_ reason: Reason, _ message: String) {
+        self.reason = reason
+        self.message = message
+    }
+
+    init(_ error: JSONError, property: Property?) {
+        let place = property.map { "\($0.name): " } ?? ""
+        let text = "\(place)\(error.kind.text) at byte \(error.offset) of the feature"
+        switch error.kind {
+        case .refused(let reason, let message): self.init(reason, place + message)
+        case .surrogate, .invalidUTF8: self.init(.encoding, text)
+        case .duplicate: self.init(.duplicate, text)
+        case .expected, .number, .unterminatedString, .controlCharacter, .escape, .nesting:
+            self.init(.syntax, text)
+        }
+    }
+}
