@@ -1,0 +1,207 @@
+import Feed
+import Logging
+import PostgreSQL
+
+/// Imports one batch of features in one transaction.
+struct BatchImport {
+    let connection: Connection
+    let logger: Logger
+    /// The run in `import.run`; nil for a dry run, which writes nothing.
+    let run: Int?
+
+    private static let attempts = 5
+
+    /// Imports the first `count` features of a batch and returns what happened.
+    ///
+    /// A deadlock or a serialisation failure repeats the batch, at most five times in all. A feature whose values the
+    /// server refuses is found and rejected alone.
+    ///
+    /// - Parameter bytes: how much of the document ends with this batch.
+    nonisolated(nonsending)
+        func importFirst(
+            _ count: Int, of batch: FeatureBatch, bytes: Int, decoder: inout FeatureDecoder
+        ) async throws -> ImportCounts
+    {
+        var refused: [Int: Rejection] = [:]
+        var attempt = 1
+        while true {
+            do {
+                return try await commit(batch.features.prefix(count), batch, bytes, refused, &decoder)
+            } catch let error as PostgresError where error.isRefusedValue && refused.isEmpty {
+                try await findRefused(batch.features.prefix(count), batch, &decoder, &refused)
+                guard !refused.isEmpty else { throw error }
+            } catch let error as PostgresError where error.isRetryable && attempt < Self.attempts {
+                logger.info("repeating a batch: \(error)")
+                attempt += 1
+                try await Task.sleep(for: .milliseconds(Int.random(in: 5...50) << attempt))
+            }
+        }
+    }
+
+    // MARK: One transaction
+
+    nonisolated(nonsending)
+        private func commit(
+            _ features: ArraySlice<FeatureBatch.Feature>, _ batch: FeatureBatch, _ bytes: Int,
+            _ refused: [Int: Rejection], _ decoder: inout FeatureDecoder
+        ) async throws -> ImportCounts
+    {
+        try await connection.transaction(to: "import a batch") {
+            let rejections = try await copy(features, batch, refused, &decoder)
+            var counts = try await merge(of: features.count - rejections.count)
+            counts.bytes = bytes
+            counts.rejected = rejections.count
+            counts.seen += rejections.count
+            if let run {
+                try await keep(rejections, of: batch, run)
+                try await connection.execute(
+                    MergeStatement.addCounts(counts, run: run), to: "record the batch's counts")
+            }
+            return counts
+        }
+    }
+
+    /// Decodes the features and streams them into `incoming`, in pieces of about 64 KiB. Returns those that are
+    /// rejected.
+    nonisolated(nonsending)
+        private func copy(
+            _ features: ArraySlice<FeatureBatch.Feature>, _ batch: FeatureBatch,
+            _ refused: [Int: Rejection], _ decoder: inout FeatureDecoder
+        ) async throws -> [(FeatureBatch.Feature, Rejection)]
+    {
+        var rejections: [(FeatureBatch.Feature, Rejection)] = []
+        _ = try await connection.copy(
+            into: "pg_temp.incoming", columns: MergeStatement.incomingColumns,
+            to: "copy a batch of \(features.count) features"
+        ) { writer in
+            var rows = BinaryRows()
+            for feature in features {
+                do throws(Rejection) {
+                    if let rejection = refused[feature.ordinal] { throw rejection }
+                    try append(feature, batch, to: &rows, &decoder)
+                } catch {
+                    rejections.append((feature, error))
+                }
+                if rows.bytes.count >= 64 << 10 {
+                    try await writer.write(rows)
+                    rows.removeAll()
+                }
+            }
+            try await writer.write(rows)
+        }
+        return rejections
+    }
+
+    private func append(
+        _ feature: FeatureBatch.Feature, _ batch: FeatureBatch, to rows: inout BinaryRows,
+        _ decoder: inout FeatureDecoder
+    ) throws(Rejection) {
+        if feature.isOversized {
+            throw Rejection(.size, "the feature has \(feature.size) bytes, more than 1 MiB")
+        }
+        try batch.withBytes(of: feature) { (bytes) throws(Rejection) in
+            let record = try decoder.decode(bytes)
+            rows.append(record, ordinal: feature.ordinal, from: bytes)
+        }
+    }
+
+    nonisolated(nonsending)
+        private func merge(of copied: Int) async throws -> ImportCounts
+    {
+        var counts = ImportCounts()
+        counts.seen = copied
+        if copied == 0 { return counts }
+        let statement = run == nil ? MergeStatement.preview : MergeStatement.merge
+        let row = try await connection.query(statement, to: "merge a batch of \(copied) features")[0]
+        counts.inserted = try row.decode("inserted")
+        counts.updated = try row.decode("updated")
+        counts.stale = try row.decode("stale")
+        if try row.decode("codes") != copied {
+            let row = try await connection.query(
+                MergeStatement.staleWithinBatch, to: "count the batch's duplicates")[0]
+            counts.stale += try row.decode("stale")
+        }
+        counts.unchanged = copied - counts.inserted - counts.updated - counts.stale
+        return counts
+    }
+
+    // MARK: Rejects
+
+    nonisolated(nonsending)
+        private func keep(
+            _ rejections: [(FeatureBatch.Feature, Rejection)], of batch: FeatureBatch, _ run: Int
+        ) async throws
+    {
+        if rejections.isEmpty { return }
+        _ = try await connection.copy(
+            into: "pg_temp.rejected", columns: MergeStatement.rejectedColumns, to: "copy rejected features"
+        ) { writer in
+            var rows = BinaryRows()
+            for (feature, rejection) in rejections {
+                rows.append(feature, rejection, from: batch)
+                try await writer.write(rows)
+                rows.removeAll()
+            }
+        }
+        try await connection.execute(MergeStatement.keepRejects(run: run), to: "keep rejected features")
+    }
+
+    /// Halves the batch until each feature is found that the server refuses. Nothing of it is committed.
+    nonisolated(nonsending)
+        private func findRefused(
+            _ features: ArraySlice<FeatureBatch.Feature>, _ batch: FeatureBatch,
+            _ decoder: inout FeatureDecoder, _ refused: inout [Int: Rejection]
+        ) async throws
+    {
+        guard let error = try await refusal(of: features, batch, &decoder) else { return }
+        if features.count == 1, let feature = features.first {
+            let state = error.sqlState ?? "none"
+            refused[feature.ordinal] = Rejection(
+                .refused, "the server refused a value: \(error.message) (SQLSTATE \(state))")
+            return
+        }
+        let middle = features.startIndex + features.count / 2
+        try await findRefused(features[..<middle], batch, &decoder, &refused)
+        try await findRefused(features[middle...], batch, &decoder, &refused)
+    }
+
+    /// Tries a part of the batch, and rolls it back.
+    nonisolated(nonsending)
+        private func refusal(
+            of features: ArraySlice<FeatureBatch.Feature>, _ batch: FeatureBatch,
+            _ decoder: inout FeatureDecoder
+        ) async throws -> PostgresError?
+    {
+        do {
+            try await connection.transaction(to: "try a part of a batch") {
+                let rejections = try await copy(features, batch, [:], &decoder)
+                _ = try await merge(of: features.count - rejections.count)
+                throw RolledBack()
+            }
+            return nil
+        } catch is RolledBack {
+            return nil
+        } catch let error as PostgresError where error.isRefusedValue {
+            return error
+        }
+    }
+
+    private struct RolledBack: Error {}
+}
+
+extension BinaryRows {
+    /// Appends one row of `rejected`: at most 64 KiB of the feature's bytes, without what text can't hold.
+    fileprivate mutating func append(
+        _ feature: FeatureBatch.Feature, _ rejection: Rejection, from batch: FeatureBatch
+    ) {
+        beginRow(columns: MergeStatement.rejectedColumns.count)
+        appendInteger(Int64(feature.ordinal))
+        appendInteger(Int64(feature.offset))
+        appendBytes { $0.append(contentsOf: rejection.reason.rawValue.utf8) }
+        appendBytes { $0.append(contentsOf: rejection.message.utf8) }
+        batch.withBytes(of: feature) { bytes in
+            appendBytes { $0.append(contentsOf: bytes.prefix(FeatureScanner.keptOfOversized)) }
+        }
+        appendInteger(Int64(feature.size))
+    }
+}

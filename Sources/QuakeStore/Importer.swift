@@ -1,0 +1,146 @@
+import Feed
+import Logging
+import PostgreSQL
+
+/// Imports feeds into a database: one direction, in constant memory, whatever the feed's size.
+public struct Importer: Sendable {
+    public struct Options: Sendable {
+        /// Features of one transaction.
+        public var batchSize = 20_000
+        public var rejectLimit = RejectLimit.standard
+        /// Counts what an import would do, and writes nothing.
+        public var isDryRun = false
+
+        public init() {}
+    }
+
+    /// How far a run has come.
+    public struct Progress: Sendable {
+        /// Bytes of the document after inflation, and features, that have been read.
+        public var bytes: Int
+        public var features: Int
+    }
+
+    private let connection: Connection
+    private let options: Options
+    private let logger: Logger
+
+    /// Prepares a connection for imports. It must be used for nothing else meanwhile.
+    public init(_ connection: Connection, options: Options = Options(), logger: Logger) async throws {
+        self.connection = connection
+        self.options = options
+        self.logger = logger
+        try await connection.execute(script: MergeStatement.session, to: "prepare the session")
+    }
+
+    /// Imports one feed, and records the run in `import.run`.
+    ///
+    /// A document that fits one batch is imported whole or not at all. Of a longer one that breaks, the batches before
+    /// the break stay. Whatever happens after the run began is told by the summary: its outcome and failure.
+    ///
+    /// - Throws: `SourceBusy` when another process imports the source; `PostgresError` when the run can't be begun.
+    nonisolated(nonsending)
+        public func run(
+            _ source: FeedSource, progress: (Progress) -> Void = { _ in }
+        ) async throws -> ImportSummary
+    {
+        let log = RunLog(connection: connection, source: source)
+        guard !options.isDryRun else {
+            return await summary(of: source, run: nil, progress)
+        }
+        try await log.lock()
+        do {
+            let run = try await log.begin()
+            let summary = await summary(of: source, run: run, progress)
+            try await log.end(summary)
+            try await log.unlock()
+            return summary
+        } catch {
+            // The lock goes with the connection, if it can't be released here.
+            try? await log.unlock()
+            throw error
+        }
+    }
+
+    nonisolated(nonsending)
+        private func summary(
+            of source: FeedSource, run: Int?, _ progress: (Progress) -> Void
+        ) async -> ImportSummary
+    {
+        let start = ContinuousClock.now
+        var document = DocumentImport(
+            batchImport: BatchImport(connection: connection, logger: logger, run: run),
+            batchSize: options.batchSize)
+        var summary = ImportSummary(run: run, source: source)
+        do {
+            try await document.read(source, progress)
+            try checkRejects(document.counts)
+        } catch is CancellationError {
+            summary.outcome = .cancelled
+            summary.failure = CancellationError()
+        } catch {
+            summary.outcome = .failed
+            summary.failure = error
+        }
+        summary.feed = document.feed
+        summary.counts = document.counts
+        summary.duration = .now - start
+        return summary
+    }
+
+    private func checkRejects(_ counts: ImportCounts) throws {
+        guard options.rejectLimit.allows(rejected: counts.rejected, of: counts.seen) else {
+            throw TooManyRejects(rejected: counts.rejected, seen: counts.seen)
+        }
+    }
+}
+
+/// The work on one document: scan, collect, import batch by batch.
+private struct DocumentImport {
+    let batchImport: BatchImport
+    let batchSize: Int
+    private(set) var counts = ImportCounts()
+    private var scanner = FeatureScanner()
+    private var decoder = FeatureDecoder()
+    private var batch = FeatureBatch()
+    private var bytesRead = 0
+
+    init(batchImport: BatchImport, batchSize: Int) {
+        self.batchImport = batchImport
+        self.batchSize = batchSize
+    }
+
+    /// The URL that the document's metadata name.
+    var feed: String? { scanner.metadata.url }
+
+    nonisolated(nonsending)
+        mutating func read(_ source: FeedSource, _ progress: (Importer.Progress) -> Void) async throws
+    {
+        try await source.read { chunk in
+            try scan(chunk)
+            while batch.count >= batchSize || batch.isFull {
+                try await importBatch(min(batch.count, batchSize), documentEnd: nil)
+            }
+            progress(Importer.Progress(bytes: bytesRead, features: scanner.count))
+        }
+        try scanner.finish()
+        try await importBatch(batch.count, documentEnd: bytesRead)
+    }
+
+    private mutating func scan(_ chunk: [UInt8]) throws {
+        bytesRead += chunk.count
+        try chunk.withUnsafeBufferPointer { bytes in
+            try scanner.scan(bytes) { batch.append($0) }
+        }
+    }
+
+    /// Imports the first `count` features that wait; with the last of them, what follows them in the document.
+    nonisolated(nonsending)
+        private mutating func importBatch(_ count: Int, documentEnd: Int?) async throws
+    {
+        let end = documentEnd ?? batch.features[count - 1].end
+        counts += try await batchImport.importFirst(
+            count, of: batch, bytes: end - counts.bytes, decoder: &decoder)
+        batch.removeFirst(count)
+    }
+}

@@ -1,0 +1,112 @@
+import PostgreSQL
+
+/// The SQL of one batch: from the temporary table into `quake`.
+enum MergeStatement {
+    /// What the worker's session needs, once for each connection.
+    ///
+    /// - A batch joins a few thousand rows with a table of any size by its key. Without statistics of the temporary
+    ///   table the planner may prefer to read all of the large one; nested loops over the index never do.
+    /// - The tables empty themselves at the end of each transaction, without a new file as TRUNCATE makes one.
+    static let session = """
+        set client_min_messages = warning;
+        set jit = off;
+        set work_mem = '64MB';
+        set lock_timeout = '30s';
+        set enable_hashjoin = off;
+        set enable_mergejoin = off;
+        create temporary table if not exists incoming on commit delete rows as
+            select 0::bigint as ordinal, \(QuakeColumn.list()) from public.quake with no data;
+        create temporary table if not exists rejected (
+            ordinal bigint, byte_offset bigint, reason text, message text, raw bytea, size bigint
+        ) on commit delete rows;
+        set client_min_messages = notice
+        """
+
+    static let incomingColumns = ["ordinal"] + QuakeColumn.allCases.map(\.rawValue)
+    static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size"]
+
+    /// Of the features with one code the newest counts, among equals the last of the document.
+    private static let compared = """
+        newest as (
+            select distinct on (code) *
+            from pg_temp.incoming
+            order by code, updated desc, ordinal desc
+        ),
+        compared as (
+            select newest.*,
+                   quake.code is null as is_new,
+                   quake.updated > newest.updated as is_older,
+                   (\(QuakeColumn.list("quake."))) is distinct from (\(QuakeColumn.list("newest."))) as differs
+            from newest left join public.quake on quake.code = newest.code
+        )
+        """
+
+    /// Merges the batch and counts.
+    ///
+    /// Rows that are equal are found by the join and never touched: no lock, no WAL, no change. The update's own
+    /// conditions are for the case that another worker came in between. Rows are locked in code order, so that two
+    /// workers wait for each other rather than deadlock.
+    static let merge: Query = """
+        with \(unescaped: compared),
+        merged as (
+            insert into public.quake (\(unescaped: QuakeColumn.list()))
+            select \(unescaped: QuakeColumn.list())
+            from compared
+            where is_new or (not is_older and differs)
+            order by code
+            on conflict (code) do update
+            set \(unescaped: QuakeColumn.assignments)
+            where excluded.updated >= quake.updated
+              and (\(unescaped: QuakeColumn.list("quake.")))
+                  is distinct from (\(unescaped: QuakeColumn.list("excluded.")))
+            returning xmax = 0 as inserted
+        )
+        select (select count(*) from merged where inserted) as inserted,
+               (select count(*) from merged where not inserted) as updated,
+               (select count(*) from compared where is_older) as stale,
+               (select count(*) from compared) as codes
+        """
+
+    /// What the merge would do, without doing or locking anything.
+    static let preview: Query = """
+        with \(unescaped: compared)
+        select count(*) filter (where is_new) as inserted,
+               count(*) filter (where not is_older and differs) as updated,
+               count(*) filter (where is_older) as stale,
+               count(*) as codes
+        from compared
+        """
+
+    /// Features that are older than another one of the same batch and code.
+    static let staleWithinBatch: Query = """
+        select count(*) as stale
+        from (select updated < max(updated) over (partition by code) as is_older from pg_temp.incoming) as feature
+        where is_older
+        """
+
+    /// The same broken bytes are kept once and counted.
+    static func keepRejects(run: Int) -> Query {
+        """
+        insert into import.reject as kept (run, ordinal, byte_offset, reason, message, raw, size, count)
+        select distinct on (sha256(raw), size, reason)
+               \(run), ordinal, byte_offset, reason, message, raw, size,
+               count(*) over (partition by sha256(raw), size, reason)
+        from pg_temp.rejected
+        order by sha256(raw), size, reason, ordinal
+        on conflict (hash, size, reason) do update
+        set run = excluded.run, ordinal = excluded.ordinal, byte_offset = excluded.byte_offset,
+            message = excluded.message, count = kept.count + excluded.count, last_seen = excluded.last_seen
+        """
+    }
+
+    static func addCounts(_ counts: ImportCounts, run: Int) -> Query {
+        """
+        update import.run
+        set seen = seen + \(counts.seen), inserted = inserted + \(counts.inserted),
+            updated = updated + \(counts.updated), unchanged = unchanged + \(counts.unchanged),
+            stale = stale + \(counts.stale), rejected = rejected + \(counts.rejected),
+            bytes = bytes + \(counts.bytes)
+        where id = \(run)
+        """
+    }
+}

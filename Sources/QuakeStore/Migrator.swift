@@ -1,0 +1,149 @@
+import Migrations
+import PostgreSQL
+
+/// Brings a database's schema to this version.
+///
+/// Each migration is one transaction. Several migrators can start at once: an advisory lock lets one work, and the
+/// others find the work done.
+public struct Migrator: Sendable {
+    private let connection: Connection
+
+    public init(_ connection: Connection) {
+        self.connection = connection
+    }
+
+    /// Where a database stands, compared with this version.
+    public enum State: Sendable, Equatable {
+        case current
+        /// The migrations that are missing.
+        case behind([String])
+        /// The database was migrated by a newer version.
+        case ahead(Int)
+    }
+
+    /// Compares the database with this version; changes nothing.
+    ///
+    /// - Throws: `MigrationError.edited` when an applied migration is not what this version carries.
+    public func state() async throws -> State {
+        let applied = try await appliedMigrations()
+        try await checkForEdits(applied)
+        let newest = applied.keys.max() ?? 0
+        let known = Migration.all.last?.number ?? 0
+        if newest > known { return .ahead(newest) }
+        let missing = Migration.all.filter { applied[$0.number] == nil }
+        return missing.isEmpty ? .current : .behind(missing.map(\.title))
+    }
+
+    /// Applies what is missing and returns its titles.
+    ///
+    /// - Throws: `PostgresError` naming the migration; those before it stay applied. `MigrationError`.
+    @discardableResult
+    public func migrate() async throws -> [String] {
+        // Held until the connection closes or the unlock below; the number is "quakes" in ASCII.
+        try await connection.query(
+            "select pg_advisory_lock(\(Self.lock))", to: "take the migration lock")
+        do {
+            let titles = try await migrateLocked()
+            try await unlock()
+            return titles
+        } catch {
+            try? await unlock()  // The error at hand says more, and a closed connection unlocks by itself.
+            throw error
+        }
+    }
+
+    private static let lock = 0x7175_616B_6573
+
+    private func unlock() async throws {
+        try await connection.query(
+            "select pg_advisory_unlock(\(Self.lock))", to: "release the migration lock")
+    }
+
+    private func migrateLocked() async throws -> [String] {
+        let missing: [Migration]
+        switch try await state() {
+        case .current: return []
+        case .ahead(let number): throw MigrationError.ahead(number)
+        case .behind(let titles): missing = Migration.all.filter { titles.contains($0.title) }
+        }
+        for migration in missing {
+            try await connection.transaction(to: "migrate \(migration.title)") {
+                try await connection.execute(script: Self.bookkeeping, to: "prepare migrations")
+                try await connection.execute(script: migration.sql, to: "migrate \(migration.title)")
+                try await connection.execute(
+                    """
+                    insert into import.migration (number, name, checksum)
+                    values (\(migration.number), \(migration.name),
+                            encode(sha256(convert_to(\(migration.sql), 'UTF8')), 'hex'))
+                    """, to: "record migration \(migration.title)")
+            }
+        }
+        return missing.map(\.title)
+    }
+
+    private static let bookkeeping = """
+        set local client_min_messages = warning;
+        create schema if not exists import;
+        create table if not exists import.migration (
+            number integer primary key,
+            name text not null,
+            checksum text not null,
+            applied_at timestamptz not null default now()
+        );
+        comment on schema import is 'What the import worker keeps about its own work.';
+        comment on table import.migration is 'Schema migrations that were applied to this database.';
+        comment on column import.migration.number is 'Number of the migration.';
+        comment on column import.migration.name is 'Its name.';
+        comment on column import.migration.checksum is 'SHA-256 of its text when it was applied.';
+        comment on column import.migration.applied_at is 'When it was applied.';
+        """
+
+    /// Checksums by number; empty for a database that was never migrated.
+    private func appliedMigrations() async throws -> [Int: String] {
+        let known = try await connection.query(
+            "select to_regclass('import.migration') is not null as known", to: "read the schema's version")
+        guard try known[0].decode("known") else { return [:] }
+        let rows = try await connection.query(
+            "select number, checksum from import.migration", to: "read the schema's version")
+        return try Dictionary(
+            uniqueKeysWithValues: rows.map { try ($0.decode("number"), $0.decode("checksum")) })
+    }
+
+    private func checkForEdits(_ applied: [Int: String]) async throws {
+        for migration in Migration.all {
+            guard let checksum = applied[migration.number] else { continue }
+            let rows = try await connection.query(
+                "select encode(sha256(convert_to(\(migration.sql), 'UTF8')), 'hex') as checksum",
+                to: "check migration \(migration.title)")
+            guard try rows[0].decode("checksum") == checksum else {
+                throw MigrationError.edited(migration.title)
+            }
+        }
+    }
+}
+
+extension Migration {
+    /// Such as `0001_quake`.
+    var title: String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name
+    }
+}
+
+/// Why a database and this version do not fit together.
+public enum MigrationError: Error, Equatable, CustomStringConvertible {
+    case behind([String])
+    case ahead(Int)
+    case edited(String)
+
+    public var description: String {
+        switch self {
+        case .behind(let titles):
+            "the database is behind (missing: \(titles.joined(separator: ", "))); run: quakes migrate"
+        case .ahead(let number):
+            "the database was migrated by a newer version (migration \(number)); install that version of quakes"
+        case .edited(let title):
+            "migration \(title) was changed after it had been applied to this database; restore the published one"
+        }
+    }
+}

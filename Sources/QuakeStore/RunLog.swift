@@ -1,0 +1,62 @@
+import Feed
+import PostgreSQL
+
+/// What `import.run` says of one run, and the lock that keeps a second one away from its source.
+struct RunLog {
+    let connection: Connection
+    let source: FeedSource
+
+    /// Takes the source for this session.
+    ///
+    /// - Throws: `SourceBusy` when another session has it.
+    func lock() async throws {
+        // What comes by standard input is another document every time.
+        if source == .standardInput { return }
+        let row = try await connection.query(
+            "select pg_try_advisory_lock(\(Self.lockClass)::int, hashtext(\("\(source)"))) as locked",
+            to: "lock the source")[0]
+        guard try row.decode("locked") else { throw SourceBusy(source: source) }
+        // Whoever held it is gone, and left its run open.
+        try await connection.execute(
+            """
+            update import.run
+            set outcome = 'failed', finished = now(), error = 'the worker died'
+            where source = \("\(source)") and outcome = 'running'
+            """, to: "close the runs of workers that died")
+    }
+
+    func unlock() async throws {
+        if source == .standardInput { return }
+        try await connection.despiteCancellation(within: .seconds(5)) {
+            try await connection.query(
+                "select pg_advisory_unlock(\(Self.lockClass)::int, hashtext(\("\(source)")))",
+                to: "release the source")
+        }
+    }
+
+    /// "quak" in ASCII, to stay clear of other programs' advisory locks.
+    private static let lockClass = 0x7175_616B
+
+    func begin() async throws -> Int {
+        try await connection.query(
+            "insert into import.run (source) values (\("\(source)")) returning id", to: "record the run")[0]
+            .decode("id")
+    }
+
+    /// Records the outcome, also when the task is cancelled. A lost connection leaves the run open; the next one of the
+    /// same source closes it.
+    func end(_ summary: ImportSummary) async throws {
+        guard let run = summary.run else { return }
+        if let error = summary.failure as? PostgresError, error.connectionLost { return }
+        let error = summary.failure.map { $0 is CancellationError ? "cancelled" : "\($0)" }
+        try await connection.despiteCancellation(within: .seconds(5)) {
+            try await connection.execute(
+                """
+                update import.run
+                set finished = clock_timestamp(), outcome = \(summary.outcome.rawValue), feed = \(summary.feed),
+                    error = \(error)
+                where id = \(run)
+                """, to: "record the run's outcome")
+        }
+    }
+}

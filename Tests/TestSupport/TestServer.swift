@@ -1,0 +1,79 @@
+import LocalPostgres
+import PostgreSQL
+import QuakeStore
+import Synchronization
+
+/// The PostgreSQL server of this test process: started by the first test that asks for it, gone with the process, also when
+/// that crashes.
+public actor TestServer {
+    public static let shared = TestServer()
+
+    private var starting: Task<TemporaryCluster, any Error>?
+    private var preparingTemplate: Task<Void, any Error>?
+
+    /// The server, started when it is not yet.
+    public func cluster() async throws -> LocalCluster {
+        let task = starting ?? Task { try await TemporaryCluster.start() }
+        starting = task
+        return try await task.value.cluster
+    }
+
+    /// Runs `body` with a database of its own, cloned from the migrated template and dropped afterwards. Tests run side
+    /// by side: NOTIFY, locks and tables of one database are invisible in another.
+    nonisolated(nonsending)
+        public func withDatabase<Result>(_ body: (TestDatabase) async throws -> Result) async throws -> Result
+    {
+        try await prepareTemplate()
+        return try await withDatabase(template: "quakes_template", body)
+    }
+
+    /// The same, with nothing in it.
+    nonisolated(nonsending)
+        public func withEmptyDatabase<Result>(
+            _ body: (TestDatabase) async throws -> Result
+        ) async throws -> Result
+    {
+        try await withDatabase(template: "template0", body)
+    }
+
+    nonisolated(nonsending)
+        private func withDatabase<Result>(
+            template: String, _ body: (TestDatabase) async throws -> Result
+        ) async throws -> Result
+    {
+        let name = "test_\(Self.counter.add(1, ordering: .relaxed).newValue)"
+        try await administer("create database \(name) template \(template)")
+        let database = TestDatabase(url: try await cluster().url(database: name))
+        do {
+            let result = try await body(database)
+            try await administer("drop database \(name) with (force)")
+            return result
+        } catch {
+            try await administer("drop database \(name) with (force)")
+            throw error
+        }
+    }
+
+    private static let counter = Atomic(0)
+
+    private func prepareTemplate() async throws {
+        let task =
+            preparingTemplate
+            ?? Task {
+                try await administer("create database quakes_template template template0")
+                let template = TestDatabase(url: try await cluster().url(database: "quakes_template"))
+                try await template.withConnection { _ = try await Migrator($0).migrate() }
+            }
+        preparingTemplate = task
+        try await task.value
+    }
+
+    nonisolated(nonsending)
+        private func administer(_ statement: String) async throws
+    {
+        let maintenance = TestDatabase(url: try await cluster().url(database: "postgres"))
+        try await maintenance.withConnection { connection in
+            try await connection.execute(script: statement, to: "administer the test server")
+        }
+    }
+}

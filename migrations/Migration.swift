@@ -1,0 +1,20 @@
+/// One step of the schema, carried inside the executable.
+public struct Migration: Sendable {
+    /// Steps are applied in the order of their numbers, from 1, without gaps.
+    public let number: Int
+    public let name: String
+    public let sql: String
+
+    private init(_ number: Int, _ name: String, _ bytes: [UInt8]) {
+        self.number = number
+        self.name = name
+        sql = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Every migration. A new one is a file here, a line in `Package.swift` and a line below; a test tells when
+    /// one of the three is missing. A published one is never edited: databases remember its checksum.
+    public static let all = [
+        // SwiftPM writes an underscore for the first digit.
+        Migration(1, "quake", PackageResources._001_quake_sql)
+    ]
+}
