@@ -1,0 +1,114 @@
+import ArgumentParser
+import Glibc
+import LocalPostgres
+import Logging
+import PostgreSQL
+import QuakeStore
+
+/// Which database a command works on, and how it gets there.
+struct DatabaseOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The database to use.", valueName: "url"))
+    var database: String?
+
+    @Flag(help: "Use the private local cluster, and start it if need be.")
+    var local = false
+
+    func validate() throws {
+        if local, database != nil { throw ValidationError("--local and --database exclude each other") }
+    }
+
+    /// What a command does with the database: a worker needs the schema of its own version, a reader gets along with a
+    /// newer one.
+    enum Use { case worker, reader }
+
+    /// Opens a connection to the database for `body`.
+    nonisolated(nonsending)
+        func withConnection<Result>(
+            for use: Use, _ logger: Logger, _ body: (Connection) async throws -> Result
+        ) async throws -> Result
+    {
+        let place = try resolve(Environment.current)
+        return try await Connection.with(try await options(for: place), logger: logger) { connection in
+            let migrator = Migrator(connection)
+            switch (try await migrator.state(), place, use) {
+            case (.current, _, _), (.ahead, _, .reader): break
+            case (.behind, .local, _): try await migrator.migrate()
+            case (.behind(let titles), .named, _): throw MigrationError.behind(titles)
+            case (.ahead(let number), _, .worker): throw MigrationError.ahead(number)
+            }
+            return try await body(connection)
+        }
+    }
+
+    /// Opens a connection without a look at the schema.
+    nonisolated(nonsending)
+        func withUncheckedConnection<Result>(
+            _ logger: Logger, _ body: (Connection) async throws -> Result
+        ) async throws -> Result
+    {
+        let place = try resolve(Environment.current)
+        return try await Connection.with(try await options(for: place), logger: logger, body)
+    }
+
+    enum Place: Equatable {
+        case named(ConnectionOptions)
+        case local
+    }
+
+    /// - Throws: `NoDatabase` when nothing names one and nobody is there to see a private one start: a scheduled job that
+    ///   lost its secret must not fill a database that nobody reads.
+    func resolve(_ environment: Environment) throws -> Place {
+        if local { return .local }
+        if let url = database ?? environment["DATABASE_URL"] { return .named(try ConnectionOptions(url)) }
+        let variables = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"]
+        if variables.contains(where: { environment[$0] != nil }) { return .named(ConnectionOptions()) }
+        if environment["QUAKES_LOCAL"] == "1" || environment.isTerminal { return .local }
+        throw NoDatabase()
+    }
+
+    private func options(for place: Place) async throws -> ConnectionOptions {
+        switch place {
+        case .named(let options): return options
+        case .local:
+            let cluster = LocalCluster.current
+            switch try await cluster.start() {
+            case .alreadyRunning: StandardError.print("quakes: using the private cluster in \(cluster.home)")
+            case .started: StandardError.print("quakes: started the private cluster in \(cluster.home)")
+            case .created:
+                StandardError.print("quakes: created and started a private cluster in \(cluster.home)")
+            }
+            return try ConnectionOptions(cluster.url())
+        }
+    }
+}
+
+/// The process's environment, as far as it decides where the database is.
+struct Environment {
+    var variables: [String: String]
+    var isTerminal: Bool
+
+    static var current: Environment {
+        var variables: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee {
+            let pair = String(cString: text).split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if pair.count == 2 { variables[String(pair[0])] = String(pair[1]) }
+            entry += 1
+        }
+        return Environment(
+            variables: variables, isTerminal: isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
+    }
+
+    /// A variable that is set to nothing counts as not set.
+    subscript(name: String) -> String? {
+        variables[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+}
+
+extension LocalCluster {
+    /// The private cluster of the user who runs this process.
+    static var current: LocalCluster {
+        LocalCluster(home: defaultHome(environment: Environment.current.variables))
+    }
+}

@@ -1,0 +1,61 @@
+import ArgumentParser
+import Feed
+import LocalPostgres
+import PostgreSQL
+import QuakeStore
+
+/// What the process's exit status says, after sysexits.h.
+struct ExitStatus {
+    let rawValue: Int32
+
+    static let usage: Int32 = 64
+    static let badData: Int32 = 65
+    static let noInput: Int32 = 66
+    static let unavailable: Int32 = 69
+    static let internalError: Int32 = 70
+    static let busy: Int32 = 75
+    static let interrupted: Int32 = 130
+
+    /// The status for an error; nil for those of the argument parser, which has its own.
+    init?(_ error: any Error) {
+        switch error {
+        case let error as FeedError: rawValue = Self.status(error)
+        case is TooManyRejects: rawValue = Self.badData
+        case let error as PostgresError: rawValue = Self.status(error)
+        case is MigrationError, is LocalPostgresError, is TimedOut: rawValue = Self.unavailable
+        case is SourceBusy: rawValue = Self.busy
+        case is NoDatabase: rawValue = Self.usage
+        case is ValidationError, is CleanExit: return nil
+        default: rawValue = Self.internalError
+        }
+    }
+
+    private static func status(_ error: FeedError) -> Int32 {
+        switch error {
+        case .brokenDocument, .brokenCompression: badData
+        case .noInput: noInput
+        case .unavailable: unavailable
+        }
+    }
+
+    private static func status(_ error: PostgresError) -> Int32 {
+        guard let state = error.sqlState else { return error.connectionLost ? unavailable : internalError }
+        // Connection, authorization, no such database, resources, locks, operator intervention, permissions, read-only.
+        let classes = ["08", "28", "3D", "53", "55", "57", "42501", "25006"]
+        return classes.contains { state.hasPrefix($0) } ? unavailable : internalError
+    }
+}
+
+/// Neither an option nor the environment names a database, and nobody is there to see a private one start.
+struct NoDatabase: Error, CustomStringConvertible {
+    var description: String {
+        "no database is named; give --database URL or set DATABASE_URL (or use --local for a private cluster)"
+    }
+}
+
+/// `--timeout` ran out.
+struct TimedOut: Error, CustomStringConvertible {
+    let limit: Duration
+
+    var description: String { "the run took longer than --timeout \(limit.formatted)" }
+}

@@ -1,0 +1,187 @@
+import ArgumentParser
+import Feed
+import Logging
+import PostgreSQL
+import QuakeStore
+
+struct ImportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Import earthquake feeds into the database.",
+        discussion: """
+            A source is a summary feed of the USGS by name (all_hour, all_day, all_week, all_month, and the same \
+            with 1.0, 2.5, 4.5 and significant in place of all), an http or https URL, a file, or - for standard \
+            input; gzip is recognised by its content.
+
+            New events are inserted, changed ones updated, equal ones not touched; a record that is older than \
+            the stored one changes nothing. A feature that can't be imported is kept in import.reject, and the others \
+            go on. A document that fits one batch is imported whole or not at all.
+            """)
+
+    @Argument(help: "Feeds to import, one after the other.")
+    var sources: [FeedSource]
+
+    @Option(help: ArgumentHelp("Features of one transaction.", valueName: "n"))
+    var batch = 20_000
+
+    @Option(
+        help: ArgumentHelp(
+            "Fail when more features than this are rejected: a number or a percentage. (default: the greater of 10 and 1%)",
+            valueName: "n|p%"))
+    var maxRejects: RejectLimit = .standard
+
+    @Flag(help: "Only count what the import would do; write nothing.")
+    var dryRun = false
+
+    @Option(help: ArgumentHelp("Give up after this long, such as 90s or 15m.", valueName: "duration"))
+    var timeout: DurationArgument?
+
+    @Option(help: "Print the summary as text or as one JSON object a source.")
+    var format = Format.text
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var log: LogOptions
+
+    enum Format: String, ExpressibleByArgument, CaseIterable {
+        case text, json
+    }
+
+    func validate() throws {
+        guard batch > 0 else { throw ValidationError("--batch must be at least 1") }
+    }
+
+    func run() async throws {
+        guard let limit = timeout?.duration else { return try await importAll() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await importAll() }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                throw TimedOut(limit: limit)
+            }
+            // The first to end decides; the group waits until the other has ended, too.
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Imports every source, also after one has failed, and ends with the first failure.
+    private func importAll() async throws {
+        var options = Importer.Options()
+        options.batchSize = batch
+        options.rejectLimit = maxRejects
+        options.isDryRun = dryRun
+        let logger = log.logger()
+        let failure = try await database.withConnection(for: .worker, logger) { connection in
+            let importer = try await Importer(connection, options: options, logger: logger)
+            var firstFailure: (any Error)?
+            for source in sources {
+                do {
+                    let summary = try await importOne(source, with: importer)
+                    if let failure = summary.failure { throw failure }
+                } catch let error as CancellationError {
+                    throw error
+                } catch {
+                    if sources.count > 1, firstFailure != nil || source != sources.last {
+                        StandardError.print("quakes: \(source): \(error)")
+                    }
+                    firstFailure = firstFailure ?? error
+                    if (error as? PostgresError)?.connectionLost == true { break }
+                }
+            }
+            return firstFailure
+        }
+        if let failure { throw failure }
+    }
+
+    private func importOne(_ source: FeedSource, with importer: Importer) async throws -> ImportSummary {
+        var line = ProgressLine(source: source)
+        let summary = try await importer.run(source) { line.show($0) }
+        line.clear()
+        switch format {
+        case .text: StandardOutput.print(summary.text)
+        case .json: StandardOutput.print(summary.json)
+        }
+        return summary
+    }
+}
+
+extension FeedSource: ExpressibleByArgument {
+    public init?(argument: String) {
+        self.init(argument)
+    }
+}
+
+extension RejectLimit: ExpressibleByArgument {
+    public init?(argument: String) {
+        if argument.hasSuffix("%"), let percent = Double(argument.dropLast()), (0...100).contains(percent) {
+            self = .percent(percent)
+        } else if let count = Int(argument), count >= 0 {
+            self = .count(count)
+        } else {
+            return nil
+        }
+    }
+
+    public var defaultValueDescription: String { "" }
+}
+
+extension ImportSummary {
+    /// One line for people.
+    var text: String {
+        let counts = [
+            ("seen", counts.seen), ("inserted", counts.inserted), ("updated", counts.updated),
+            ("unchanged", counts.unchanged), ("stale", counts.stale), ("rejected", counts.rejected),
+        ].map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+        let name = strippingControlCharacters("\(source)")
+        let run = run.map { "run \($0)" } ?? "dry run"
+        let outcome = outcome == .done ? "" : " (\(outcome.rawValue))"
+        return "\(name): \(counts) in \(duration.formatted), \(run)\(outcome)"
+    }
+
+    var json: String {
+        var object = JSONObject()
+        object.append("run", run)
+        object.append("feed", feed)
+        object.append("outcome", outcome.rawValue)
+        object.append("seen", counts.seen)
+        object.append("inserted", counts.inserted)
+        object.append("updated", counts.updated)
+        object.append("unchanged", counts.unchanged)
+        object.append("stale", counts.stale)
+        object.append("superseded", 0)
+        object.append("retracted", 0)
+        object.append("rejected", counts.rejected)
+        object.append("bytes", counts.bytes)
+        object.append("seconds", duration / .seconds(1))
+        object.append("first_token", nil as Int?)
+        object.append("last_token", nil as Int?)
+        return object.text
+    }
+}
+
+/// How far an import has come, on one line of a terminal that is written over again and again.
+private struct ProgressLine {
+    let source: FeedSource
+    private let start = ContinuousClock.now
+    private var next = ContinuousClock.now + .milliseconds(200)
+    private var isShown = false
+
+    init(source: FeedSource) {
+        self.source = source
+    }
+
+    mutating func show(_ progress: Importer.Progress) {
+        let now = ContinuousClock.now
+        guard StandardError.isTerminal, now >= next else { return }
+        next = now + .milliseconds(200)
+        isShown = true
+        let rate = Int(Double(progress.features) / ((now - start) / .seconds(1)))
+        let megabytes = Double(progress.bytes / 100_000) / 10
+        let name = strippingControlCharacters("\(source)").suffix(40)
+        StandardError.replaceLine("\(name): \(progress.features) features, \(megabytes) MB, \(rate) a second")
+    }
+
+    func clear() {
+        if isShown { StandardError.replaceLine("") }
+    }
+}

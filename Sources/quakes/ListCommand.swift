@@ -1,0 +1,95 @@
+import ArgumentParser
+import Feed
+import QuakeStore
+import Synchronization
+
+struct ListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List earthquakes, the newest first.")
+
+    @Option(
+        help: ArgumentHelp(
+            "Only from this time on: 2h, 7d, 2014-04-15, 2014-04-15T12:00Z.", valueName: "since"))
+    var since: TimeArgument?
+
+    @Option(help: ArgumentHelp("Only of this magnitude or more.", valueName: "m"))
+    var minMagnitude: Double?
+
+    @Option(help: ArgumentHelp("Only around this point, in degrees (with --within).", valueName: "lat,lon"))
+    var near: Coordinate?
+
+    @Option(help: ArgumentHelp("How far from --near, in km.", valueName: "km"))
+    var within: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "At most this many; 0 for all. (default: 20 for a table, else all)", valueName: "n"))
+    var limit: Int?
+
+    @Option(help: "Format of the list.")
+    var format = QuakeFormat.table
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var log: LogOptions
+
+    func validate() throws {
+        guard (near == nil) == (within == nil) else {
+            throw ValidationError("--near and --within belong together")
+        }
+        if let limit, limit < 0 { throw ValidationError("--limit must not be negative") }
+        if let within, within < 0 { throw ValidationError("--within must not be negative") }
+    }
+
+    func run() async throws {
+        try await database.withConnection(for: .reader, log.logger()) { connection in
+            let writer = Mutex(format.writer())
+            try await selection.forEach(on: connection) { quake in
+                writer.withLock { $0.append(quake) }
+            }
+            writer.withLock { $0.finish() }
+        }
+    }
+
+    private var selection: QuakeSelection {
+        var selection = QuakeSelection()
+        selection.since = since?.instant
+        selection.minimumMagnitude = minMagnitude
+        if let near, let within {
+            selection.near = .init(latitude: near.latitude, longitude: near.longitude, kilometres: within)
+        }
+        selection.limit = limit ?? (format == .table ? 20 : 0)
+        if selection.limit == 0 { selection.limit = nil }
+        return selection
+    }
+}
+
+/// A moment, or how long ago it was.
+struct TimeArgument: ExpressibleByArgument {
+    let instant: Instant
+
+    init?(argument: String) {
+        if let ago = DurationArgument(argument: argument) {
+            instant = Instant(milliseconds: Instant.now.milliseconds - Int64(ago.duration / .milliseconds(1)))
+        } else if let instant = Instant(argument) {
+            self.instant = instant
+        } else {
+            return nil
+        }
+    }
+}
+
+/// `LAT,LON` in degrees.
+struct Coordinate: ExpressibleByArgument {
+    let latitude: Double
+    let longitude: Double
+
+    init?(argument: String) {
+        let parts = argument.split(separator: ",").map { Double($0) }
+        guard parts.count == 2, let latitude = parts[0], let longitude = parts[1], abs(latitude) <= 90,
+            abs(longitude) <= 360
+        else { return nil }
+        self.latitude = latitude
+        self.longitude = longitude
+    }
+}

@@ -1,0 +1,63 @@
+import Glibc
+
+/// Standard output, for results.
+enum StandardOutput {
+    static func print(_ text: String) {
+        write(text + "\n")
+    }
+
+    static func write(_ text: String) {
+        Array(text.utf8).withUnsafeBytes { write($0, to: STDOUT_FILENO) }
+    }
+
+    static func write(_ bytes: UnsafeRawBufferPointer) {
+        write(bytes, to: STDOUT_FILENO)
+    }
+
+    static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    /// Whether results may be coloured: at a terminal, unless NO_COLOR is set (https://no-color.org).
+    static var allowsColour: Bool { isTerminal && Environment.current["NO_COLOR"] == nil }
+
+    /// The terminal's width in cells; nil when standard output is none, so that nothing is shortened.
+    static var width: Int? {
+        guard isTerminal else { return nil }
+        if let columns = Environment.current["COLUMNS"].flatMap({ Int($0) }), columns > 0 { return columns }
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+
+    fileprivate static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let written = Glibc.write(
+                descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            if written < 0 {
+                if errno == EINTR { continue }
+                // A reader that has seen enough, such as head, is no error; a full disk is.
+                if errno == EPIPE { exit(128 + SIGPIPE) }
+                if descriptor != STDERR_FILENO {
+                    StandardError.print(
+                        "quakes: cannot write the output: \(String(cString: strerror(errno)))")
+                }
+                exit(74)
+            }
+            rest = rest.dropFirst(written)
+        }
+    }
+}
+
+/// Standard error, for everything else.
+enum StandardError {
+    static func print(_ text: String) {
+        Array((text + "\n").utf8).withUnsafeBytes { StandardOutput.write($0, to: STDERR_FILENO) }
+    }
+
+    /// Writes over the current line of a terminal.
+    static func replaceLine(_ text: String) {
+        Array("\r\u{1B}[K\(text)".utf8).withUnsafeBytes { StandardOutput.write($0, to: STDERR_FILENO) }
+    }
+
+    static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+}

@@ -1,0 +1,85 @@
+import ArgumentParser
+import Glibc
+import UnixSignals
+
+/// The command line.
+@main
+struct Quakes: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Import earthquake feeds into PostgreSQL.",
+        discussion: """
+            Results go to standard output, all else to standard error.
+
+            The database is --database URL, else DATABASE_URL, else what libpq's own variables name (PGHOST, \
+            PGSERVICE, …). With none of these, at a terminal or with --local or QUAKES_LOCAL=1, it is a private \
+            cluster that quakes starts by itself.
+
+            Exit status: 0 done, 64 usage, 65 bad data, 66 no such input, 69 database or feed unavailable, \
+            70 internal error, 75 another run holds the source, 130 or 143 cut short by a signal.
+            """,
+        version: version,
+        subcommands: [
+            ImportCommand.self, ListCommand.self, MigrateCommand.self, DatabaseCommand.self,
+            SampleCommand.self,
+        ])
+
+    /// Runs the command line; SIGINT and SIGTERM cancel it, and it then ends cleanly.
+    static func main() async {
+        let status = await withTaskGroup(of: Event.self) { group in
+            group.addTask { .ended(await runCommand()) }
+            group.addTask {
+                for await signal in await UnixSignalsSequence(trapping: .sigint, .sigterm) {
+                    return .signalled(signal)
+                }
+                return .signalled(.sigterm)
+            }
+            var signal: UnixSignal?
+            while let event = await group.next() {
+                group.cancelAll()
+                switch event {
+                case .ended(nil): return signal?.exitStatus ?? ExitStatus.interrupted
+                case .ended(let status?): return status
+                case .signalled(let received): signal = received
+                }
+            }
+            return ExitStatus.internalError
+        }
+        Glibc.exit(status)
+    }
+
+    private enum Event: Sendable {
+        /// nil when it was cut short.
+        case ended(Int32?)
+        case signalled(UnixSignal)
+    }
+
+    private static func runCommand() async -> Int32? {
+        var command: any ParsableCommand
+        do {
+            command = try parseAsRoot()
+        } catch {
+            exit(withError: error)  // help and version too
+        }
+        do {
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+            return 0
+        } catch is CancellationError {
+            return nil
+        } catch let code as ExitCode {
+            return code.rawValue
+        } catch {
+            // A help request, or a usage error that only the run could find.
+            if ExitStatus(error) == nil { exit(withError: error) }
+            StandardError.print("quakes: \(error)")
+            return ExitStatus(error)?.rawValue ?? ExitStatus.internalError
+        }
+    }
+}
+
+extension UnixSignal {
+    fileprivate var exitStatus: Int32 { 128 + rawValue }
+}

@@ -1,0 +1,126 @@
+/// One column of a table.
+struct TableColumn {
+    enum Alignment { case left, right }
+
+    let title: String
+    var alignment = Alignment.left
+    /// In terminal cells. A flexible column is never shortened below it.
+    var minimumWidth = 0
+    /// 0 is always shown; where a table does not fit, columns of the highest priority number go first.
+    var priority = 0
+    /// Whether its cells are shortened, ending in "…", when too little is left for them.
+    var flexible = false
+}
+
+/// A plain text table that people like to read: no frame, two spaces between columns, no trailing spaces.
+///
+/// Cells are safe to print: control characters are replaced (`strippingControlCharacters`) when they are appended.
+/// Columns line up in terminal cells, so also with CJK, combining marks and emoji.
+/// All rows are held until `render`, because a column is as wide as its widest cell.
+struct Table {
+    let columns: [TableColumn]
+    private var rows: [[String]] = []
+
+    init(columns: [TableColumn]) {
+        self.columns = columns
+    }
+
+    /// Appends a row: a cell per column, in their order. Missing cells are empty; further ones are ignored.
+    mutating func append(_ cells: [String]) {
+        rows.append(
+            columns.indices.map { $0 < cells.count ? strippingControlCharacters(cells[$0]) : "" }
+        )
+    }
+
+    /// The header and the rows, each line ended by a newline; without rows the header alone.
+    ///
+    /// - Parameters:
+    ///   - width: the terminal's width in cells, or nil for output that is piped: then every column is shown and
+    ///     nothing is shortened. To fit, columns are dropped by their priority, and then the flexible ones share
+    ///     what is left. Columns of priority 0 stay even where they do not fit: lines are then longer than `width`.
+    ///   - style: turns a finished line into a coloured or bold one, given the index of its row, nil for the header.
+    ///     It must not change what the line shows. nil for no style, as NO_COLOR and pipes want it.
+    func render(width: Int? = nil, style: ((_ row: Int?, _ line: String) -> String)? = nil) -> String {
+        let titles = columns.map { $0.title.uppercased() }
+        let natural = columns.indices.map { index in
+            rows.reduce(max(columns[index].minimumWidth, terminalWidth(of: titles[index]))) {
+                max($0, terminalWidth(of: $1[index]))
+            }
+        }
+        var layout = TableLayout(shown: Array(columns.indices), widths: natural)
+        if let width { layout.fit(into: width, columns) }
+
+        var text = ""
+        func add(_ cells: [String], row: Int?) {
+            let line = self.line(cells, layout)
+            text += style?(row, line) ?? line
+            text += "\n"
+        }
+        add(titles, row: nil)
+        for (index, cells) in rows.enumerated() { add(cells, row: index) }
+        return text
+    }
+
+    private func line(_ cells: [String], _ layout: TableLayout) -> String {
+        var line = ""
+        for index in layout.shown {
+            if index != layout.shown.first { line += "  " }
+            let cell = Table.shortened(cells[index], to: layout.widths[index])
+            let padding = String(repeating: " ", count: layout.widths[index] - terminalWidth(of: cell))
+            line += columns[index].alignment == .left ? cell + padding : padding + cell
+        }
+        while line.last == " " { line.removeLast() }
+        return line
+    }
+
+    /// The text, or as much of its beginning as leaves room for "…".
+    static func shortened(_ text: String, to width: Int) -> String {
+        guard terminalWidth(of: text) > width else { return text }
+        guard width > 0 else { return "" }
+        var kept = ""
+        var left = width - 1
+        for character in text {
+            left -= terminalWidth(of: character)
+            if left < 0 { break }
+            kept.append(character)
+        }
+        while kept.last == " " { kept.removeLast() }
+        return kept + "…"
+    }
+}
+
+/// Which columns are shown, and how wide each of all columns is.
+private struct TableLayout {
+    var shown: [Int]
+    var widths: [Int]
+
+    mutating func fit(into width: Int, _ columns: [TableColumn]) {
+        // A flexible column can do with its minimum, and with its title.
+        let least = widths.indices.map { index in
+            guard columns[index].flexible else { return widths[index] }
+            let title = terminalWidth(of: columns[index].title.uppercased())
+            return min(widths[index], max(columns[index].minimumWidth, title))
+        }
+        while total(least) > width, let dropped = expendable(columns) { shown.remove(at: dropped) }
+
+        // The widest gives first, so that short cells beside a long one stay whole.
+        var excess = total(widths) - width
+        while excess > 0 {
+            let givers = shown.filter { widths[$0] > least[$0] }
+            guard let widest = givers.max(by: { widths[$0] < widths[$1] }) else { return }
+            widths[widest] -= 1
+            excess -= 1
+        }
+    }
+
+    private func total(_ widths: [Int]) -> Int {
+        shown.reduce(-2) { $0 + widths[$1] + 2 }
+    }
+
+    /// The position of the column to drop next: of the highest priority number, and the last of those.
+    private func expendable(_ columns: [TableColumn]) -> Int? {
+        shown.indices
+            .filter { columns[shown[$0]].priority > 0 }
+            .reversed().max { columns[shown[$0]].priority < columns[shown[$1]].priority }
+    }
+}

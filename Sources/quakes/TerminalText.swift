@@ -1,0 +1,63 @@
+/// The cells a character takes on a terminal: 0, 1 or 2.
+///
+/// Terminals disagree in the corners; this is what most do. Wide and fullwidth characters (UAX #11, East Asian
+/// Width W and F) and emoji take two, also a whole ZWJ sequence, a flag, a keycap, and anything that variation
+/// selector 16 turns into an emoji; ambiguous characters take one. Combining marks and zero-width characters add
+/// nothing to the character that they belong to. Control characters count 0: strip them first.
+/// https://www.unicode.org/reports/tr11/
+func terminalWidth(of character: Character) -> Int {
+    if let ascii = character.asciiValue { return ascii >= 0x20 && ascii < 0x7F ? 1 : 0 }
+    let scalars = character.unicodeScalars
+    if scalars.contains("\u{FE0F}"), scalars.first?.properties.isEmoji == true { return 2 }
+    return scalars.reduce(0) { max($0, terminalWidth(of: $1)) }
+}
+
+/// The cells a text takes on a terminal, as the sum over its characters.
+func terminalWidth(of text: String) -> Int {
+    text.reduce(0) { $0 + terminalWidth(of: $1) }
+}
+
+private func terminalWidth(of scalar: Unicode.Scalar) -> Int {
+    let properties = scalar.properties
+    if properties.isEmojiPresentation { return 2 }
+    switch properties.generalCategory {
+    case .nonspacingMark, .enclosingMark, .control: return 0
+    default: break
+    }
+    switch scalar.value {
+    case 0x00AD: return 1  // a soft hyphen is drawn
+    case 0x1160...0x11FF, 0xD7B0...0xD7FF: return 0  // vowels and finals of conjoining jamo
+    case 0x1100...0x115F,  // Hangul initial jamo
+        0x2329...0x232A,  // angle brackets
+        0x2E80...0x303E, 0x3041...0x3247, 0x3250...0xA4CF,  // CJK, kana, hangul compatibility, Yi
+        0xA960...0xA97F, 0xAC00...0xD7A3,  // Hangul
+        0xF900...0xFAFF, 0xFE10...0xFE19, 0xFE30...0xFE6F,  // compatibility and vertical forms
+        0xFF01...0xFF60, 0xFFE0...0xFFE6,  // fullwidth forms
+        0x16FE0...0x18DFF, 0x1AFF0...0x1B2FF, 0x1D300...0x1D376,  // Tangut, kana supplements, Tai Xuan Jing
+        0x1F200...0x1F265,  // enclosed ideographs
+        0x20000...0x2FFFD, 0x30000...0x3FFFD:  // the ideographic planes, assigned or not
+        return 2
+    default:
+        return properties.isDefaultIgnorableCodePoint ? 0 : 1
+    }
+}
+
+/// The text with every character that could steer a terminal, or break a line of a table, replaced by U+FFFD.
+///
+/// Text from feeds must not carry escape sequences to a terminal, nor make a line read otherwise than it is:
+/// C0 (tab and newline too), DEL, C1, line and paragraph separators, and the bidirectional embeddings, overrides
+/// and isolates (U+202A–202E, U+2066–2069; Unicode TR #36, "Bidirectional Text Spoofing") go. Right-to-left
+/// letters and marks stay. What is left is safe to print; it is replaced rather than removed, so that it shows.
+func strippingControlCharacters(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: isControl) else { return text }
+    var stripped = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars { stripped.append(isControl(scalar) ? "\u{FFFD}" : scalar) }
+    return String(stripped)
+}
+
+private func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0x00...0x1F, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
+    default: false
+    }
+}
