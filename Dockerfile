@@ -1,0 +1,29 @@
+ARG SWIFT_TAG=6.3-bookworm
+
+FROM swift:${SWIFT_TAG} AS build
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends libpq-dev pkg-config zlib1g-dev \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+# The dependencies are a layer of their own: a change of the sources does not fetch them again.
+COPY Package.swift ./
+RUN swift package resolve
+# Tests are not built, but the manifest names them and SwiftPM wants to see them.
+COPY migrations migrations
+COPY Sources Sources
+COPY Tests Tests
+RUN swift build -c release --static-swift-stdlib --product quakes \
+    && strip -o /usr/local/bin/quakes .build/release/quakes
+
+FROM debian:bookworm-slim
+LABEL org.opencontainers.image.title="quakes" \
+    org.opencontainers.image.description="Imports earthquake feeds into PostgreSQL and lets readers follow what changed" \
+    org.opencontainers.image.licenses="Apache-2.0"
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ca-certificates libpq5 tzdata zlib1g \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --user-group quakes
+COPY --from=build /usr/local/bin/quakes /usr/local/bin/quakes
+# By number, so that a platform that refuses root can tell.
+USER 10001
+ENTRYPOINT ["quakes"]
