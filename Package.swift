@@ -75,13 +75,14 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "LocalPostgres", "PostgreSQL", "QuakeStore", .product(name: "Logging", package: "swift-log"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             path: "Tests/TestSupport"
         ),
         .testTarget(name: "PostgreSQLTests", dependencies: ["PostgreSQL", "TestSupport"]),
         .testTarget(name: "LocalPostgresTests", dependencies: ["LocalPostgres"]),
         .testTarget(name: "FeedTests", dependencies: ["Feed", "TestSupport"]),
-        .testTarget(name: "QuakeStoreTests", dependencies: ["QuakeStore", "TestSupport"]),
+        .testTarget(name: "QuakeStoreTests", dependencies: ["Migrations", "QuakeStore", "TestSupport"]),
         .testTarget(name: "quakesTests", dependencies: ["quakes", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6]

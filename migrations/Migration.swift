@@ -11,6 +11,12 @@ public struct Migration: Sendable {
         sql = String(decoding: bytes, as: UTF8.self)
     }
 
+    /// The file's name without its ending, such as `0001_quake`.
+    public var title: String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name
+    }
+
     /// Every migration. A new one is a file here, a line in `Package.swift` and a line below; a test tells when
     /// one of the three is missing. A published one is never edited: databases remember its checksum.
     public static let all = [

@@ -76,11 +76,11 @@ struct BatchImport {
         ) { writer in
             var rows = BinaryRows()
             for feature in features {
-                do throws(Rejection) {
+                do {
                     if let rejection = refused[feature.ordinal] { throw rejection }
                     try append(feature, batch, to: &rows, &decoder)
-                } catch {
-                    rejections.append((feature, error))
+                } catch let rejection as Rejection {
+                    rejections.append((feature, rejection))
                 }
                 if rows.bytes.count >= 64 << 10 {
                     try await writer.write(rows)
@@ -95,11 +95,11 @@ struct BatchImport {
     private func append(
         _ feature: FeatureBatch.Feature, _ batch: FeatureBatch, to rows: inout BinaryRows,
         _ decoder: inout FeatureDecoder
-    ) throws(Rejection) {
+    ) throws {
         if feature.isOversized {
             throw Rejection(.size, "the feature has \(feature.size) bytes, more than 1 MiB")
         }
-        try batch.withBytes(of: feature) { (bytes) throws(Rejection) in
+        try batch.withBytes(of: feature) { bytes in
             let record = try decoder.decode(bytes)
             rows.append(record, ordinal: feature.ordinal, from: bytes)
         }
@@ -138,7 +138,7 @@ struct BatchImport {
         ) { writer in
             var rows = BinaryRows()
             for (feature, rejection) in rejections {
-                rows.append(feature, rejection, from: batch)
+                try rows.append(feature, rejection, from: batch)
                 try await writer.write(rows)
                 rows.removeAll()
             }
@@ -190,16 +190,16 @@ struct BatchImport {
 }
 
 extension BinaryRows {
-    /// Appends one row of `rejected`: at most 64 KiB of the feature's bytes, without what text can't hold.
+    /// Appends one row of `rejected`: at most 64 KiB of the feature's bytes.
     fileprivate mutating func append(
         _ feature: FeatureBatch.Feature, _ rejection: Rejection, from batch: FeatureBatch
-    ) {
+    ) throws {
         beginRow(columns: MergeStatement.rejectedColumns.count)
         appendInteger(Int64(feature.ordinal))
         appendInteger(Int64(feature.offset))
         appendBytes { $0.append(contentsOf: rejection.reason.rawValue.utf8) }
         appendBytes { $0.append(contentsOf: rejection.message.utf8) }
-        batch.withBytes(of: feature) { bytes in
+        try batch.withBytes(of: feature) { bytes in
             appendBytes { $0.append(contentsOf: bytes.prefix(FeatureScanner.keptOfOversized)) }
         }
         appendInteger(Int64(feature.size))

@@ -2,12 +2,9 @@ import Feed
 
 /// Features that wait for their transaction, as the feed wrote them.
 ///
-/// They are kept raw rather than encoded, so that a batch can be repeated after a deadlock, or searched for the
-/// one feature that the server refuses.
+/// They are kept raw, so that a batch can be repeated after a deadlock, or searched for the one feature that the server
+/// refuses; and in a spool, so that a batch of large features needs no more memory than one of small ones.
 struct FeatureBatch {
-    /// More than this is not kept waiting, however few features it is.
-    static let sizeLimit = 16 << 20
-
     struct Feature {
         let ordinal: Int
         let offset: Int
@@ -19,36 +16,38 @@ struct FeatureBatch {
     }
 
     private(set) var features: [Feature] = []
-    private var bytes: [UInt8] = []
+    private let spool = Spool()
 
     var count: Int { features.count }
-    var isEmpty: Bool { features.isEmpty }
-    var isFull: Bool { bytes.count >= Self.sizeLimit }
 
-    mutating func append(_ feature: FeatureScanner.RawFeature) {
-        let start = bytes.count
-        bytes.append(contentsOf: feature.bytes)
-        features.append(
-            Feature(
-                ordinal: feature.ordinal, offset: feature.offset, size: feature.size,
-                range: start..<bytes.count))
+    mutating func append(_ feature: FeatureScanner.RawFeature) throws {
+        try append(feature.bytes, feature.ordinal, feature.offset, feature.size)
     }
 
-    func withBytes<Result, Failure: Error>(
-        of feature: Feature, _ body: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try bytes.withUnsafeBufferPointer { (all) throws(Failure) in
-            try body(all.extracting(feature.range))
+    private mutating func append(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ ordinal: Int, _ offset: Int, _ size: Int
+    ) throws {
+        let range = try spool.append(bytes)
+        features.append(Feature(ordinal: ordinal, offset: offset, size: size, range: range))
+    }
+
+    func withBytes<Result>(
+        of feature: Feature, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
+    ) throws -> Result {
+        try spool.withBytes(feature.range, body)
+    }
+
+    /// Forgets the first features. The rest, at most what one chunk of the feed holds, moves to the beginning.
+    mutating func removeFirst(_ count: Int) throws {
+        let rest = try features.dropFirst(count).map { feature in
+            (feature: feature, bytes: try withBytes(of: feature) { Array($0) })
         }
-    }
-
-    mutating func removeFirst(_ count: Int) {
-        let kept = count < features.count ? features[count].range.lowerBound : bytes.count
-        bytes.removeFirst(kept)
-        features = features.dropFirst(count).map { feature in
-            let range = feature.range.lowerBound - kept..<feature.range.upperBound - kept
-            return Feature(
-                ordinal: feature.ordinal, offset: feature.offset, size: feature.size, range: range)
+        features.removeAll(keepingCapacity: true)
+        spool.removeAll()
+        for (feature, bytes) in rest {
+            try bytes.withUnsafeBufferPointer {
+                try append($0, feature.ordinal, feature.offset, feature.size)
+            }
         }
     }
 }

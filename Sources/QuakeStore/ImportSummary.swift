@@ -57,7 +57,7 @@ public enum RejectLimit: Sendable, Equatable {
     case percent(Double)
 
     /// Whether a document passes. One whose features were all rejected never does.
-    func allows(rejected: Int, of seen: Int) -> Bool {
+    public func allows(rejected: Int, of seen: Int) -> Bool {
         if rejected == 0 { return true }
         if rejected == seen { return false }
         return switch self {
@@ -73,6 +73,11 @@ public struct TooManyRejects: Error, Equatable, CustomStringConvertible {
     public let rejected: Int
     public let seen: Int
 
+    public init(rejected: Int, seen: Int) {
+        self.rejected = rejected
+        self.seen = seen
+    }
+
     public var description: String {
         "\(rejected) of \(seen) features were rejected, more than allowed; the others were imported; see import.reject"
     }
@@ -81,6 +86,10 @@ public struct TooManyRejects: Error, Equatable, CustomStringConvertible {
 /// Another process imports the same source.
 public struct SourceBusy: Error, Equatable, CustomStringConvertible {
     public let source: FeedSource
+
+    public init(source: FeedSource) {
+        self.source = source
+    }
 
     public var description: String { "another run is importing \(source)" }
 }

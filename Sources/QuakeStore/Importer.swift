@@ -52,6 +52,8 @@ public struct Importer: Sendable {
         do {
             let run = try await log.begin()
             let summary = await summary(of: source, run: run, progress)
+            // A lost connection took the lock with it, and left the run open: the source's next run closes it.
+            if let error = summary.failure as? PostgresError, error.connectionLost { return summary }
             try await log.end(summary)
             try await log.unlock()
             return summary
@@ -118,8 +120,8 @@ private struct DocumentImport {
     {
         try await source.read { chunk in
             try scan(chunk)
-            while batch.count >= batchSize || batch.isFull {
-                try await importBatch(min(batch.count, batchSize), documentEnd: nil)
+            while batch.count >= batchSize {
+                try await importBatch(batchSize, documentEnd: nil)
             }
             progress(Importer.Progress(bytes: bytesRead, features: scanner.count))
         }
@@ -130,7 +132,7 @@ private struct DocumentImport {
     private mutating func scan(_ chunk: [UInt8]) throws {
         bytesRead += chunk.count
         try chunk.withUnsafeBufferPointer { bytes in
-            try scanner.scan(bytes) { batch.append($0) }
+            try scanner.scan(bytes) { try batch.append($0) }
         }
     }
 
@@ -141,6 +143,6 @@ private struct DocumentImport {
         let end = documentEnd ?? batch.features[count - 1].end
         counts += try await batchImport.importFirst(
             count, of: batch, bytes: end - counts.bytes, decoder: &decoder)
-        batch.removeFirst(count)
+        try batch.removeFirst(count)
     }
 }

@@ -122,14 +122,6 @@ public struct Migrator: Sendable {
     }
 }
 
-extension Migration {
-    /// Such as `0001_quake`.
-    var title: String {
-        let digits = String(number)
-        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name
-    }
-}
-
 /// Why a database and this version do not fit together.
 public enum MigrationError: Error, Equatable, CustomStringConvertible {
     case behind([String])

@@ -43,11 +43,9 @@ struct RunLog {
             .decode("id")
     }
 
-    /// Records the outcome, also when the task is cancelled. A lost connection leaves the run open; the next one of the
-    /// same source closes it.
+    /// Records the outcome, also when the task is cancelled.
     func end(_ summary: ImportSummary) async throws {
         guard let run = summary.run else { return }
-        if let error = summary.failure as? PostgresError, error.connectionLost { return }
         let error = summary.failure.map { $0 is CancellationError ? "cancelled" : "\($0)" }
         try await connection.despiteCancellation(within: .seconds(5)) {
             try await connection.execute(

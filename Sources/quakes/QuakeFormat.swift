@@ -63,7 +63,7 @@ private struct QuakeTable: QuakeWriter {
                 guard let row else { return "\u{1B}[2m\(line)\u{1B}[0m" }
                 return (magnitudes[row] ?? 0) >= 5 ? "\u{1B}[1m\(line)\u{1B}[0m" : line
             } : nil
-        StandardOutput.print(table.render(width: StandardOutput.width, style: style))
+        StandardOutput.write(table.render(width: StandardOutput.width, style: style))
         if magnitudes.isEmpty { StandardError.print("quakes: no earthquakes match") }
     }
 }

@@ -6,6 +6,10 @@ public struct TestDatabase: Sendable {
     /// A URL for libpq, psql and `quakes --database`.
     public let url: String
 
+    public init(url: String) {
+        self.url = url
+    }
+
     public func options() throws -> ConnectionOptions {
         try ConnectionOptions(url)
     }

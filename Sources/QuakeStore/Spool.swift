@@ -1,0 +1,122 @@
+import Glibc
+
+/// Bytes that are written once and read back, of which only the last few MiB stay in memory; what is older lies in a
+/// temporary file without a name, gone with the process. Few bytes never touch the disk.
+///
+/// What is appended in one piece can be read back in one piece.
+final class Spool {
+    private let memoryLimit: Int
+    /// How much is read from the file at once: pieces are mostly read in order.
+    private static let windowSize = 256 << 10
+
+    private(set) var count = 0
+    private var file: Int32?
+    /// The bytes before `fileCount` are in the file, those from it on in `tail`.
+    private var fileCount = 0
+    private var tail: [UInt8] = []
+    private var window: [UInt8] = []
+    private var windowStart = 0
+
+    init(memoryLimit: Int = 4 << 20) {
+        self.memoryLimit = memoryLimit
+    }
+
+    deinit {
+        if let file { close(file) }
+    }
+
+    /// Appends bytes and returns their range.
+    ///
+    /// - Throws: `SpoolError` when the temporary file can't be written.
+    func append(_ bytes: UnsafeBufferPointer<UInt8>) throws -> Range<Int> {
+        if tail.count + bytes.count > memoryLimit { try moveToFile() }
+        tail.append(contentsOf: bytes)
+        count += bytes.count
+        return count - bytes.count..<count
+    }
+
+    /// Hands over bytes that were appended, as one piece or a part of it.
+    ///
+    /// - Throws: `SpoolError` when the temporary file can't be read.
+    func withBytes<Result>(
+        _ range: Range<Int>, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
+    ) throws -> Result {
+        if range.lowerBound >= fileCount {
+            return try tail.withUnsafeBufferPointer {
+                try body($0.extracting(range.lowerBound - fileCount..<range.upperBound - fileCount))
+            }
+        }
+        if range.lowerBound < windowStart || range.upperBound > windowStart + window.count {
+            try readWindow(range)
+        }
+        return try window.withUnsafeBufferPointer {
+            try body($0.extracting(range.lowerBound - windowStart..<range.upperBound - windowStart))
+        }
+    }
+
+    /// Forgets everything, and keeps the file for what comes.
+    func removeAll() {
+        count = 0
+        fileCount = 0
+        tail.removeAll(keepingCapacity: true)
+        window = []
+    }
+
+    private func moveToFile() throws {
+        let file = try self.file ?? openFile()
+        self.file = file
+        try tail.withUnsafeBytes { bytes in
+            var written = 0
+            while written < bytes.count {
+                let result = pwrite(
+                    file, bytes.baseAddress! + written, bytes.count - written, off_t(fileCount + written))
+                if result < 0, errno == EINTR { continue }
+                guard result > 0 else { throw SpoolError(operation: "write", code: errno) }
+                written += result
+            }
+        }
+        fileCount += tail.count
+        tail.removeAll(keepingCapacity: true)
+    }
+
+    private func readWindow(_ range: Range<Int>) throws {
+        let wanted = min(max(range.count, Self.windowSize), fileCount - range.lowerBound)
+        var failure: Int32?
+        window = [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
+            while count < wanted {
+                let result = pread(
+                    file ?? -1, buffer.baseAddress! + count, wanted - count, off_t(range.lowerBound + count))
+                if result < 0, errno == EINTR { continue }
+                guard result > 0 else {
+                    failure = errno
+                    return
+                }
+                count += result
+            }
+        }
+        windowStart = range.lowerBound
+        if let failure { throw SpoolError(operation: "read", code: failure) }
+    }
+
+    private func openFile() throws -> Int32 {
+        var path = Array("\(SpoolError.folder)/quakes-XXXXXX".utf8CString)
+        let file = mkstemp(&path)
+        guard file >= 0, fcntl(file, F_SETFD, FD_CLOEXEC) == 0 else {
+            throw SpoolError(operation: "create", code: errno)
+        }
+        unlink(path)
+        return file
+    }
+}
+
+/// The temporary file of a batch can't be used.
+struct SpoolError: Error, CustomStringConvertible {
+    let operation: String
+    let code: Int32
+
+    static var folder: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp" }
+
+    var description: String {
+        "cannot \(operation) a temporary file in \(Self.folder): \(String(cString: strerror(code))); set TMPDIR to another folder"
+    }
+}

@@ -1,0 +1,200 @@
+import Feed
+import Foundation
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("Merging a feed into the table")
+struct MergeTests {
+    let server = TestServer.shared
+
+    @Test("An event that occurs in two networks under one raw code gives two rows")
+    func rawCodesRepeat() async throws {
+        try await server.withDatabase { database in
+            let summary = try await database.importFeatures([
+                SmallFeed.feature("2022mrop", net: "q0"), SmallFeed.feature("2022mrop", net: "q1"),
+            ])
+
+            #expect(summary.figures == [2, 0, 0, 0, 0])
+            #expect(
+                try await database.column("net_code") == ["q02022mrop": "2022mrop", "q12022mrop": "2022mrop"])
+        }
+    }
+
+    @Test("Of one id twice in a feed the newest stays, whether in one batch or two", arguments: [1, 20_000])
+    func newestOfADocument(batchSize: Int) async throws {
+        try await server.withDatabase { database in
+            let summary = try await database.importFeatures(
+                [
+                    SmallFeed.feature("a", updated: 2000, place: "newest"),
+                    SmallFeed.feature("a", updated: 1000, place: "older"),
+                ], batchSize: batchSize)
+
+            #expect(try await database.column("place") == ["q0a": "newest"])
+            #expect(summary.figures == [1, 0, 0, 1, 0])
+        }
+    }
+
+    @Test("Among equals the last of the document stays, whether in one batch or two", arguments: [1, 20_000])
+    func lastAmongEquals(batchSize: Int) async throws {
+        try await server.withDatabase { database in
+            let summary = try await database.importFeatures(
+                [SmallFeed.feature("a", place: "first"), SmallFeed.feature("a", place: "last")],
+                batchSize: batchSize)
+
+            #expect(try await database.column("place") == ["q0a": "last"])
+            #expect(summary.counts.seen == 2)
+            #expect(summary.figures.reduce(0, +) == 2)
+        }
+    }
+
+    @Test("An older record changes nothing and counts as stale")
+    func olderIsStale() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a", updated: 2000, place: "new")])
+
+            let summary = try await database.importFeatures([
+                SmallFeed.feature("a", updated: 1000, place: "old")
+            ])
+
+            #expect(summary.figures == [0, 0, 0, 1, 0])
+            #expect(try await database.column("place") == ["q0a": "new"])
+        }
+    }
+
+    @Test("The same feed again moves no row, whatever columns it fills")
+    func unchangedRowsStay() async throws {
+        try await server.withDatabase { database in
+            try await importSample(SampleFeed(count: 500), into: database)
+            let before = try await database.column("xmin::text || ctid::text")
+
+            let summary = try await importSample(SampleFeed(count: 500), into: database)
+
+            #expect(summary.figures == [0, 0, 500, 0, 0])
+            #expect(try await database.column("xmin::text || ctid::text") == before)
+        }
+    }
+
+    @Test("An unchanged feed writes next to no WAL")
+    func unchangedWritesNoWAL() async throws {
+        // A server of its own: WAL is counted for the whole server.
+        let server = try await TemporaryServer.start(settings: ["autovacuum": "off"])
+        let database = TestDatabase(url: server.url)
+        try await database.withConnection { _ = try await Migrator($0).migrate() }
+        try await importSample(SampleFeed(count: 20_000), into: database)
+        // A vacuum sets the hint bits that the first reader would otherwise write.
+        try await database.query("vacuum freeze public.quake")
+        let before = try await database.query("select pg_current_wal_insert_lsn()::text as lsn")[0]
+            .decode("lsn", as: String.self)
+
+        let summary = try await importSample(SampleFeed(count: 20_000), into: database)
+
+        let bytes = try await database.query(
+            "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), \(before)::pg_lsn)::bigint as bytes")[0]
+            .decode("bytes", as: Int.self)
+        #expect(summary.counts.unchanged == 20_000)
+        #expect(bytes < 200_000)
+    }
+
+    @Test("A revised feed updates what was revised, and only that")
+    func revisions() async throws {
+        try await server.withDatabase { database in
+            try await importSample(SampleFeed(count: 1000), into: database)
+
+            let summary = try await importSample(SampleFeed(count: 1000, revised: 0.1), into: database)
+
+            #expect(summary.counts.updated == 100)
+            #expect(summary.counts.unchanged == 900)
+        }
+    }
+
+    @Test("A change in any single column is found, also one that was made by hand", arguments: editable)
+    func everyColumnCounts(column: String, value: String) async throws {
+        try await server.withDatabase { database in
+            let feature = SmallFeed.feature("a", more: "\"ids\":\",q0a,\",\"felt\":3,\"new\":{\"x\":1}")
+            try await database.importFeatures([feature])
+            try await database.query("update quake set \(unescaped: column) = \(unescaped: value)")
+
+            let summary = try await database.importFeatures([feature])
+
+            #expect(summary.figures == [0, 1, 0, 0, 0])
+        }
+    }
+
+    static let editable: [(String, String)] = [
+        ("net", "'x'"), ("net_code", "'x'"), ("magnitude", "magnitude + 1e-15"), ("magnitude_type", "'x'"),
+        ("place", "place || ' '"), ("title", "''"), ("url", "'x'"), ("detail", "'x'"), ("status", "'x'"),
+        ("alert", "'x'"), ("type", "'x'"), ("time", "time + interval '1 ms'"), ("tz", "1"), ("felt", "null"),
+        ("sig", "1"), ("nst", "1"), ("cdi", "1"), ("mmi", "1"), ("dmin", "1"), ("rms", "1"), ("gap", "1"),
+        ("tsunami", "false"), ("ids", "'{}'"), ("sources", "'{}'"), ("types", "'{a}'"), ("longitude", "1"),
+        ("latitude", "1"), ("depth", "null"), ("extra", "'{\"new\":{\"x\":2}}'"),
+    ]
+
+    @Test("imported_at tells when a row first came in, whatever comes later")
+    func importedAtStays() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let before = try await database.column("imported_at")
+
+            try await database.importFeatures([SmallFeed.feature("a", updated: 2000)])
+
+            #expect(try await database.column("imported_at") == before)
+        }
+    }
+
+    @Test(
+        "Random documents in random batches end where a dictionary ends",
+        arguments: 1...5 as ClosedRange<UInt64>)
+    func importEqualsModel(seed: UInt64) async throws {
+        try await server.withDatabase { database in
+            var random = SeededGenerator(seed)
+            var model: [String: (updated: Int, place: String)] = [:]
+            for document in 0..<6 {
+                let features = (0..<60).map { index in
+                    let (code, updated) = ("c\(random.next(below: 15))", 1000 + random.next(below: 5))
+                    return (code: code, updated: updated, place: "\(document)-\(index)")
+                }
+                for feature in features where feature.updated >= model[feature.code]?.updated ?? 0 {
+                    model[feature.code] = (feature.updated, feature.place)
+                }
+                let summary = try await database.importFeatures(
+                    features.map { SmallFeed.feature($0.code, updated: $0.updated, place: $0.place) },
+                    batchSize: 1 + random.next(below: 80))
+                #expect(summary.figures.reduce(0, +) == summary.counts.seen)
+            }
+
+            let places = try await database.column("place")
+            #expect(places == Dictionary(uniqueKeysWithValues: model.map { ("q0\($0.key)", $0.value.place) }))
+        }
+    }
+
+    @Test("Four workers on overlapping feeds at once lose and double nothing")
+    func concurrentWorkers() async throws {
+        try await server.withDatabase { database in
+            let summaries = try await withThrowingTaskGroup(of: ImportSummary.self) { group in
+                for worker in 0..<4 {
+                    group.addTask {
+                        let codes = (0..<400).shuffled().map { "c\($0)" }
+                        return try await database.importFeatures(
+                            codes.map { SmallFeed.feature($0, updated: 1000 + worker, place: "\(worker)") },
+                            batchSize: 50)
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+
+            #expect(summaries.map(\.counts.inserted).reduce(0, +) == 400)
+            #expect(try await Set(database.column("place").values) == ["3"])
+        }
+    }
+
+    @discardableResult
+    private func importSample(_ feed: SampleFeed, into database: TestDatabase) async throws -> ImportSummary {
+        var document: [UInt8] = []
+        feed.write { document.append(contentsOf: $0) }
+        let summary = try await database.importDocument(String(decoding: document, as: UTF8.self))
+        if let failure = summary.failure { throw failure }
+        return summary
+    }
+}

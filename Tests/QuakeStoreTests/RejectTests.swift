@@ -1,0 +1,147 @@
+import Feed
+import Foundation
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("What cannot be imported")
+struct RejectTests {
+    let server = TestServer.shared
+
+    @Test(
+        "One broken feature among good ones is kept with reason, offset and bytes, and the others are imported"
+    )
+    func oneBroken() async throws {
+        try await server.withDatabase { database in
+            let broken = SmallFeed.feature("b", magnitude: "\"strong\"")
+            let document = SmallFeed.document([SmallFeed.feature("a"), broken, SmallFeed.feature("c")])
+
+            let summary = try await database.importDocument(document)
+
+            #expect(summary.outcome == .done)
+            #expect(summary.figures == [2, 0, 0, 0, 1])
+            let reject = try await database.query("select * from import.reject")[0]
+            #expect(try reject.decode("reason") == "type")
+            #expect(try reject.decode("message") == "mag: expected a number, found a string")
+            #expect(try reject.decode("ordinal") == 2)
+            let offset = document.utf8.distance(
+                from: document.startIndex, to: document.range(of: broken)!.lowerBound)
+            #expect(try reject.decode("byte_offset") == offset)
+            #expect(try reject.decode("raw") == Array(broken.utf8))
+            #expect(try reject.decode("run") == summary.run)
+        }
+    }
+
+    @Test("The same broken bytes are kept once and counted")
+    func keptOnce() async throws {
+        try await server.withDatabase { database in
+            let broken = SmallFeed.feature("b", magnitude: "true")
+            let document = SmallFeed.document([broken, SmallFeed.feature("a"), broken])
+            try await database.importDocument(document)
+
+            try await database.importDocument(document)
+
+            let rejects = try await database.query("select count, run from import.reject")
+            #expect(rejects.count == 1)
+            #expect(try rejects[0].decode("count") == 4)
+            #expect(try rejects[0].decode("run") == 2)
+        }
+    }
+
+    @Test("Of a large reject 64 KiB are kept, and it says so")
+    func largeReject() async throws {
+        try await server.withDatabase { database in
+            let large = SmallFeed.feature("b", place: String(repeating: "x", count: 2_000_000))
+            let document = SmallFeed.document([SmallFeed.feature("a"), large])
+
+            let summary = try await database.importDocument(document)
+
+            #expect(summary.figures == [1, 0, 0, 0, 1])
+            let reject = try await database.query(
+                "select reason, cut, size, octet_length(raw) as kept from import.reject")[0]
+            #expect(try reject.decode("reason") == "size")
+            #expect(try reject.decode("cut", as: Bool.self))
+            #expect(try reject.decode("size") == large.utf8.count)
+            #expect(try reject.decode("kept") == 65_536)
+        }
+    }
+
+    @Test("A value that only the server refuses is found in its batch and rejected alone")
+    func refusedByTheServer() async throws {
+        try await server.withDatabase { database in
+            try await database.refusePlace("forbidden")
+            let features = (0..<50).map { index in
+                SmallFeed.feature("c\(index)", place: [7, 31].contains(index) ? "forbidden" : "fine")
+            }
+
+            let summary = try await database.importFeatures(features)
+
+            #expect(summary.figures == [48, 0, 0, 0, 2])
+            let rejects = try await database.query(
+                "select ordinal, reason, message from import.reject order by ordinal")
+            #expect(try rejects.map { try $0.decode("ordinal") } == [8, 32])
+            #expect(try rejects[0].decode("reason") == "refused")
+            #expect(try rejects[0].decode("message", as: String.self).contains("22000"))
+        }
+    }
+
+    @Test("More rejects than allowed fail the run, and the good features stay")
+    func tooMany() async throws {
+        try await server.withDatabase { database in
+            let broken = (0..<11).map { SmallFeed.feature("b\($0)", magnitude: "\"x\"") }
+            let document = SmallFeed.document(broken + [SmallFeed.feature("a")])
+
+            let summary = try await database.importDocument(document)
+
+            #expect(summary.outcome == .failed)
+            #expect(summary.failure as? TooManyRejects == TooManyRejects(rejected: 11, seen: 12))
+            #expect(try await database.count("quake") == 1)
+            #expect(try await database.count("import.reject") == 11)
+        }
+    }
+
+    @Test("A document whose features were all rejected never passes")
+    func allRejected() async throws {
+        try await server.withDatabase { database in
+            var options = Importer.Options()
+            options.rejectLimit = .percent(100)
+            let document = SmallFeed.document([SmallFeed.feature("a", magnitude: "\"x\"")])
+
+            let summary = try await database.importDocument(document, options)
+
+            #expect(summary.outcome == .failed)
+        }
+    }
+
+    @Test(
+        "How many rejects are allowed",
+        arguments: [
+            (RejectLimit.standard, 10, 20, true), (.standard, 11, 20, false), (.standard, 100, 10_000, true),
+            (.standard, 101, 10_000, false), (.count(0), 1, 9, false), (.count(1), 1, 9, true),
+            (.percent(5), 5, 100, true), (.percent(5), 6, 100, false), (.count(5), 5, 5, false),
+            (.count(0), 0, 0, true),
+        ])
+    func limits(limit: RejectLimit, rejected: Int, seen: Int, passes: Bool) {
+        #expect(limit.allows(rejected: rejected, of: seen) == passes)
+    }
+}
+
+extension TestDatabase {
+    /// Makes the server refuse a place with an error of class 22, as it would a value out of range.
+    nonisolated(nonsending)
+        fileprivate func refusePlace(_ place: String) async throws
+    {
+        try await withConnection { connection in
+            try await connection.execute(
+                script: """
+                    create function refuse() returns trigger language plpgsql as $$
+                    begin
+                        if new.place = '\(place)' then raise exception 'no such place' using errcode = '22000'; end if;
+                        return new;
+                    end $$;
+                    create trigger refuse before insert on quake for each row execute function refuse();
+                    """, to: "prepare the test")
+        }
+    }
+}

@@ -1,0 +1,238 @@
+import Feed
+import Foundation
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("Runs")
+struct RunTests {
+    let server = TestServer.shared
+
+    @Test("A run records its source, feed, counts and outcome")
+    func recorded() async throws {
+        try await server.withDatabase { database in
+            let document = """
+                {"type":"FeatureCollection","metadata":{"url":"https://example.org/x.geojson"},
+                "features":[\(SmallFeed.feature("a"))]}
+                """
+            let summary = try await database.importDocument(document)
+
+            let run = try await database.query("select *, finished >= started as ended from import.run")[0]
+            #expect(try run.decode("id") == summary.run)
+            #expect(try run.decode("source") == "\(summary.source)")
+            #expect(try run.decode("feed") == "https://example.org/x.geojson")
+            #expect(try run.decode("outcome") == "done")
+            #expect(try run.decode("inserted") == 1)
+            #expect(try run.decode("bytes") == document.utf8.count)
+            #expect(try run.decode("ended", as: Bool.self))
+        }
+    }
+
+    @Test("A document that breaks within one batch leaves nothing but the failed run")
+    func brokenWithinABatch() async throws {
+        try await server.withDatabase { database in
+            let document = SmallFeed.document([SmallFeed.feature("a"), SmallFeed.feature("b")])
+
+            let summary = try await database.importDocument(String(document.dropLast(3)))
+
+            #expect(summary.outcome == .failed)
+            #expect(try await database.count("quake") == 0)
+            let run = try await database.query("select outcome, error, inserted from import.run")[0]
+            #expect(try run.decode("outcome") == "failed")
+            #expect(try run.decode("error", as: String.self).contains("at byte \(document.utf8.count - 3)"))
+            #expect(try run.decode("inserted") == 0)
+        }
+    }
+
+    @Test("Of a longer document that breaks, the batches before the break stay and are counted")
+    func brokenLater() async throws {
+        try await server.withDatabase { database in
+            let document = SmallFeed.document((0..<25).map { SmallFeed.feature("c\($0)") })
+            var options = Importer.Options()
+            options.batchSize = 10
+
+            let summary = try await database.importDocument(String(document.dropLast(2)), options)
+
+            #expect(summary.counts.inserted == 20)
+            #expect(try await database.count("quake") == 20)
+            let run = try await database.query("select inserted, seen from import.run")[0]
+            #expect(try run.decode("inserted") == 20)
+            #expect(try run.decode("seen") == 20)
+        }
+    }
+
+    @Test("A dry run counts as the import would, and writes nothing")
+    func dryRun() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([
+                SmallFeed.feature("same"), SmallFeed.feature("revised"),
+                SmallFeed.feature("newer", updated: 2000),
+            ])
+            let document = SmallFeed.document([
+                SmallFeed.feature("same"), SmallFeed.feature("revised", updated: 2000),
+                SmallFeed.feature("newer", updated: 1000), SmallFeed.feature("new"),
+                SmallFeed.feature("broken", magnitude: "[]"),
+            ])
+            var options = Importer.Options()
+            options.isDryRun = true
+            let before = try await database.column("xmin")
+
+            let dry = try await database.importDocument(document, options)
+
+            #expect(try await database.column("xmin") == before)
+            #expect(try await database.count("import.run") == 1)
+            #expect(try await database.count("import.reject") == 0)
+            let real = try await database.importDocument(document)
+            #expect(dry.figures == [1, 1, 1, 1, 1])
+            #expect(real.figures == dry.figures)
+        }
+    }
+
+    @Test("A second run of one source is turned away while the first one goes on")
+    func oneRunPerSource() async throws {
+        try await server.withDatabase { database in
+            try await withPipe { path in
+                let first = Task { try await database.importFile(path) }
+                try await waitUntil { try await database.count("import.run") == 1 }
+
+                await #expect(throws: SourceBusy(source: .file(path))) {
+                    try await database.importFile(path)
+                }
+
+                first.cancel()
+                _ = try await first.value
+            }
+        }
+    }
+
+    @Test("A cancelled run is recorded as cancelled, and its source is free again")
+    func cancelled() async throws {
+        try await server.withDatabase { database in
+            try await withPipe { path in
+                let run = Task { try await database.importFile(path) }
+                try await waitUntil { try await database.count("import.run") == 1 }
+                run.cancel()
+
+                let summary = try await run.value
+
+                #expect(summary.outcome == .cancelled)
+                let outcomes = try await database.query("select outcome, error from import.run")
+                #expect(try outcomes[0].decode("outcome") == "cancelled")
+                let locks = try await database.query(
+                    "select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())"
+                )
+                #expect(locks.isEmpty)
+            }
+        }
+    }
+
+    @Test(
+        "When the server drops the worker in mid-import, the batch is gone, and the next run closes the run")
+    func droppedByTheServer() async throws {
+        try await server.withDatabase { database in
+            let document = SmallFeed.document((0..<20).map { SmallFeed.feature("c\($0)") })
+            try await SmallFeed.withFile(document) { path in
+                // blocker: holds c5's key   | worker: copies, merges, waits for c5
+                //                           | its backend is terminated
+                try await database.withConnection { blocker in
+                    try await blocker.execute(
+                        script: """
+                            begin;
+                            insert into quake (code, net, net_code, time, updated, longitude, latitude)
+                            values ('q0c5', 'q0', 'c5', now(), now(), 0, 0)
+                            """, to: "hold a key")
+                    let run = Task { try await database.importFile(path) }
+                    try await waitUntil {
+                        try await !database.query(
+                            """
+                            select pg_terminate_backend(pid) from pg_stat_activity
+                            where datname = current_database() and wait_event_type = 'Lock'
+                            """
+                        ).isEmpty
+                    }
+                    let summary = try await run.value
+                    #expect(summary.outcome == .failed)
+                    #expect((summary.failure as? PostgresError)?.connectionLost == true)
+                    try await blocker.execute(script: "rollback", to: "let go")
+                }
+                #expect(try await database.count("quake") == 0)
+
+                let second = try await database.importFile(path)
+
+                #expect(second.counts.inserted == 20)
+                let runs = try await database.query("select outcome, error from import.run order by id")
+                #expect(try runs.map { try $0.decode("outcome") } == ["failed", "done"])
+                #expect(try runs[0].decode("error") == "the worker died")
+            }
+        }
+    }
+
+    @Test("A deadlock with another writer repeats the batch")
+    func deadlock() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
+            // other: locks b            | worker: locks a, waits for b
+            // other: waits for a        | after its deadlock_timeout the worker is the victim, and repeats
+            // other: commits            | the worker merges a and b
+            let summary = try await database.withConnection { other in
+                try await other.execute(
+                    script: "set deadlock_timeout = '1h'; begin; update quake set sig = 1 where code = 'q0b'",
+                    to: "lock b")
+                let run = Task {
+                    try await database.importFeatures([
+                        SmallFeed.feature("a", updated: 2000), SmallFeed.feature("b", updated: 2000),
+                    ])
+                }
+                try await waitUntil {
+                    try await !database.query(
+                        """
+                        select from pg_stat_activity
+                        where datname = current_database() and wait_event_type = 'Lock'
+                        """
+                    ).isEmpty
+                }
+                try await other.execute(
+                    script: "update quake set sig = 1 where code = 'q0a'; commit", to: "lock a")
+                return try await run.value
+            }
+
+            #expect(summary.figures == [0, 2, 0, 0, 0])
+            #expect(try await database.column("sig") == ["q0a": nil, "q0b": nil])
+        }
+    }
+
+    @Test("A session with a hostile search path and settings imports the same")
+    func hostileSettings() async throws {
+        try await server.withDatabase { database in
+            try await database.query("create schema evil")
+            try await database.query("create table evil.quake (code text)")
+            var options = try database.options()
+            options["options"] =
+                "-csearch_path=evil -cDateStyle=German -cTimeZone=Asia/Kathmandu -cextra_float_digits=-15"
+
+            let summary = try await SmallFeed.withFile(SmallFeed.document([SmallFeed.feature("a")])) { path in
+                try await Connection.with(options, logger: .quiet) { connection in
+                    try await Importer(connection, logger: .quiet).run(.file(path))
+                }
+            }
+
+            #expect(summary.figures == [1, 0, 0, 0, 0])
+            #expect(try await database.column("extract(epoch from time)") == ["q0a": "1.000000"])
+        }
+    }
+
+    /// Runs `body` with a named pipe that has a writer who says nothing.
+    nonisolated(nonsending)
+        private func withPipe(_ body: (String) async throws -> Void) async throws
+    {
+        let path = FileManager.default.temporaryDirectory.appending(path: "pipe-\(UUID())").path
+        try #require(mkfifo(path, 0o600) == 0)
+        let writer = open(path, O_RDWR)
+        defer {
+            close(writer)
+            unlink(path)
+        }
+        try await body(path)
+    }
+}

@@ -1,0 +1,101 @@
+import Feed
+import Foundation
+import PostgreSQL
+import QuakeStore
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Selecting earthquakes")
+struct SelectionTests {
+    let server = TestServer.shared
+
+    @Test("A stored earthquake reads back as the decoder made it, with every field")
+    func roundTrip() async throws {
+        try await server.withDatabase { database in
+            let document = sampleDocument(300)
+            try await database.importDocument(document)
+
+            let selected = try await database.quakes(QuakeSelection())
+
+            let decoded = try decode(document)
+            #expect(selected.sorted { $0.code < $1.code } == decoded.sorted { $0.code < $1.code })
+            #expect(selected.map(\.time) == decoded.map(\.time).sorted(by: >))
+        }
+    }
+
+    @Test("Time, magnitude, circle and limit select what an independent filter selects")
+    func filters() async throws {
+        try await server.withDatabase { database in
+            let document = sampleDocument(2000)
+            try await database.importDocument(document)
+            let all = try decode(document).sorted { ($1.time, $0.code) < ($0.time, $1.code) }
+            let centre = all[100]
+            var selection = QuakeSelection()
+            selection.since = all[1500].time
+            selection.minimumMagnitude = 1
+            selection.near = .init(latitude: centre.latitude, longitude: centre.longitude, kilometres: 700)
+
+            let selected = try await database.quakes(selection)
+
+            let expected = all.filter {
+                $0.time >= all[1500].time && $0.magnitude ?? -10 >= 1 && distance($0, centre) <= 700
+            }
+            #expect(!expected.isEmpty)
+            #expect(selected.map(\.code) == expected.map(\.code))
+            selection.limit = 2
+            #expect(try await database.quakes(selection).map(\.code) == expected.prefix(2).map(\.code))
+        }
+    }
+
+    @Test("A circle across the antimeridian holds both its sides")
+    func antimeridian() async throws {
+        try await server.withDatabase { database in
+            let east = SmallFeed.feature("e").replacing("[10,20,30]", with: "[179.9,0,1]")
+            let west = SmallFeed.feature("w").replacing("[10,20,30]", with: "[-179.9,0,1]")
+            try await database.importFeatures([east, west, SmallFeed.feature("far")])
+            var selection = QuakeSelection()
+            selection.near = .init(latitude: 0, longitude: 180, kilometres: 20)
+
+            #expect(try await Set(database.quakes(selection).map(\.code)) == ["q0e", "q0w"])
+        }
+    }
+
+    /// The spherical law of cosines, where the store has the haversine formula.
+    private func distance(_ one: Quake, _ other: Quake) -> Double {
+        let degree = Double.pi / 180
+        let cosine =
+            sin(one.latitude * degree) * sin(other.latitude * degree)
+            + cos(one.latitude * degree) * cos(other.latitude * degree)
+            * cos((one.longitude - other.longitude) * degree)
+        return 6371 * acos(min(1, max(-1, cosine)))
+    }
+
+    private func sampleDocument(_ count: Int) -> String {
+        var document: [UInt8] = []
+        SampleFeed(count: count).write { document.append(contentsOf: $0) }
+        return String(decoding: document, as: UTF8.self)
+    }
+
+    private func decode(_ document: String) throws -> [Quake] {
+        var scanner = FeatureScanner()
+        var decoder = FeatureDecoder()
+        var quakes: [Quake] = []
+        try Array(document.utf8).withUnsafeBufferPointer { bytes in
+            try scanner.scan(bytes) { quakes.append(Quake(try decoder.decode($0.bytes), from: $0.bytes)) }
+        }
+        return quakes
+    }
+}
+
+extension TestDatabase {
+    nonisolated(nonsending)
+        fileprivate func quakes(_ selection: QuakeSelection) async throws -> [Quake]
+    {
+        try await withConnection { connection in
+            let found = Mutex<[Quake]>([])
+            try await selection.forEach(on: connection) { quake in found.withLock { $0.append(quake) } }
+            return found.withLock { $0 }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+@Suite("Spool")
+struct SpoolTests {
+    @Test(
+        "What was appended reads back in any order, whether in memory or in the file",
+        arguments: [0, 100, 5000, 1 << 20])
+    func readsBack(memoryLimit: Int) throws {
+        var random = SeededGenerator(7)
+        let spool = Spool(memoryLimit: memoryLimit)
+        for _ in 0..<2 {
+            let pieces = (0..<200).map { _ in
+                (0..<random.next(below: 200)).map { _ in UInt8(random.next(below: 256)) }
+            }
+            let ranges = try pieces.map { try $0.withUnsafeBufferPointer { try spool.append($0) } }
+
+            for index in Array(pieces.indices) + pieces.indices.shuffled(using: &random) {
+                #expect(try spool.withBytes(ranges[index]) { Array($0) } == pieces[index])
+            }
+
+            spool.removeAll()
+            #expect(spool.count == 0)
+        }
+    }
+}

@@ -1,0 +1,36 @@
+import Foundation
+
+/// Feeds that tests write by hand.
+public enum SmallFeed {
+    /// A feature with what every feature needs, at a fixed place.
+    ///
+    /// - Parameters:
+    ///   - updated: milliseconds since 1970.
+    ///   - more: further properties, as JSON members.
+    public static func feature(
+        _ code: String, net: String = "q0", updated: Int = 1000, place: String = "somewhere",
+        magnitude: String = "1.5", more: String = ""
+    ) -> String {
+        """
+        {"type":"Feature","properties":{"mag":\(magnitude),"place":"\(place)","time":1000,"updated":\(updated),\
+        "net":"\(net)","code":"\(code)"\(more.isEmpty ? "" : ",\(more)")},\
+        "geometry":{"type":"Point","coordinates":[10,20,30]},"id":"\(net)\(code)"}
+        """
+    }
+
+    public static func document(_ features: [String]) -> String {
+        "{\"type\":\"FeatureCollection\",\"features\":[\(features.joined(separator: ","))]}"
+    }
+
+    /// Writes a document to a file of its own for the time of `body`.
+    nonisolated(nonsending)
+        public static func withFile<Result>(
+            _ document: String, _ body: (String) async throws -> Result
+        ) async throws -> Result
+    {
+        let path = FileManager.default.temporaryDirectory.appending(path: "feed-\(UUID()).geojson").path
+        try Data(document.utf8).write(to: URL(filePath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        return try await body(path)
+    }
+}

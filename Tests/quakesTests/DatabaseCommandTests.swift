@@ -1,0 +1,72 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import quakes
+
+@Suite("quakes database")
+struct DatabaseCommandTests {
+    @Test("The private cluster is created on demand, migrated, kept running, and stopped on request")
+    func life() async throws {
+        try await withHome { home in
+            let quakes = QuakesCommand(["QUAKES_HOME": home, "QUAKES_LOCAL": "1"])
+            #expect(try await quakes.run("database", "status").output == "there is none in \(home)\n")
+
+            let first = try await quakes.run(
+                "import", "-", input: SmallFeed.document([SmallFeed.feature("a")]))
+            #expect(first.status == 0)
+            #expect(first.errors == "quakes: created and started a private cluster in \(home)\n")
+
+            let second = try await quakes.run("list", "--format", "csv")
+            #expect(second.errors == "quakes: using the private cluster in \(home)\n")
+            #expect(second.output.contains("q0a"))
+
+            let url = try await quakes.run("database", "url").output.trimmingCharacters(
+                in: .whitespacesAndNewlines)
+            #expect(try await QuakesCommand().run("list", "--database", url).output.contains("q0a"))
+            let shell = try await quakes.run("database", "shell", "-Atc", "select code from quake")
+            #expect(shell.output == "q0a\n")
+
+            #expect(try await quakes.run("database", "stop").output == "stopped\n")
+            #expect(try await quakes.run("database", "stop").output == "not running\n")
+            #expect(try await quakes.run("database", "status").output == "stopped in \(home)\n")
+            #expect(try await quakes.run("database", "start").output == "started in \(home)\n")
+        }
+    }
+
+    @Test("Which database is used: option, DATABASE_URL, libpq's variables, then the private cluster")
+    func precedence() throws {
+        func place(_ arguments: [String], _ variables: [String: String], terminal: Bool = false) throws
+            -> DatabaseOptions.Place
+        {
+            try DatabaseOptions.parse(arguments).resolve(
+                Environment(variables: variables, isTerminal: terminal))
+        }
+        let all = ["DATABASE_URL": "postgresql://b/", "PGHOST": "c", "QUAKES_LOCAL": "1"]
+
+        #expect(try place(["--database", "postgresql://a/"], all) == .named(.init("postgresql://a/")))
+        #expect(try place([], all) == .named(.init("postgresql://b/")))
+        #expect(try place([], ["PGSERVICE": "c", "QUAKES_LOCAL": "1"]) == .named(.init()))
+        #expect(try place(["--local"], all) == .local)
+        #expect(try place([], ["QUAKES_LOCAL": "1"]) == .local)
+        #expect(try place([], [:], terminal: true) == .local)
+        #expect(try place([], ["DATABASE_URL": ""], terminal: true) == .local)
+        #expect(throws: NoDatabase.self) { try place([], ["PGUSER": "c"]) }
+    }
+
+    nonisolated(nonsending)
+        private func withHome(_ body: (String) async throws -> Void) async throws
+    {
+        let home = "/tmp/quakes-home-\(UUID().uuidString.prefix(8))"
+        let quakes = QuakesCommand(["QUAKES_HOME": home])
+        do {
+            try await body(home)
+        } catch {
+            _ = try? await quakes.run("database", "stop")
+            try? FileManager.default.removeItem(atPath: home)
+            throw error
+        }
+        _ = try await quakes.run("database", "stop")
+        try FileManager.default.removeItem(atPath: home)
+    }
+}

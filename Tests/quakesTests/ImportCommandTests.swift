@@ -1,0 +1,227 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("quakes import")
+struct ImportCommandTests {
+    let server = TestServer.shared
+
+    @Test("Prints one JSON object with every count, and nothing else on standard output")
+    func jsonSummary() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+
+            let outcome = try await quakes.run(
+                "import", "-", "--format", "json", input: SmallFeed.document([SmallFeed.feature("a")]))
+
+            #expect(outcome.status == 0)
+            #expect(outcome.errors == "")
+            let summary = try #require(
+                JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any])
+            #expect(
+                Set(summary.keys) == [
+                    "run", "feed", "outcome", "seen", "inserted", "updated", "unchanged", "stale",
+                    "superseded",
+                    "retracted", "rejected", "bytes", "seconds", "first_token", "last_token",
+                ])
+            #expect(summary["inserted"] as? Int == 1)
+            #expect(summary["outcome"] as? String == "done")
+        }
+    }
+
+    @Test("What quakes sample writes is imported from standard input, and again nothing changes")
+    func sampleToImport() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let sample = try await quakes.run("sample", "--count", "300", "--seed", "7")
+            #expect(try await quakes.run("import", "-", input: sample.output).output.contains("300 inserted"))
+
+            let again = try await quakes.run("import", "-", input: sample.output)
+
+            #expect(again.output.contains("300 seen, 0 inserted, 0 updated, 300 unchanged"))
+        }
+    }
+
+    @Test("Bad input ends with its exit code and a line that says why", arguments: badInputs)
+    func badInput(input: BadInput) async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+
+            let outcome = try await quakes.run("import", "-", input: input.document)
+
+            #expect(outcome.status == input.status)
+            #expect(outcome.errors.split(separator: "\n").count == (input.message.isEmpty ? 0 : 1))
+            #expect(input.message.isEmpty || outcome.errors.contains(input.message), "\(outcome.errors)")
+        }
+    }
+
+    struct BadInput: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let document: String
+        let status: Int32
+        let message: String
+    }
+
+    static let badInputs = [
+        BadInput(
+            testDescription: "an HTML page", document: "<!DOCTYPE html><html></html>", status: 65,
+            message: "an HTML or XML page, not GeoJSON, at byte 0"),
+        BadInput(
+            testDescription: "a truncated document",
+            document: String(SmallFeed.document([SmallFeed.feature("a")]).dropLast(10)), status: 65,
+            message: "the document ends too early, at byte"),
+        BadInput(
+            testDescription: "an object without type", document: "{\"features\":[]}", status: 65,
+            message: "the top-level object has no \"type\""),
+        BadInput(
+            testDescription: "nothing", document: "", status: 65, message: "the document is empty, at byte 0"),
+        BadInput(
+            testDescription: "no features at all", document: SmallFeed.document([]), status: 0, message: ""),
+        BadInput(
+            testDescription: "only rejected features",
+            document: SmallFeed.document([SmallFeed.feature("a", magnitude: "\"x\"")]), status: 65,
+            message: "1 of 1 features were rejected"),
+        BadInput(
+            testDescription: "a NUL in a place among good features",
+            document: SmallFeed.document([SmallFeed.feature("a"), SmallFeed.feature("b", place: "x\\u0000")]),
+            status: 0, message: ""),
+        BadInput(
+            testDescription: "a string of 10 MB",
+            document: SmallFeed.document([
+                SmallFeed.feature("a"),
+                SmallFeed.feature("b", place: String(repeating: "x", count: 10_000_000)),
+            ]), status: 0, message: ""),
+        BadInput(
+            testDescription: "10,000 nested arrays",
+            document: SmallFeed.document([
+                SmallFeed.feature("a"),
+                SmallFeed.feature(
+                    "b",
+                    more: "\"deep\":" + String(repeating: "[", count: 10_000)
+                        + String(repeating: "]", count: 10_000)),
+            ]), status: 0, message: ""),
+    ]
+
+    @Test("A missing file ends with 66, an unreachable server with 69, and both name what they tried")
+    func noInput() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+
+            let file = try await quakes.run("import", "/no/such/file.geojson")
+            let server = try await quakes.run("import", "http://user:secret@127.0.0.1:1/feed")
+
+            #expect(file.status == 66)
+            #expect(file.errors == "quakes: cannot read /no/such/file.geojson: No such file or directory\n")
+            #expect(server.status == 69)
+            #expect(server.errors == "quakes: cannot fetch http://127.0.0.1:1/feed: Connection refused\n")
+        }
+    }
+
+    @Test("Of several sources each is imported, and the first failure decides the exit code")
+    func severalSources() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let good = SmallFeed.document([SmallFeed.feature("a")])
+
+            let outcome = try await quakes.run("import", "/no/such/file", "-", input: good)
+
+            #expect(outcome.status == 66)
+            #expect(outcome.output.contains("1 inserted"))
+        }
+    }
+
+    @Test("Without a database in a script it ends with 64 and says what to do")
+    func noDatabase() async throws {
+        let outcome = try await QuakesCommand().run("import", "-")
+
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("give --database URL or set DATABASE_URL"))
+    }
+
+    @Test("A database that can't be reached ends with 69, and the password stays secret")
+    func unreachableDatabase() async throws {
+        let url = "postgresql://someone:hunter2@127.0.0.1:1/nowhere"
+
+        let outcome = try await QuakesCommand().run("import", "-", "--database", url)
+
+        #expect(outcome.status == 69)
+        #expect(
+            outcome.errors.contains("cannot connect to user=someone host=127.0.0.1 port=1 dbname=nowhere"))
+        #expect(!outcome.errors.contains("hunter2"))
+    }
+
+    @Test("A database that was never migrated ends with 69 and the remedy")
+    func behind() async throws {
+        try await server.withEmptyDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let before = try await quakes.run("import", "-", input: SmallFeed.document([]))
+            #expect(before.status == 69)
+            #expect(before.errors.contains("run: quakes migrate"))
+
+            #expect(try await quakes.run("migrate").output.contains("applied: 0001_quake"))
+
+            #expect(try await quakes.run("import", "-", input: SmallFeed.document([])).status == 0)
+        }
+    }
+
+    @Test(
+        "SIGTERM ends it with 143, and SIGINT with 130; the run is recorded as cancelled",
+        arguments: [(SIGTERM, 143), (SIGINT, 130)] as [(Int32, Int32)])
+    func signals(signal: Int32, status: Int32) async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+
+            let result = try await quakes.run(["import", "-"]) { process in
+                while try await database.query("select from import.run").isEmpty {
+                    try await Task.sleep(for: .milliseconds(10))
+                }
+                kill(process, signal)
+            }
+
+            #expect(result == status)
+            let run = try await database.query("select outcome from import.run")[0]
+            #expect(try run.decode("outcome") == "cancelled")
+        }
+    }
+
+    @Test("--timeout ends a run that hangs with 69 and names itself")
+    func timeout() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+
+            let status = try await quakes.run(["import", "-", "--timeout", "0.3s"]) { _ in }
+
+            #expect(status == 69)
+        }
+    }
+
+    @Test("A second run of the same source ends with 75")
+    func busy() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await SmallFeed.withFile(SmallFeed.document([])) { path in
+                let blocked = "select pg_advisory_lock(\(0x7175_616B)::int, hashtext('\(path)'))"
+                try await database.withConnection { holder in
+                    try await holder.execute(script: blocked, to: "hold the source")
+
+                    let outcome = try await quakes.run("import", path)
+
+                    #expect(outcome.status == 75)
+                    #expect(outcome.errors.contains("another run is importing \(path)"))
+                }
+            }
+        }
+    }
+
+    @Test(
+        "Wrong usage ends with 64",
+        arguments: [
+            ["import"], ["import", "--batch", "0", "x"], ["nonsense"],
+            ["import", "x", "--max-rejects", "-1"], ["list", "--near", "1,2"], ["sample", "--revise", "2"],
+            ["import", "x", "--local", "--database", "y"],
+        ])
+    func usage(arguments: [String]) async throws {
+        let status = try await QuakesCommand().run(arguments) { _ in }
+        #expect(status == 64)
+    }
+}

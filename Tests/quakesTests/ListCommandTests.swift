@@ -1,0 +1,106 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("quakes list")
+struct ListCommandTests {
+    let server = TestServer.shared
+
+    @Test("A table of the newest, as wide as its contents when it is piped")
+    func table() async throws {
+        try await withQuakes { quakes in
+            let outcome = try await quakes.run("list", "--limit", "1")
+
+            #expect(
+                outcome.output == """
+                    TIME (UTC)           MAG  TYPE  DEPTH KM  PLACE                           STATUS  FELT  ALERT  UPDATED              URL  CODE
+                    1970-01-01 00:00:01  1.5            30.0  somewhere                                            1970-01-01 00:00:01       q0a
+
+                    """)
+        }
+    }
+
+    @Test("What it lists as GeoJSON is imported as the same earthquakes")
+    func geoJSONRoundTrip() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let sample = try await quakes.run("sample", "--count", "200")
+            _ = try await quakes.run("import", "-", input: sample.output)
+
+            let listed = try await quakes.run("list", "--format", "geojson")
+
+            let again = try await quakes.run("import", "-", input: listed.output)
+            #expect(again.output.contains("200 seen, 0 inserted, 0 updated, 200 unchanged"))
+        }
+    }
+
+    @Test("Unknown properties come out as they came in", arguments: ["geojson", "json", "ndjson"])
+    func extra(format: String) async throws {
+        try await withQuakes { quakes in
+            let feature = SmallFeed.feature("x", updated: 3000, more: "\"new\":{\"a\":[1,null]}")
+            _ = try await quakes.run("import", "-", input: SmallFeed.document([feature]))
+
+            let outcome = try await quakes.run("list", "--format", format)
+
+            #expect(outcome.output.contains("\"new\": {\"a\": [1, null]}"))
+        }
+    }
+
+    @Test("JSON, NDJSON and CSV have every column of the table, in every row", arguments: ["json", "ndjson"])
+    func columns(format: String) async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            _ = try await quakes.run("import", "-", input: SmallFeed.document([SmallFeed.feature("a")]))
+            let names = try await database.query(
+                """
+                select column_name as name from information_schema.columns
+                where table_name = 'quake' and column_name <> 'imported_at'
+                """
+            ).map { try $0.decode("name", as: String.self) }
+
+            let outcome = try await quakes.run("list", "--format", format)
+            let csv = try await quakes.run("list", "--format", "csv")
+
+            let json = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8))
+            let row = try #require((json as? [[String: Any]])?.first ?? json as? [String: Any])
+            #expect(Set(row.keys) == Set(names))
+            #expect(
+                Set(csv.output.split(separator: "\n")[0].split(separator: ",").map(String.init)) == Set(names)
+            )
+        }
+    }
+
+    @Test("An empty list is valid in every format", arguments: ["json", "geojson", "ndjson", "csv", "table"])
+    func empty(format: String) async throws {
+        try await server.withDatabase { database in
+            let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run(
+                "list", "--format", format)
+
+            #expect(outcome.status == 0)
+            if format == "json" { #expect(outcome.output == "[]\n") }
+            if format == "geojson" {
+                #expect(try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) is [String: Any])
+            }
+        }
+    }
+
+    @Test("Escape sequences in a place do not reach the terminal")
+    func controlCharacters() async throws {
+        try await withQuakes { quakes in
+            let feature = SmallFeed.feature("x", place: "red \\u001b[31m alert")
+            _ = try await quakes.run("import", "-", input: SmallFeed.document([feature]))
+
+            #expect(!(try await quakes.run("list").output.contains("\u{1B}")))
+        }
+    }
+
+    nonisolated(nonsending)
+        private func withQuakes(_ body: (QuakesCommand) async throws -> Void) async throws
+    {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            _ = try await quakes.run("import", "-", input: SmallFeed.document([SmallFeed.feature("a")]))
+            try await body(quakes)
+        }
+    }
+}
