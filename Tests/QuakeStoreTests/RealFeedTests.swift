@@ -52,10 +52,12 @@ extension TestDatabase {
                                          'updated', extract(epoch from updated) * 1000) as row
             from quake
             """)
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
         return try Dictionary(
             uniqueKeysWithValues: rows.map { row in
                 let json = Data(try row.decode("row", as: String.self).utf8)
-                return (try row.decode("code"), try JSONDecoder().decode(OracleRow.self, from: json))
+                return (try row.decode("code"), try decoder.decode(OracleRow.self, from: json))
             })
     }
 }
@@ -82,7 +84,7 @@ private struct OracleFeature: Decodable {
         func list(_ text: String?) -> [String]? { text?.split(separator: ",").map(String.init) }
         let (p, coordinates) = (properties, geometry.coordinates)
         return OracleRow(
-            code: id, net: p.net, net_code: p.code, magnitude: p.mag, magnitude_type: p.magType,
+            code: id, net: p.net, netCode: p.code, magnitude: p.mag, magnitudeType: p.magType,
             place: p.place,
             title: p.title, url: p.url, detail: p.detail, status: p.status, alert: p.alert, type: p.type,
             time: p.time, updated: p.updated, tz: p.tz, felt: p.felt, sig: p.sig, nst: p.nst, cdi: p.cdi,
@@ -93,7 +95,7 @@ private struct OracleFeature: Decodable {
 }
 
 private struct OracleRow: Decodable, Equatable {
-    let code: String, net: String, net_code: String, magnitude: Double?, magnitude_type: String?
+    let code: String, net: String, netCode: String, magnitude: Double?, magnitudeType: String?
     let place: String?, title: String?, url: String?, detail: String?, status: String?, alert: String?
     let type: String?, time: Int64, updated: Int64, tz: Int?, felt: Int?, sig: Int?, nst: Int?
     let cdi: Double?, mmi: Double?, dmin: Double?, rms: Double?, gap: Double?, tsunami: Bool?
