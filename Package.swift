@@ -54,7 +54,7 @@ let package = Package(
         .target(
             name: "Migrations",
             path: "migrations",
-            resources: [.embedInCode("0001_quake.sql")]
+            resources: [.embedInCode("0001_quake.sql"), .embedInCode("0002_history.sql")]
         ),
         .target(
             name: "QuakeStore",

@@ -21,6 +21,7 @@ public struct Migration: Sendable {
     /// one of the three is missing. A published one is never edited: databases remember its checksum.
     public static let all = [
         // SwiftPM writes an underscore for the first digit.
-        Migration(1, "quake", PackageResources._001_quake_sql)
+        Migration(1, "quake", PackageResources._001_quake_sql),
+        Migration(2, "history", PackageResources._002_history_sql),
     ]
 }

@@ -54,8 +54,9 @@ struct BatchImport {
             counts.seen += rejections.count
             if let run {
                 try await keep(rejections, of: batch, run)
-                try await connection.execute(
-                    MergeStatement.addCounts(counts, run: run), to: "record the batch's counts")
+                let row = try await connection.query(
+                    MergeStatement.addCounts(counts, run: run), to: "record the batch's counts")[0]
+                counts.history = try row.decodeIfPresent("history", as: Int.self).map { $0...$0 }
             }
             return counts
         }

@@ -17,6 +17,9 @@ public struct ImportCounts: Sendable, Equatable {
     /// Size of the document after inflation, in bytes.
     public var bytes = 0
 
+    /// The first and the last transaction in `history.transaction`; nil when nothing changed.
+    var history: ClosedRange<Int>?
+
     public init() {}
 
     static func += (left: inout ImportCounts, right: ImportCounts) {
@@ -27,6 +30,9 @@ public struct ImportCounts: Sendable, Equatable {
         left.stale += right.stale
         left.rejected += right.rejected
         left.bytes += right.bytes
+        if let added = right.history {
+            left.history = (left.history?.lowerBound ?? added.lowerBound)...added.upperBound
+        }
     }
 }
 
@@ -43,6 +49,8 @@ public struct ImportSummary: Sendable {
     public var feed: String?
     public var outcome = Outcome.done
     public var counts = ImportCounts()
+    /// History tokens of the run's first and last transaction that changed something.
+    public var tokens: ClosedRange<Int>?
     public var duration = Duration.zero
     /// Why the outcome is not `done`.
     public var failure: (any Error)?

@@ -51,10 +51,10 @@ public struct Importer: Sendable {
         try await log.lock()
         do {
             let run = try await log.begin()
-            let summary = await summary(of: source, run: run, progress)
+            var summary = await summary(of: source, run: run, progress)
             // A lost connection took the lock with it, and left the run open: the source's next run closes it.
             if let error = summary.failure as? PostgresError, error.connectionLost { return summary }
-            try await log.end(summary)
+            summary.tokens = try await log.end(summary)
             try await log.unlock()
             return summary
         } catch {

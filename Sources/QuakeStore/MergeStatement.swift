@@ -99,6 +99,7 @@ enum MergeStatement {
         """
     }
 
+    /// Adds a batch's counts, and tells which transaction of history it is, if it changed anything.
     static func addCounts(_ counts: ImportCounts, run: Int) -> Query {
         """
         update import.run
@@ -107,6 +108,7 @@ enum MergeStatement {
             stale = stale + \(counts.stale), rejected = rejected + \(counts.rejected),
             bytes = bytes + \(counts.bytes)
         where id = \(run)
+        returning nullif(split_part(current_setting('history.transaction', true), ' ', 1), '')::bigint as history
         """
     }
 }

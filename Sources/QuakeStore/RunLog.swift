@@ -38,23 +38,36 @@ struct RunLog {
     private static let lockClass = 0x7175_616B
 
     func begin() async throws -> Int {
-        try await connection.query(
+        let run: Int = try await connection.query(
             "insert into import.run (source) values (\("\(source)")) returning id", to: "record the run")[0]
             .decode("id")
+        try await connection.query(
+            "select set_config('history.context', \("run \(run)"), false)", to: "name the run in history")
+        return run
     }
 
     /// Records the outcome, also when the task is cancelled.
-    func end(_ summary: ImportSummary) async throws {
-        guard let run = summary.run else { return }
+    ///
+    /// - Returns: the history tokens of the run's first and last transaction.
+    func end(_ summary: ImportSummary) async throws -> ClosedRange<Int>? {
+        guard let run = summary.run else { return nil }
+        let history = summary.counts.history
         let error = summary.failure.map { $0 is CancellationError ? "cancelled" : "\($0)" }
-        try await connection.despiteCancellation(within: .seconds(5)) {
-            try await connection.execute(
+        let row = try await connection.despiteCancellation(within: .seconds(5)) {
+            try await connection.query(
                 """
                 update import.run
                 set finished = clock_timestamp(), outcome = \(summary.outcome.rawValue), feed = \(summary.feed),
-                    error = \(error)
+                    error = \(error),
+                    first_token = (select token from history.transaction where id = \(history?.lowerBound)),
+                    last_token = (select token from history.transaction where id = \(history?.upperBound))
                 where id = \(run)
-                """, to: "record the run's outcome")
+                returning first_token, last_token
+                """, to: "record the run's outcome")[0]
         }
+        guard let first = try row.decodeIfPresent("first_token", as: Int.self),
+            let last = try row.decodeIfPresent("last_token", as: Int.self), first <= last
+        else { return nil }
+        return first...last
     }
 }

@@ -153,8 +153,8 @@ extension ImportSummary {
         object.append("rejected", counts.rejected)
         object.append("bytes", counts.bytes)
         object.append("seconds", duration / .seconds(1))
-        object.append("first_token", nil as Int?)
-        object.append("last_token", nil as Int?)
+        object.append("first_token", tokens?.lowerBound)
+        object.append("last_token", tokens?.upperBound)
         return object.text
     }
 }
