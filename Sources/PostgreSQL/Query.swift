@@ -21,6 +21,11 @@ public struct Query: Sendable, ExpressibleByStringInterpolation {
         parameters = stringInterpolation.parameters
     }
 
+    /// The text with its parameters counted from `first`.
+    private func renumbered(from first: Int) -> String {
+        text.replacing(/\$(\d+)/) { match in "$\((Int(match.1) ?? 0) + first)" }
+    }
+
     public struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var text = ""
         fileprivate var parameters: [Parameter] = []
@@ -41,6 +46,12 @@ public struct Query: Sendable, ExpressibleByStringInterpolation {
         public mutating func appendInterpolation<Value: Bindable>(_ value: Value?) {
             parameters.append(value?.parameter ?? Parameter(type: Value.sqlType, bytes: nil, isBinary: false))
             text += "$\(parameters.count)"
+        }
+
+        /// Splices another statement with its own bound values.
+        public mutating func appendInterpolation(_ query: Query) {
+            text += query.renumbered(from: parameters.count)
+            parameters += query.parameters
         }
 
         /// Splices SQL text as it is. Only for text of this program, such as a list of column names: never for

@@ -44,6 +44,11 @@ public struct RowError: Error, Sendable, Equatable, CustomStringConvertible {
     public let column: String
     public let problem: String
 
+    public init(column: String, problem: String) {
+        self.column = column
+        self.problem = problem
+    }
+
     public var description: String { "column \"\(column)\" \(problem)" }
 }
 

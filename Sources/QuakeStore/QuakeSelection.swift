@@ -9,6 +9,8 @@ public struct QuakeSelection: Sendable {
     public var near: Circle?
     /// nil is all.
     public var limit: Int?
+    /// The table as it was then, rather than as it is.
+    public var asOf: PastMoment?
 
     public init() {}
 
@@ -27,14 +29,23 @@ public struct QuakeSelection: Sendable {
     }
 
     /// Hands over each earthquake as it arrives: constant memory, whatever their number.
+    ///
+    /// - Throws: `PastError` when history does not reach back to `asOf`; `PostgresError`; what `body` throws.
     public func forEach(on connection: Connection, _ body: @Sendable (Quake) throws -> Void) async throws {
-        try await connection.forEachRow(of: query, to: "list earthquakes") { try body(Quake($0)) }
+        guard let asOf else {
+            return try await connection.forEachRow(of: query(from: "public.quake"), to: "list earthquakes") {
+                try body(Quake($0))
+            }
+        }
+        let token = try await asOf.token(on: connection)
+        let query = query(from: Self.table(after: token))
+        try await connection.forEachRow(of: query, to: "list past earthquakes") { try body(Quake($0)) }
     }
 
-    private var query: Query {
+    private func query(from table: Query) -> Query {
         """
         select \(unescaped: Self.columns)
-        from public.quake
+        from \(table) as quake
         where (\(since?.milliseconds) is null or time >= to_timestamp(\(since?.milliseconds) / 1000.0))
           and (\(minimumMagnitude) is null or magnitude >= \(minimumMagnitude))
           and (\(near?.kilometres) is null

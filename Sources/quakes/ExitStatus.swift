@@ -21,6 +21,7 @@ struct ExitStatus {
         switch error {
         case let error as FeedError: rawValue = Self.status(error)
         case is TooManyRejects: rawValue = Self.badData
+        case is PastError, is UnknownCodes: rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
         case is MigrationError, is LocalPostgresError, is TimedOut: rawValue = Self.unavailable
         case is SourceBusy: rawValue = Self.busy

@@ -27,6 +27,11 @@ struct ListCommand: AsyncParsableCommand {
             "At most this many; 0 for all. (default: 20 for a table, else all)", valueName: "n"))
     var limit: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "As the table was after a token of its history, or at a time.", valueName: "token|time"))
+    var asOf: PastMoment?
+
     @Option(help: "Format of the list.")
     var format = QuakeFormat.table
 
@@ -58,9 +63,22 @@ struct ListCommand: AsyncParsableCommand {
         if let near, let within {
             selection.near = .init(latitude: near.latitude, longitude: near.longitude, kilometres: within)
         }
+        selection.asOf = asOf
         selection.limit = limit ?? (format == .table ? 20 : 0)
         if selection.limit == 0 { selection.limit = nil }
         return selection
+    }
+}
+
+extension PastMoment: ExpressibleByArgument {
+    public init?(argument: String) {
+        if let token = Int(argument), token >= 0 {
+            self = .token(token)
+        } else if let time = TimeArgument(argument: argument) {
+            self = .time(time.instant)
+        } else {
+            return nil
+        }
     }
 }
 

@@ -1,0 +1,115 @@
+import Feed
+import PostgreSQL
+
+/// One change of one earthquake, as history tells it.
+public struct Change: Sendable {
+    public enum Operation: String, Sendable {
+        case insert, update, delete
+    }
+
+    /// The transaction's place in the order of commits.
+    public let token: Int
+    public let committedAt: Instant
+    /// Who made it, and in which context, such as `run 7`.
+    public let author: String
+    public let context: String?
+    /// The change's place in its transaction.
+    public let ordinal: Int
+    public let code: String
+    public let operation: Operation
+    public let reason: String?
+    /// A JSON object: what was overwritten. The changed columns of an update, the whole row of a delete.
+    public let before: String?
+    /// A JSON object: what the changed columns of an update became.
+    public let after: String?
+    /// The changed columns of an update, in the table's order.
+    public let members: [Member]
+
+    /// One changed column; values as JSON.
+    public struct Member: Sendable, Equatable {
+        public let column: String
+        public let old: String
+        public let new: String
+
+        public init(column: String, old: String, new: String) {
+            self.column = column
+            self.old = old
+            self.new = new
+        }
+    }
+}
+
+/// Which changes to read: in the order of their tokens.
+public struct ChangeSelection: Sendable {
+    /// Only those after this token.
+    public var after = 0
+    public var code: String?
+    public var author: String?
+    /// nil is all.
+    public var limit: Int?
+
+    public init() {}
+
+    /// Hands over each change as it arrives.
+    public func forEach(on connection: Connection, _ body: @Sendable (Change) throws -> Void) async throws {
+        try await connection.forEachRow(of: query, to: "read the history") { try body(Change($0)) }
+    }
+
+    /// An update keeps what it overwrote. What it wrote is what the next change of the same column overwrote, or else
+    /// what the row holds now.
+    private var query: Query {
+        """
+        with pass as (
+            select t.token, t.committed_at, t.author, t.context, c.ordinal, c.key, c.operation, c.reason, c.before
+            from history.transaction t join history.change c on c.transaction = t.id
+            where t.token > \(after) and c.entity = 'quake' and (\(code) is null or c.key = \(code))
+        ),
+        member as (
+            select token, ordinal, pass.key as code, operation, old.key as name, old.value as old,
+                   lead(old.value) over (partition by pass.key, old.key order by token, ordinal) as later
+            from pass, jsonb_each(before) as old
+        ),
+        revision as (
+            select token, ordinal,
+                   jsonb_object_agg(name, coalesce(later, to_jsonb(quake) -> name)) as after,
+                   array_agg(name order by position) as names,
+                   array_agg(old::text order by position) as olds,
+                   array_agg(coalesce(later, to_jsonb(quake) -> name, 'null')::text order by position) as news
+            from member
+            left join public.quake on quake.code = member.code
+            left join (select attname, attnum as position from pg_attribute where attrelid = 'public.quake'::regclass)
+                as attribute on attname = name
+            where operation = 'update'
+            group by token, ordinal
+        )
+        select token, (extract(epoch from committed_at) * 1000)::bigint as committed_at, author, context, ordinal,
+               key, operation, reason, before, after, names, olds, news
+        from pass left join revision using (token, ordinal)
+        where \(author) is null or author = \(author)
+        order by token, ordinal
+        limit \(limit)
+        """
+    }
+}
+
+extension Change {
+    init(_ row: Row) throws {
+        token = try row.decode("token")
+        committedAt = Instant(milliseconds: try row.decode("committed_at"))
+        author = try row.decode("author")
+        context = try row.decodeIfPresent("context")
+        ordinal = try row.decode("ordinal")
+        code = try row.decode("key")
+        guard let operation = Operation(rawValue: try row.decode("operation")) else {
+            throw RowError(column: "operation", problem: "is none that is known")
+        }
+        self.operation = operation
+        reason = try row.decodeIfPresent("reason")
+        before = try row.decodeIfPresent("before")
+        after = try row.decodeIfPresent("after")
+        let columns = try row.decodeIfPresent("names", as: TextArray.self)?.elements ?? []
+        let olds = try row.decodeIfPresent("olds", as: TextArray.self)?.elements ?? []
+        let news = try row.decodeIfPresent("news", as: TextArray.self)?.elements ?? []
+        members = zip(columns, zip(olds, news)).map { Member(column: $0, old: $1.0, new: $1.1) }
+    }
+}

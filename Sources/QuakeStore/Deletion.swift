@@ -1,0 +1,42 @@
+import PostgreSQL
+
+/// Deletes earthquakes by their codes: all in one transaction, or none.
+public struct Deletion: Sendable {
+    private let codes: [String]
+    private let reason: String?
+
+    /// - Parameter reason: kept in the history.
+    public init(codes: [String], reason: String?) {
+        // Locked in code order, as the imports do.
+        self.codes = Array(Set(codes)).sorted()
+        self.reason = reason
+    }
+
+    /// - Throws: `UnknownCodes` when the table does not have them all; nothing is deleted then.
+    public func run(on connection: Connection) async throws {
+        try await connection.transaction(to: "delete earthquakes") {
+            try await connection.query(
+                "select set_config('history.reason', \(reason ?? ""), true)", to: "give the reason")
+            var unknown: [String] = []
+            for code in codes {
+                let count = try await connection.execute(
+                    "delete from public.quake where code = \(code)", to: "delete an earthquake")
+                if count == 0 { unknown.append(code) }
+            }
+            guard unknown.isEmpty else { throw UnknownCodes(codes: unknown) }
+        }
+    }
+}
+
+/// There are no such earthquakes.
+public struct UnknownCodes: Error, Equatable, CustomStringConvertible {
+    public let codes: [String]
+
+    public init(codes: [String]) {
+        self.codes = codes
+    }
+
+    public var description: String {
+        "no such earthquake: \(codes.joined(separator: ", ")); nothing was deleted"
+    }
+}

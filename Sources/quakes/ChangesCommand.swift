@@ -1,0 +1,115 @@
+import ArgumentParser
+import QuakeStore
+import Synchronization
+
+struct ChangesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "changes",
+        abstract: "Tell what changed, by whom, from what to what.",
+        discussion: """
+            Changes come in the order in which they became visible. With --code it is the story of one earthquake:
+
+                quakes changes --code us7000abcd
+            """)
+
+    @Option(help: ArgumentHelp("Only changes after this token.", valueName: "token"))
+    var after = 0
+
+    @Option(help: ArgumentHelp("Only changes of this earthquake.", valueName: "code"))
+    var code: String?
+
+    @Option(help: ArgumentHelp("Only changes by this author.", valueName: "author"))
+    var author: String?
+
+    @Option(help: ArgumentHelp("At most this many.", valueName: "n"))
+    var limit: Int?
+
+    @Option(help: "A table for people, or a JSON object a line.")
+    var format = Format.table
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var log: LogOptions
+
+    enum Format: String, ExpressibleByArgument, CaseIterable {
+        case table, ndjson
+    }
+
+    func validate() throws {
+        if let limit, limit < 1 { throw ValidationError("--limit must be at least 1") }
+    }
+
+    func run() async throws {
+        var selection = ChangeSelection()
+        selection.after = after
+        selection.code = code
+        selection.author = author
+        selection.limit = limit
+        try await database.withConnection(for: .reader, log.logger()) { connection in
+            switch format {
+            case .ndjson:
+                try await selection.forEach(on: connection) { StandardOutput.print($0.json) }
+            case .table:
+                let table = Mutex(Self.emptyTable)
+                try await selection.forEach(on: connection) { change in
+                    table.withLock { $0.append(change.cells) }
+                }
+                StandardOutput.write(table.withLock { $0.render(width: StandardOutput.width) })
+            }
+        }
+    }
+
+    private static var emptyTable: Table {
+        Table(columns: [
+            TableColumn(title: "time (UTC)"),
+            TableColumn(title: "token", alignment: .right),
+            TableColumn(title: "author", priority: 1),
+            TableColumn(title: "context", priority: 2),
+            TableColumn(title: "code"),
+            TableColumn(title: "change", minimumWidth: 30, flexible: true),
+        ])
+    }
+}
+
+extension Change {
+    fileprivate var cells: [String] {
+        [committedAt.shortText, "\(token)", author, context ?? "", code, story]
+    }
+
+    /// Such as `magnitude 4.1 → 4.3, status automatic → reviewed`.
+    private var story: String {
+        let because = reason.map { " (\($0))" } ?? ""
+        switch operation {
+        case .insert: return "inserted" + because
+        case .delete: return "deleted" + because
+        case .update:
+            // That `updated` is newer goes without saying, unless it is all there is.
+            let telling = members.filter { $0.column != "updated" }
+            return (telling.isEmpty ? members : telling)
+                .map { "\($0.column) \(Self.plain($0.old)) → \(Self.plain($0.new))" }.joined(separator: ", ")
+                + because
+        }
+    }
+
+    /// A JSON value as people write it: a string without its quotes, null as a dash.
+    private static func plain(_ json: String) -> String {
+        if json == "null" { return "–" }
+        guard json.hasPrefix("\""), json.count >= 2 else { return json }
+        let text = String(json.dropFirst().dropLast())
+        return text.replacing("\\\"", with: "\"").replacing("\\\\", with: "\\")
+    }
+
+    fileprivate var json: String {
+        var object = JSONObject()
+        object.append("token", token)
+        object.append("committed_at", committedAt.description)
+        object.append("author", author)
+        object.append("context", context)
+        object.append("ordinal", ordinal)
+        object.append("code", code)
+        object.append("operation", operation.rawValue)
+        object.append("reason", reason)
+        object.append("before", json: before ?? "null")
+        object.append("after", json: after ?? "null")
+        return object.text
+    }
+}

@@ -1,0 +1,26 @@
+import ArgumentParser
+import QuakeStore
+
+struct DeleteCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete",
+        abstract: "Delete earthquakes; history keeps their rows.",
+        discussion:
+            "All of them in one transaction, or none. A feed that still has one of them brings it back.")
+
+    @Argument(help: "Codes of the earthquakes to delete, such as us7000abcd.")
+    var codes: [String]
+
+    @Option(help: ArgumentHelp("Why, for the history.", valueName: "text"))
+    var reason: String?
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var log: LogOptions
+
+    func run() async throws {
+        try await database.withConnection(for: .worker, log.logger()) { connection in
+            try await Deletion(codes: codes, reason: reason).run(on: connection)
+        }
+        for code in codes { StandardOutput.print("deleted \(strippingControlCharacters(code))") }
+    }
+}

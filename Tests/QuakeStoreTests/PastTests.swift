@@ -1,0 +1,139 @@
+import Feed
+import PostgreSQL
+import QuakeStore
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("The past")
+struct PastTests {
+    let server = TestServer.shared
+
+    @Test(
+        "After any history the table as of each token is what it was then",
+        arguments: 1...4 as ClosedRange<UInt64>)
+    func asOfEveryToken(seed: UInt64) async throws {
+        try await server.withDatabase { database in
+            var random = SeededGenerator(seed)
+            var states = [0: try await database.state(nil)]
+            for step in 1...25 {
+                try await database.change(step, &random)
+                let token: Int = try await database.query("select history.current_token() as token")[0]
+                    .decode("token")
+                states[token] = try await database.state(nil)
+            }
+
+            for (token, state) in states {
+                #expect(try await database.state(.token(token)) == state, "token \(token)")
+            }
+        }
+    }
+
+    @Test("A time stands for the last token before it")
+    func asOfTime() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let between = Instant.now
+            try await waitUntil { Instant.now > between }
+            try await database.importFeatures([SmallFeed.feature("b")])
+
+            #expect(try await database.state(.time(between)).map(\.code) == ["q0a"])
+        }
+    }
+
+    @Test("What history does not reach is refused")
+    func outOfReach() async throws {
+        try await server.withDatabase { database in
+            await #expect(throws: PastError.future(0)) { try await database.state(.token(1)) }
+            await #expect(throws: PastError.pruned(0)) {
+                try await database.state(.time(Instant(milliseconds: 0)))
+            }
+        }
+    }
+
+    @Test("The story of an earthquake tells who changed which column from what to what")
+    func story() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a", magnitude: "1")])
+            try await database.importFeatures([SmallFeed.feature("a", updated: 2000, magnitude: "2")])
+            try await database.query("update quake set place = 'elsewhere', magnitude = 3")
+            try await database.withConnection { connection in
+                try await Deletion(codes: ["q0a"], reason: "a mistake").run(on: connection)
+            }
+
+            let changes = try await database.story()
+
+            #expect(changes.map(\.operation) == [.insert, .update, .update, .delete])
+            #expect(changes.map(\.context) == ["run 1", "run 2", nil, nil])
+            #expect(
+                changes[1].members.first { $0.column == "magnitude" }
+                    == .init(column: "magnitude", old: "1", new: "2"))
+            #expect(
+                changes[2].members == [
+                    .init(column: "magnitude", old: "2", new: "3"),
+                    .init(column: "place", old: "\"somewhere\"", new: "\"elsewhere\""),
+                ])
+            #expect(changes[3].reason == "a mistake")
+        }
+    }
+
+    @Test("Deleting a code that is not there deletes none of the others")
+    func deleteUnknown() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+
+            await #expect(throws: UnknownCodes(codes: ["q0b"])) {
+                try await database.withConnection { connection in
+                    try await Deletion(codes: ["q0a", "q0b"], reason: nil).run(on: connection)
+                }
+            }
+
+            #expect(try await database.count("quake") == 1)
+        }
+    }
+}
+
+extension TestDatabase {
+    /// One random transaction: an import, a change by hand, a new key, or a deletion.
+    nonisolated(nonsending)
+        fileprivate func change(_ step: Int, _ random: inout SeededGenerator) async throws
+    {
+        let code = "c\(random.next(below: 6))"
+        switch random.next(below: 6) {
+        case 0: try await query("delete from quake where code = \("q0" + code)")
+        case 1: try await query("update quake set felt = \(step), extra = null where code = \("q0" + code)")
+        case 2: try await query("update quake set code = code || 'x' where code = \("q0" + code)")
+        default:
+            let features = (0..<random.next(below: 5)).map { _ in
+                SmallFeed.feature(
+                    "c\(random.next(below: 6))", updated: 1000 + step, place: "\(step)",
+                    more: "\"new\":\(step)")
+            }
+            try await importFeatures(features)
+        }
+    }
+
+    nonisolated(nonsending)
+        fileprivate func state(_ moment: PastMoment?) async throws -> [Quake]
+    {
+        var selection = QuakeSelection()
+        selection.asOf = moment
+        return try await withConnection { connection in
+            let found = Mutex<[Quake]>([])
+            try await selection.forEach(on: connection) { quake in found.withLock { $0.append(quake) } }
+            return found.withLock { $0 }
+        }
+    }
+
+    nonisolated(nonsending)
+        fileprivate func story() async throws -> [Change]
+    {
+        try await withConnection { connection in
+            let found = Mutex<[Change]>([])
+            try await ChangeSelection().forEach(on: connection) { change in
+                found.withLock { $0.append(change) }
+            }
+            return found.withLock { $0 }
+        }
+    }
+}
