@@ -79,7 +79,12 @@ let package = Package(
             ],
             path: "Tests/TestSupport"
         ),
-        .testTarget(name: "PostgreSQLTests", dependencies: ["PostgreSQL", "TestSupport"]),
+        .testTarget(
+            name: "PostgreSQLTests",
+            dependencies: [
+                "LocalPostgres", "PostgreSQL", "TestSupport", .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .testTarget(name: "LocalPostgresTests", dependencies: ["LocalPostgres"]),
         .testTarget(name: "FeedTests", dependencies: ["Feed", "TestSupport"]),
         .testTarget(name: "QuakeStoreTests", dependencies: ["Migrations", "QuakeStore", "TestSupport"]),

@@ -8,38 +8,40 @@ import Logging
 /// - libpq's calls run on a dispatch queue of the connection's own and never block Swift's cooperative pool.
 /// - One task at a time: calls are serialised, but a transaction is a state of the connection, and a second
 ///   task that calls in between takes part in it.
-/// - Cancelling the task cancels the running statement on the server. The call then throws
-///   `CancellationError`, and the connection stays usable. A server that does not answer the cancellation
-///   within 5 s is given up and the connection closed.
-/// - After an error with `connectionLost` every call throws. Open a new connection.
+/// - A cancelled task starts no statement. Cancelling it while one runs cancels that on the server: the call
+///   throws `CancellationError`, and the connection stays usable. A statement that ended before the
+///   cancellation reached it has ended well, and its call returns.
+/// - A server that does not answer the cancellation within 5 s is given up: the call throws
+///   `CancellationError` as well, the connection is closed, and a warning is logged.
+/// - After an error with `connectionLost` every call throws, and says what had happened. Open a new
+///   connection.
 public actor Connection {
-    private let executor: QueueExecutor
+    private let executor = QueueExecutor(label: "postgresql.connection")
     let notices: NoticeLog
-    /// nil once the connection is closed.
+    /// nil before the connection is opened and after it is closed.
     var handle: OpaquePointer?
+    /// What ended the connection, for the errors of later calls.
+    var lossReason: String?
     var patience = Patience.untilCancelled
-    /// A cancellation that is on its way to the server. The next statement waits for it: it must not be hit.
-    var pendingCancel: DispatchGroup?
+    /// Cancellations that are on their way to the server. The next statement waits for them: it must not be
+    /// hit.
+    let cancellations = DispatchGroup()
 
     /// How long a call waits for the server.
     enum Patience {
         /// Until the task is cancelled.
         case untilCancelled
-        /// The task is cancelled and the server has been told.
+        /// The server has been told to cancel the statement.
         case cancelling(until: ContinuousClock.Instant)
         /// A rollback or the end of a COPY, which has to get through although the task is cancelled.
-        case cleanup(until: ContinuousClock.Instant)
+        case cleanup(until: ContinuousClock.Instant, limit: Duration)
     }
 
     nonisolated public var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    private init(handle: OpaquePointer, executor: QueueExecutor, logger: Logger) {
-        self.handle = handle
-        self.executor = executor
+    private init(logger: Logger) {
         notices = NoticeLog(logger: logger)
     }
-
-    // MARK: Opening and closing
 
     /// Opens a connection, hands it to `body`, and closes it whatever happens.
     ///
@@ -50,8 +52,9 @@ public actor Connection {
             _ body: (Connection) async throws -> Result
         ) async throws -> Result
     {
-        let connection = try await Connection.open(options, logger: logger)
+        let connection = Connection(logger: logger)
         do {
+            try await connection.connect(options)
             let result = try await body(connection)
             await connection.close()
             return result
@@ -61,68 +64,15 @@ public actor Connection {
         }
     }
 
-    private static func open(_ options: ConnectionOptions, logger: Logger) async throws -> Connection {
-        let keywords = options.effective.sorted { $0.key < $1.key }
-        let handle = withCStrings(keywords.map { $0.key }) { names in
-            withCStrings(keywords.map { $0.value }) { values in
-                PQconnectStartParams(names, values, 1)
-            }
-        }
-        guard let handle else {
-            throw PostgresError(operation: "connect to \(options)", message: "out of memory")
-        }
-        let connection = Connection(
-            handle: handle, executor: QueueExecutor(label: "postgresql.connection"), logger: logger)
-        do {
-            try await connection.finishOpening(options)
-        } catch {
-            await connection.close()
-            throw error
-        }
-        return connection
-    }
-
-    private func finishOpening(_ options: ConnectionOptions) throws {
-        let operation = "connect to \(options)"
-        let handle = try open(operation)
-        let deadline = ContinuousClock.now + options.connectTimeout
-        var status = PGRES_POLLING_WRITING
-        while status != PGRES_POLLING_OK {
-            guard status != PGRES_POLLING_FAILED, PQstatus(handle) != CONNECTION_BAD else {
-                throw connectFailure(operation, handle)
-            }
-            try Task.checkCancellation()
-            guard ContinuousClock.now < deadline else {
-                throw PostgresError(
-                    operation: operation, message: "no answer within \(options.connectTimeout)",
-                    remedy: "check host, port and firewall", connectionLost: true)
-            }
-            // The socket can change from one attempt (address, TLS) to the next.
-            if waitForSocket(PQsocket(handle), writable: status == PGRES_POLLING_WRITING) {
-                status = PQconnectPoll(handle)
-            }
-        }
-        PQsetnonblocking(handle, 1)
-        notices.install(on: handle)
-    }
-
-    private func connectFailure(_ operation: String, _ handle: OpaquePointer) -> PostgresError {
-        let message = oneLine(PQerrorMessage(handle))
-        let remedy: String? =
-            if message.contains("password") {
-                "check the user and the password"
-            } else if message.contains("does not exist") {
-                "create it first, or check the name"
-            } else {
-                "is the server running there?"
-            }
-        return PostgresError(operation: operation, message: message, remedy: remedy, connectionLost: true)
-    }
-
     /// Closes the connection. An open transaction is rolled back by the server.
     public func close() {
         if let handle { PQfinish(handle) }
         handle = nil
+    }
+
+    func close(because reason: String) {
+        lossReason = lossReason ?? reason
+        close()
     }
 
     // MARK: Statements
@@ -151,8 +101,7 @@ public actor Connection {
         of query: Query, to operation: String, singleRowMode: Bool, _ body: (Row) throws -> Void
     ) throws {
         let handle = try open(operation)
-        try send(query, operation, handle)
-        if singleRowMode { PQsetSingleRowMode(handle) }
+        try send(query, operation, handle, singleRowMode: singleRowMode)
         var columns: Columns?
         try readResults(operation, handle) { result in
             let names = columns ?? Columns(columnNames(of: result))
@@ -178,8 +127,7 @@ public actor Connection {
     /// Runs several statements, separated by semicolons and without parameters, as one implicit transaction.
     public func execute(script: String, to operation: String) throws {
         let handle = try open(operation)
-        guard PQsendQuery(handle, script) == 1 else { throw lost(operation, handle) }
-        try flush(operation, handle)
+        try send(script: script, operation, handle)
         try readResults(operation, handle) { _ in }
     }
 }

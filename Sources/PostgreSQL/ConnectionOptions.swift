@@ -18,18 +18,21 @@ public struct ConnectionOptions: Sendable, Equatable {
 
     /// Reads a URL (`postgresql://user@host/database?…`) or a `keyword=value …` string.
     ///
-    /// - Throws: `PostgresError` when libpq does not accept it. The text never quotes the input, which
-    ///   may hold a password.
+    /// - Throws: `PostgresError` when libpq does not accept it, or would take a part of the password for the
+    ///   host or the database. The text never quotes the input, which may hold a password.
     public init(_ conninfo: String) throws(PostgresError) {
+        if Self.hasBarePasswordCharacters(conninfo) {
+            throw Self.unreadable(
+                "user or password hold an @ or a / that is not percent-encoded",
+                remedy: "write %40 for @ and %2F for /")
+        }
         var message: UnsafeMutablePointer<CChar>?
         guard let options = PQconninfoParse(conninfo, &message) else {
             // libpq quotes the offending part, or all of it.
-            let reason = message.map { String(cString: $0).prefix { $0 != "\"" } } ?? "out of memory"
+            let words = message.map { String(cString: $0) } ?? "out of memory"
             PQfreemem(message)
-            throw PostgresError(
-                operation: "read the database URL",
-                message: String(reason).trimmingTrailingPunctuation,
-                remedy: "write it as postgresql://user@host:5432/database")
+            let reason = String(words.unicodeScalars.prefix { $0 != "\"" })
+            throw Self.unreadable(reason.trimmingTrailingPunctuation)
         }
         defer { PQconninfoFree(options) }
         keywords = [:]
@@ -40,6 +43,27 @@ public struct ConnectionOptions: Sendable, Equatable {
             }
             option += 1
         }
+        if keywords["dbname"]?.contains("://") == true {
+            throw Self.unreadable("the database's name is another URL")
+        }
+    }
+
+    /// libpq ends the credentials of a URL at the first @ before the first /. One that comes after it, before
+    /// the parameters, was meant to be that end.
+    private static func hasBarePasswordCharacters(_ url: String) -> Bool {
+        let scheme = ["postgresql://", "postgres://"].first { url.utf8.starts(with: $0.utf8) }
+        guard let scheme else { return false }
+        var rest = url.unicodeScalars.dropFirst(scheme.count)
+        if let end = rest.firstIndex(where: { $0 == "@" || $0 == "/" }), rest[end] == "@" {
+            rest = rest[rest.index(after: end)...]
+        }
+        return rest.prefix { $0 != "?" }.contains("@")
+    }
+
+    private static func unreadable(
+        _ reason: String, remedy: String = "write it as postgresql://user@host:5432/database"
+    ) -> PostgresError {
+        PostgresError(operation: "read the database URL", message: reason, remedy: remedy)
     }
 
     /// The value of a libpq keyword, such as `host` or `dbname`, when it was given.
@@ -52,7 +76,6 @@ public struct ConnectionOptions: Sendable, Equatable {
     /// hanging for hours on a network path that swallows packets.
     var effective: [String: String] {
         var all = [
-            "client_encoding": "UTF8",
             "fallback_application_name": "quakes",
             "keepalives_idle": "30",
             "keepalives_interval": "10",
@@ -60,10 +83,13 @@ public struct ConnectionOptions: Sendable, Equatable {
             "tcp_user_timeout": "60000",
         ]
         all.merge(keywords) { _, given in given }
+        // Not a choice: text is decoded as UTF-8 here.
+        all["client_encoding"] = "UTF8"
         return all
     }
 
-    /// How long one attempt to connect may take: `connect_timeout`, else `PGCONNECT_TIMEOUT`, else 10 s.
+    /// How long connecting may take, over all of the host's addresses: `connect_timeout`, else
+    /// `PGCONNECT_TIMEOUT`, else 10 s, also for 0, which is no limit to libpq.
     var connectTimeout: Duration {
         let text = keywords["connect_timeout"] ?? getenv("PGCONNECT_TIMEOUT").map { String(cString: $0) }
         guard let seconds = text.flatMap({ Int($0) }), seconds > 0 else { return .seconds(10) }
@@ -71,13 +97,16 @@ public struct ConnectionOptions: Sendable, Equatable {
     }
 }
 
-extension ConnectionOptions: CustomStringConvertible {
+extension ConnectionOptions: CustomStringConvertible, CustomReflectable {
     public var description: String {
         let shown = ["service", "user", "host", "hostaddr", "port", "dbname"].compactMap { keyword in
             self[keyword].map { "\(keyword)=\($0)" }
         }
         return shown.isEmpty ? "the environment's PG variables" : shown.joined(separator: " ")
     }
+
+    /// Nothing, so that a dump shows no password either.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension String {

@@ -3,23 +3,53 @@ import Dispatch
 
 // The exchange of messages with the server: send, flush, read results, cancel.
 extension Connection {
+    /// How long the server may take to answer a cancellation, a rollback, or the end of a COPY.
+    static let answerLimit: Duration = .seconds(5)
+
     /// The open handle, ready for the next message.
     func open(_ operation: String) throws -> OpaquePointer {
-        if let cancel = pendingCancel {
-            pendingCancel = nil
-            if cancel.wait(timeout: .now() + .seconds(5)) == .timedOut { close() }
-        }
-        guard let handle else {
-            throw PostgresError(
-                operation: operation, message: "the connection is closed", connectionLost: true)
-        }
         if case .cancelling = patience { patience = .untilCancelled }
+        if case .untilCancelled = patience { try Task.checkCancellation() }
+        try awaitCancellations()
+        guard let handle else {
+            let reason = lossReason.map { ", since: \($0)" } ?? ""
+            throw PostgresError(
+                operation: operation, message: "the connection is closed\(reason)", connectionLost: true)
+        }
         return handle
     }
 
-    func send(_ query: Query, _ operation: String, _ handle: OpaquePointer) throws {
-        guard sendParameters(query, handle) == 1 else { throw lost(operation, handle) }
+    /// Waits until every cancellation that was sent has arrived.
+    private func awaitCancellations() throws {
+        let limit =
+            if case .cleanup(let end, _) = patience { end - .now } else { Self.answerLimit }
+        let milliseconds = Int(limit / .milliseconds(1))
+        if cancellations.wait(timeout: .now() + .milliseconds(milliseconds)) == .timedOut {
+            giveUp("a cancellation did not reach the server within \(limit)")
+        }
+    }
+
+    /// Sends a statement with its values; in single-row mode each row comes as a result of its own.
+    func send(
+        _ query: Query, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false
+    ) throws {
+        try refuseNUL(in: query.text, operation)
+        guard sendParameters(query, handle) == 1 else { throw failureOfLibpq(operation, handle) }
+        // Right after the statement was sent and before anything is read, or libpq refuses.
+        if singleRowMode { PQsetSingleRowMode(handle) }
         try flush(operation, handle)
+    }
+
+    func send(script: String, _ operation: String, _ handle: OpaquePointer) throws {
+        try refuseNUL(in: script, operation)
+        guard PQsendQuery(handle, script) == 1 else { throw failureOfLibpq(operation, handle) }
+        try flush(operation, handle)
+    }
+
+    /// libpq would run the part before it.
+    private func refuseNUL(in sql: String, _ operation: String) throws {
+        guard sql.utf8.contains(0) else { return }
+        throw PostgresError(operation: operation, message: "the statement holds a NUL character")
     }
 
     /// Hands each result of the running statement to `body`, and reads the conversation to its end even when
@@ -28,31 +58,43 @@ extension Connection {
         _ operation: String, _ handle: OpaquePointer, _ body: (OpaquePointer) throws -> Void
     ) throws {
         var firstError: (any Error)?
-        while let result = try nextResult(operation, handle) {
-            defer { PQclear(result) }
-            guard firstError == nil else { continue }
-            do {
-                switch PQresultStatus(result) {
-                case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_SINGLE_TUPLE: try body(result)
+        do {
+            while let result = try nextResult(operation, handle) {
+                defer { PQclear(result) }
+                guard firstError == nil else { continue }
+                let status = PQresultStatus(result)
+                switch status {
+                case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_SINGLE_TUPLE:
+                    do {
+                        try body(result)
+                    } catch {
+                        firstError = error
+                        if status == PGRES_SINGLE_TUPLE { cancelStatement(handle) }
+                    }
                 case PGRES_EMPTY_QUERY: break
-                default: throw failure(operation, result)
+                case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH: throw unexpectedCopy(operation)
+                default: firstError = failure(operation, result, handle)
                 }
-            } catch {
-                firstError = error
-                if !(error is PostgresError) { cancelStatement(handle) }
             }
+            closeIfLost(handle)
+        } catch {
+            throw firstError ?? error
         }
         if let firstError { throw firstError }
     }
 
-    func drain(_ operation: String, _ handle: OpaquePointer) throws {
-        while let result = try nextResult(operation, handle) { PQclear(result) }
+    /// The connection would stay in the middle of the COPY.
+    private func unexpectedCopy(_ operation: String) -> PostgresError {
+        close(because: "a COPY outside copy(into:)")
+        return PostgresError(
+            operation: operation, message: "the statement is a COPY", remedy: "use copy(into:)",
+            connectionLost: true)
     }
 
     func nextResult(_ operation: String, _ handle: OpaquePointer) throws -> OpaquePointer? {
         while PQisBusy(handle) == 1 {
             if waitForSocket(PQsocket(handle), writable: false), PQconsumeInput(handle) == 0 {
-                throw lost(operation, handle)
+                throw failureOfLibpq(operation, handle)
             }
             try watchPatience(operation, handle)
         }
@@ -76,79 +118,92 @@ extension Connection {
                 if waitForSocket(PQsocket(handle), writable: true, orReadable: true),
                     PQconsumeInput(handle) == 0
                 {
-                    throw lost(operation, handle)
+                    throw failureOfLibpq(operation, handle)
                 }
                 try watchPatience(operation, handle)
-            default: throw lost(operation, handle)
+            default: throw failureOfLibpq(operation, handle)
             }
         }
     }
 
-    /// Asks the server to cancel once the task is cancelled, and gives the connection up when there is no answer
-    /// within 5 s.
-    func watchPatience(_ operation: String, _ handle: OpaquePointer) throws {
+    // MARK: Patience
+
+    /// Asks the server to cancel once the task is cancelled, and gives the connection up when a time limit has
+    /// passed.
+    private func watchPatience(_ operation: String, _ handle: OpaquePointer) throws {
         switch patience {
         case .untilCancelled:
-            guard Task.isCancelled else { return }
-            patience = .cancelling(until: .now + .seconds(5))
-            cancelStatement(handle)
-        case .cancelling(let limit):
-            guard ContinuousClock.now < limit else {
-                close()
+            if Task.isCancelled { cancelStatement(handle) }
+        case .cancelling(let end):
+            guard ContinuousClock.now < end else {
+                giveUp("the server did not answer a cancellation within \(Self.answerLimit)")
                 throw CancellationError()
             }
-        case .cleanup(let limit):
-            guard ContinuousClock.now < limit else {
-                close()
-                throw PostgresError(
-                    operation: operation, message: "no answer from the server", connectionLost: true)
+        case .cleanup(let end, let limit):
+            guard ContinuousClock.now < end else {
+                let message = "no answer from the server within \(limit)"
+                giveUp(message)
+                throw PostgresError(operation: operation, message: message, connectionLost: true)
             }
         }
+    }
+
+    private func giveUp(_ reason: String) {
+        notices.logger.warning("closing a database connection: \(reason)")
+        close(because: reason)
     }
 
     /// Asks the server, over a connection of its own, to cancel the running statement. That connection can hang
     /// as well as this one, so it is made in the background.
     func cancelStatement(_ handle: OpaquePointer) {
+        if case .untilCancelled = patience { patience = .cancelling(until: .now + Self.answerLimit) }
         guard let pointer = PQgetCancel(handle) else { return }
         nonisolated(unsafe) let cancel = pointer
-        let sent = DispatchGroup()
-        DispatchQueue.global().async(group: sent) { [notices] in
+        DispatchQueue.global().async(group: cancellations) { [notices] in
             var reason = [CChar](repeating: 0, count: 256)
             if PQcancel(cancel, &reason, Int32(reason.count)) == 0 {
                 notices.logger.warning("cannot cancel a statement: \(oneLine(reason))")
             }
             PQfreeCancel(cancel)
         }
-        pendingCancel = sent
     }
 
-    func lost(_ operation: String, _ handle: OpaquePointer) -> PostgresError {
+    /// Runs `body` although the task may be cancelled, within a time limit. A limit that is set already goes on.
+    func despiteCancellation<Result>(_ body: () throws -> Result) rethrows -> Result {
+        if case .cleanup = patience { return try body() }
+        let before = patience
+        patience = .cleanup(until: .now + Self.answerLimit, limit: Self.answerLimit)
+        defer { patience = before }
+        return try body()
+    }
+
+    // MARK: Failures
+
+    /// What libpq says of its last call. Closes the connection when it is gone.
+    func failureOfLibpq(_ operation: String, _ handle: OpaquePointer) -> PostgresError {
         let message = oneLine(PQerrorMessage(handle))
-        guard PQstatus(handle) == CONNECTION_BAD else {
-            return PostgresError(operation: operation, message: message)
-        }
-        close()
-        return PostgresError(operation: operation, message: message, connectionLost: true)
+        let lost = closeIfLost(handle)
+        return PostgresError(operation: operation, message: message, connectionLost: lost)
     }
 
-    func failure(_ operation: String, _ result: OpaquePointer) -> PostgresError {
-        guard let state = PQresultErrorField(result, Int32(UInt8(ascii: "C"))) else {
-            // libpq's own report, such as "server closed the connection unexpectedly".
-            var error = PostgresError(operation: operation, message: oneLine(PQresultErrorMessage(result)))
-            if let handle, PQstatus(handle) == CONNECTION_BAD {
-                close()
-                error.connectionLost = true
-            }
-            return error
-        }
-        let sqlState = String(cString: state)
-        var message = oneLine(PQresultErrorField(result, Int32(UInt8(ascii: "M"))))
-        if sqlState.hasPrefix("22"), let quote = message.firstRange(of: ": \"") {
-            // "invalid input syntax for type integer: "…"" quotes the value.
-            message = String(message[..<quote.lowerBound])
-        }
-        let fatal = ["57P01", "57P02", "57P03"].contains(sqlState)
-        return PostgresError(
-            operation: operation, sqlState: sqlState, message: message, connectionLost: fatal)
+    /// What the server says in a result. Leaves the connection as it is: there may be more to read.
+    func failure(_ operation: String, _ result: OpaquePointer, _ handle: OpaquePointer) -> PostgresError {
+        var error = PostgresError(
+            operation: operation, sqlState: field(.sqlState, of: result),
+            message: field(.message, of: result) ?? oneLine(PQresultErrorMessage(result)))
+        if error.isRefusedValue { error.message = withoutValues(error.message) }
+        // After a FATAL the server closes the connection, if it is not gone already.
+        let severity = field(.severity, of: result)
+        error.connectionLost =
+            severity == "FATAL" || severity == "PANIC" || PQstatus(handle) == CONNECTION_BAD
+        if error.connectionLost { lossReason = lossReason ?? error.message }
+        return error
+    }
+
+    @discardableResult
+    private func closeIfLost(_ handle: OpaquePointer) -> Bool {
+        guard PQstatus(handle) == CONNECTION_BAD else { return false }
+        close(because: oneLine(PQerrorMessage(handle)))
+        return true
     }
 }

@@ -4,7 +4,12 @@ extension Connection {
     /// Streams rows into a table by binary `COPY … FROM STDIN` and returns how many the server took.
     ///
     /// `body` writes whole or partial rows in the format of `BinaryRows`; the header and the trailer are
-    /// written here. When `body` throws, the server discards all rows.
+    /// written here. When `body` throws, or the task is cancelled, the server discards all rows.
+    ///
+    /// - Parameters:
+    ///   - table: SQL text, as it stands.
+    ///   - columns: SQL text, as it stands.
+    @discardableResult
     nonisolated(nonsending)
         public func copy(
             into table: String, columns: [String], to operation: String,
@@ -13,27 +18,30 @@ extension Connection {
     {
         try await beginCopy(into: table, columns: columns, operation)
         do {
+            try await putCopy(BinaryRows.header, operation)
             try await body(CopyWriter(connection: self, operation: operation))
+            return try await endCopy(operation)
         } catch {
             await abandonCopy(operation)
             throw error
         }
-        return try await endCopy(operation)
     }
 
     private func beginCopy(into table: String, columns: [String], _ operation: String) throws {
         let handle = try open(operation)
-        let statement = "copy \(table) (\(columns.joined(separator: ", "))) from stdin (format binary)"
-        guard PQsendQuery(handle, statement) == 1 else { throw lost(operation, handle) }
-        try flush(operation, handle)
-        guard let result = try nextResult(operation, handle) else { throw lost(operation, handle) }
+        try send(
+            script: "copy \(table) (\(columns.joined(separator: ", "))) from stdin (format binary)",
+            operation, handle)
+        guard let result = try nextResult(operation, handle) else {
+            throw failureOfLibpq(operation, handle)
+        }
         defer { PQclear(result) }
         guard PQresultStatus(result) == PGRES_COPY_IN else {
-            let error = failure(operation, result)
-            try drain(operation, handle)
+            let error = failure(operation, result, handle)
+            // A second failure is that of a connection which the first one says is lost.
+            do { try readResults(operation, handle) { _ in } } catch {}
             throw error
         }
-        try putCopy(BinaryRows.header, operation)
     }
 
     func putCopy(_ bytes: [UInt8], _ operation: String) throws {
@@ -45,31 +53,34 @@ extension Connection {
             let taken = bytes.withUnsafeBytes { all in
                 PQputCopyData(handle, all.baseAddress! + start, Int32(end - start))
             }
-            guard taken >= 0 else { throw lost(operation, handle) }
+            guard taken >= 0 else { throw failureOfLibpq(operation, handle) }
             if taken == 1 { start = end }
             try flush(operation, handle)
         }
     }
 
     private func endCopy(_ operation: String) throws -> Int {
-        let handle = try open(operation)
         try putCopy(BinaryRows.trailer, operation)
+        let handle = try open(operation)
         try putCopyEnd(nil, operation, handle)
         var count = 0
         try readResults(operation, handle) { count = Int(String(cString: PQcmdTuples($0))) ?? 0 }
         return count
     }
 
-    /// Ends a COPY so that the server discards it. The reason is the error that is already on its way.
+    /// Ends a COPY that still runs, so that the server discards it. The reason is the error that is already on
+    /// its way.
     private func abandonCopy(_ operation: String) {
-        guard let handle else { return }
-        patience = .cleanup(until: .now + .seconds(5))
-        defer { patience = .untilCancelled }
-        do {
-            try putCopyEnd("the client gave up", operation, handle)
-            try drain(operation, handle)
-        } catch {
-            close()
+        guard let handle, PQtransactionStatus(handle) == PQTRANS_ACTIVE else { return }
+        despiteCancellation {
+            // A server that is busy with the rows before would learn of the end much later.
+            cancelStatement(handle)
+            do {
+                try putCopyEnd("the client gave up", operation, handle)
+                while let result = try nextResult(operation, handle) { PQclear(result) }
+            } catch {
+                close(because: "\(error)")
+            }
         }
     }
 
@@ -79,7 +90,7 @@ extension Connection {
             try flush(operation, handle)
             taken = PQputCopyEnd(handle, reason)
         }
-        guard taken == 1 else { throw lost(operation, handle) }
+        guard taken == 1 else { throw failureOfLibpq(operation, handle) }
         try flush(operation, handle)
     }
 }

@@ -34,23 +34,27 @@ func isFailure(_ result: OpaquePointer) -> Bool {
     return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE
 }
 
-/// PQsendQueryParams with the query's values; text results.
+/// PQsendQueryParams with the query's values in binary; the results come as text.
 func sendParameters(_ query: Query, _ handle: OpaquePointer) -> Int32 {
     let parameters = query.parameters
-    // Each value with a final NUL, as the text format needs it; the binary format has its length.
-    let values = parameters.map { parameter in
-        parameter.bytes.map { bytes in
-            let copy = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count + 1)
-            for (index, byte) in bytes.enumerated() { copy[index] = CChar(bitPattern: byte) }
-            copy[bytes.count] = 0
-            return copy
+    // One buffer for all values; its last byte is nobody's, so that an empty value has an address, too.
+    var bytes: [UInt8] = []
+    for parameter in parameters { bytes += parameter.bytes ?? [] }
+    bytes.append(0)
+    return bytes.withUnsafeBytes { buffer in
+        var start = 0
+        var values: [UnsafePointer<CChar>?] = []
+        for parameter in parameters {
+            values.append(
+                parameter.bytes.map { _ in
+                    buffer.baseAddress!.advanced(by: start).assumingMemoryBound(to: CChar.self)
+                })
+            start += parameter.bytes?.count ?? 0
         }
+        return PQsendQueryParams(
+            handle, query.text, Int32(parameters.count), parameters.map(\.type), values,
+            parameters.map { Int32(clamping: $0.bytes?.count ?? 0) }, parameters.map { _ in 1 }, 0)
     }
-    defer { for value in values { value?.deallocate() } }
-    return PQsendQueryParams(
-        handle, query.text, Int32(parameters.count), parameters.map(\.type),
-        values.map { UnsafePointer($0) }, parameters.map { Int32($0.bytes?.count ?? 0) },
-        parameters.map { $0.isBinary ? 1 : 0 }, 0)
 }
 
 /// Calls `body` with a NULL-terminated array of C strings.
@@ -60,6 +64,33 @@ func withCStrings<Result>(
     let copies = strings.map { strdup($0) }
     defer { for copy in copies { free(copy) } }
     return body(copies.map { UnsafePointer($0) } + [nil])
+}
+
+/// The fields of an error or a notice (libpq's PG_DIAG_…, character constants that Swift does not import).
+enum DiagnosticField: Unicode.Scalar {
+    case sqlState = "C"
+    /// In English, whatever the language of the messages.
+    case severity = "V"
+    case message = "M"
+}
+
+func field(_ field: DiagnosticField, of result: OpaquePointer) -> String? {
+    guard let text = PQresultErrorField(result, Int32(field.rawValue.value)) else { return nil }
+    return oneLine(text)
+}
+
+/// The message of a refused value without that value: what stands in quotes, whatever the language of the
+/// server's messages, and bytes in hexadecimal.
+func withoutValues(_ message: String) -> String {
+    // Scalars, because a value may start with a combining character that sticks to the quote.
+    let text = message.unicodeScalars
+    let quotes: Set<Unicode.Scalar> = ["\"", "\u{AB}", "\u{BB}", "\u{201C}", "\u{201D}", "\u{201E}"]
+    var shown = message
+    if let first = text.firstIndex(where: quotes.contains), let last = text.lastIndex(where: quotes.contains)
+    {
+        shown = String(text[..<first]) + "…" + String(text[text.index(after: last)...])
+    }
+    return shown.replacing(/0x[0-9a-f]{2}( 0x[0-9a-f]{2})*/, with: "…")
 }
 
 /// Where a connection's notices go; libpq would print them to stderr.
@@ -73,12 +104,25 @@ final class NoticeLog: Sendable {
     /// The log has to live as long as the connection, which holds it.
     func install(on handle: OpaquePointer) {
         let log = Unmanaged.passUnretained(self).toOpaque()
-        PQsetNoticeProcessor(
+        PQsetNoticeReceiver(
             handle,
-            { log, message in
-                guard let log else { return }
-                let notices = Unmanaged<NoticeLog>.fromOpaque(log).takeUnretainedValue()
-                notices.logger.info("server: \(oneLine(message))")
+            { log, notice in
+                guard let log, let notice else { return }
+                Unmanaged<NoticeLog>.fromOpaque(log).takeUnretainedValue().write(notice)
             }, log)
+    }
+
+    /// Like an error, a notice goes without DETAIL and CONTEXT, which quote rows.
+    private func write(_ notice: OpaquePointer) {
+        let level: Logger.Level =
+            switch field(.severity, of: notice) {
+            case "WARNING": .warning
+            // The server ended an idle connection, and libpq came across its last words between statements.
+            case "ERROR", "FATAL", "PANIC": .error
+            default: .info
+            }
+        logger.log(
+            level: level,
+            "server: \(field(.message, of: notice) ?? oneLine(PQresultErrorMessage(notice)))")
     }
 }

@@ -7,6 +7,8 @@
 ///
 /// Parameters are typed, so that a value compared with a column of another type needs a cast:
 /// `"… where time >= \(text)::timestamptz"`.
+///
+/// PostgreSQL has no NUL character in text: a String that holds one is refused by the server (SQLSTATE 22021).
 public struct Query: Sendable, ExpressibleByStringInterpolation {
     public private(set) var text: String
     let parameters: [Parameter]
@@ -44,7 +46,7 @@ public struct Query: Sendable, ExpressibleByStringInterpolation {
         }
 
         public mutating func appendInterpolation<Value: Bindable>(_ value: Value?) {
-            parameters.append(value?.parameter ?? Parameter(type: Value.sqlType, bytes: nil, isBinary: false))
+            parameters.append(value?.parameter ?? Parameter(type: Value.sqlType, bytes: nil))
             text += "$\(parameters.count)"
         }
 
@@ -69,46 +71,45 @@ public protocol Bindable: Sendable {
     var parameter: Parameter { get }
 }
 
-/// One bound value as libpq takes it.
+/// One bound value, in the binary form of its type: nothing is shortened at a NUL, nothing is rounded.
 public struct Parameter: Sendable {
     let type: UInt32
-    /// The value without a final NUL; nil is SQL's null.
+    /// nil is SQL's null.
     let bytes: [UInt8]?
-    let isBinary: Bool
 }
 
 extension Bindable {
-    fileprivate func text(_ text: String) -> Parameter {
-        Parameter(type: Self.sqlType, bytes: Array(text.utf8), isBinary: false)
+    fileprivate func bigEndian(_ value: some FixedWidthInteger) -> Parameter {
+        Parameter(type: Self.sqlType, bytes: withUnsafeBytes(of: value.bigEndian) { Array($0) })
     }
 }
 
 extension String: Bindable {
     public static var sqlType: UInt32 { 25 }
-    public var parameter: Parameter { text(self) }
+    public var parameter: Parameter { Parameter(type: Self.sqlType, bytes: Array(utf8)) }
 }
 
 extension Int: Bindable {
     public static var sqlType: UInt32 { 20 }
-    public var parameter: Parameter { text(String(self)) }
+    public var parameter: Parameter { bigEndian(Int64(self)) }
 }
 
 extension Int64: Bindable {
     public static var sqlType: UInt32 { 20 }
-    public var parameter: Parameter { text(String(self)) }
+    public var parameter: Parameter { bigEndian(self) }
 }
 
 extension Double: Bindable {
     public static var sqlType: UInt32 { 701 }
-    public var parameter: Parameter { text(String(describing: self)) }
+    public var parameter: Parameter { bigEndian(bitPattern) }
 }
 
 extension Bool: Bindable {
     public static var sqlType: UInt32 { 16 }
-    public var parameter: Parameter { text(self ? "t" : "f") }
+    public var parameter: Parameter { bigEndian(UInt8(self ? 1 : 0)) }
 }
 
 extension [UInt8]: Bindable {
     public static var sqlType: UInt32 { 17 }
-    public var parameter: Parameter { Parameter(type: Self.sqlType, bytes: self, isBinary: true) }
+    public var parameter: Parameter { Parameter(type: Self.sqlType, bytes: self) }
 }

@@ -94,11 +94,20 @@ extension [UInt8]: RowDecodable {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(digits.count / 2 - 1)
         for index in stride(from: 2, to: digits.count, by: 2) {
-            let pair = String(decoding: digits[index..<index + 2], as: UTF8.self)
-            guard let byte = UInt8(pair, radix: 16) else { return nil }
-            bytes.append(byte)
+            guard let high = Self.nibble(digits[index]), let low = Self.nibble(digits[index + 1]) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
         }
         self = bytes
+    }
+
+    private static func nibble(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
     }
 }
 
@@ -106,33 +115,45 @@ extension Int32: RowDecodable {
     public init?(postgresText: String) { self.init(postgresText) }
 }
 
-/// A one-dimensional `text[]` without nulls.
+/// A one-dimensional `text[]` without nulls; any other is not valid.
 public struct TextArray: RowDecodable, Sendable {
     public let elements: [String]
 
     /// Reads `{plain,"quoted \"x\""}`
     /// (https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO).
-    public init?(postgresText text: String) {
-        guard text.first == "{", text.last == "}" else { return nil }
+    public init?(postgresText: String) {
+        // Scalars, because an element may start with a combining character that sticks to the brace.
+        let text = postgresText.unicodeScalars
+        guard text.count >= 2, text.first == "{", text.last == "}" else { return nil }
+        var characters = text.dropFirst().dropLast().makeIterator()
         var elements: [String] = []
-        var element = ""
+        var element = String.UnicodeScalarView()
         var isQuoted = false
-        var characters = text.unicodeScalars.dropFirst().dropLast().makeIterator()
-        var hasElements = false
+        var wasQuoted = false
+
+        func endElement() -> Bool {
+            let isNull = !wasQuoted && String(element) == "NULL"
+            elements.append(String(element))
+            element = String.UnicodeScalarView()
+            wasQuoted = false
+            return !isNull
+        }
+
         while let character = characters.next() {
-            hasElements = true
             switch character {
             case "\\":
                 guard let escaped = characters.next() else { return nil }
-                element.unicodeScalars.append(escaped)
-            case "\"": isQuoted.toggle()
+                element.append(escaped)
+            case "\"":
+                isQuoted.toggle()
+                wasQuoted = true
             case "," where !isQuoted:
-                elements.append(element)
-                element = ""
-            default: element.unicodeScalars.append(character)
+                guard endElement() else { return nil }
+            case "{" where !isQuoted, "}" where !isQuoted: return nil
+            default: element.append(character)
             }
         }
-        if hasElements { elements.append(element) }
+        guard text.count == 2 || endElement(), !isQuoted else { return nil }
         self.elements = elements
     }
 }

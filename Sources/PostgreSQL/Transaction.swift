@@ -1,17 +1,23 @@
 import CPostgreSQL
 
 extension Connection {
-    /// Runs `body` in a transaction: committed when it returns, rolled back when it throws.
+    /// Runs `body` in a transaction: committed when it returns, rolled back when it throws or when the task is
+    /// cancelled.
+    ///
+    /// A COMMIT that was under way when the connection was lost, or when a cancellation found no answer, may
+    /// have happened: only the database knows.
     ///
     /// The rollback also happens when the task is cancelled, and has 5 s for it; a server that does not answer
     /// by then is given up and rolls back on its own. An error of the rollback is added to that of the body.
+    ///
+    /// - Throws: what `body` throws, or `PostgresError`; also when a transaction is open already.
     nonisolated(nonsending)
         public func transaction<Result>(
             _ isolation: Isolation = .readCommitted, to operation: String,
             _ body: () async throws -> Result
         ) async throws -> Result
     {
-        try await execute(script: "begin isolation level \(isolation.rawValue)", to: operation)
+        try await begin(isolation, operation)
         do {
             let result = try await body()
             try await commit(operation)
@@ -37,39 +43,61 @@ extension Connection {
             within limit: Duration, _ body: () async throws -> Result
         ) async throws -> Result
     {
-        await setPatience(.cleanup(until: .now + limit))
+        let before = await exchangePatience(.cleanup(until: .now + limit, limit: limit))
         do {
             let result = try await body()
-            await setPatience(.untilCancelled)
+            _ = await exchangePatience(before)
             return result
         } catch {
-            await setPatience(.untilCancelled)
+            _ = await exchangePatience(before)
             throw error
         }
     }
 
-    private func setPatience(_ patience: Patience) {
-        self.patience = patience
+    private func exchangePatience(_ patience: Patience) -> Patience {
+        defer { self.patience = patience }
+        return self.patience
+    }
+
+    private func begin(_ isolation: Isolation, _ operation: String) throws {
+        // PostgreSQL only warns, and the inner commit would end the outer transaction.
+        guard try PQtransactionStatus(open(operation)) == PQTRANS_IDLE else {
+            throw PostgresError(
+                operation: "begin: \(operation)", message: "a transaction is open on this connection already")
+        }
+        try execute(script: "begin isolation level \(isolation.rawValue)", to: "begin: \(operation)")
     }
 
     private func commit(_ operation: String) throws {
-        // PostgreSQL answers the commit of a failed transaction with a rollback, and calls it a success.
-        if try PQtransactionStatus(open(operation)) == PQTRANS_INERROR {
-            throw PostgresError(
-                operation: "commit: \(operation)", message: "a statement failed and its error was ignored")
+        let operation = "commit: \(operation)"
+        switch try PQtransactionStatus(open(operation)) {
+        case PQTRANS_INTRANS: break
+        case PQTRANS_INERROR:
+            // PostgreSQL answers this commit with a rollback, and calls it a success.
+            throw PostgresError(operation: operation, message: "a statement failed and its error was ignored")
+        default:
+            throw PostgresError(operation: operation, message: "the transaction was ended by its own body")
         }
-        try execute(script: "commit", to: "commit: \(operation)")
+        do {
+            try execute(script: "commit", to: operation)
+        } catch var error as PostgresError where error.connectionLost {
+            error.remedy = "it may be committed or not: look before repeating it"
+            throw error
+        }
     }
 
     private func rollback(after error: any Error, _ operation: String) -> any Error {
         guard let handle, PQtransactionStatus(handle) != PQTRANS_IDLE else { return error }
-        patience = .cleanup(until: .now + .seconds(5))
-        defer { patience = .untilCancelled }
         do {
-            try execute(script: "rollback", to: "roll back: \(operation)")
+            try despiteCancellation { try execute(script: "rollback", to: "roll back: \(operation)") }
             return error
         } catch let rollbackError {
-            guard var failure = error as? PostgresError else { return error }
+            // The server rolls back what has no connection any more.
+            close(because: "\(rollbackError)")
+            guard var failure = error as? PostgresError else {
+                notices.logger.warning("\(rollbackError)")
+                return error
+            }
             // A lost connection says the same thing twice.
             if !failure.connectionLost { failure.alsoFailed = "\(rollbackError)" }
             return failure

@@ -1,0 +1,182 @@
+import Logging
+import PostgreSQL
+import TestSupport
+import Testing
+
+@Suite("Cancellation", .timeLimit(.minutes(1)))
+struct CancellationTests {
+    @Test("A cancelled statement ends on the server within a second, and the connection stays usable")
+    func sleeping() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let pid = try await backend(of: connection)
+                let sleeping = Task { try await connection.query("select pg_sleep(60)", to: "sleep") }
+                #expect(try await eventually { try await isActive(pid, in: database) })
+                let start = ContinuousClock.now
+                sleeping.cancel()
+                await #expect(throws: CancellationError.self) { try await sleeping.value }
+                #expect(ContinuousClock.now - start < .seconds(1.5))
+                #expect(try await !isActive(pid, in: database))
+                try await connection.expectUsable()
+            }
+        }
+    }
+
+    @Test("So does one that waits for a lock")
+    func waitingForLock() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.query("create table n (i int)")
+            try await database.withConnection { holder in
+                try await holder.transaction(to: "hold") {
+                    try await holder.execute(script: "lock table n", to: "lock")
+                    try await database.withConnection { connection in
+                        let pid = try await backend(of: connection)
+                        let waiting = Task {
+                            try await connection.transaction(to: "wait") {
+                                try await connection.execute("insert into n values (1)", to: "insert")
+                            }
+                        }
+                        #expect(try await eventually { try await isWaitingForLock(pid, in: database) })
+                        waiting.cancel()
+                        await #expect(throws: CancellationError.self) { try await waiting.value }
+                        try await connection.expectUsable()
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("A task that is cancelled already starts no statement")
+    func cancelledBefore() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let late = Task {
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    try await connection.execute(script: "create table late ()", to: "come late")
+                }
+                await #expect(throws: CancellationError.self) { try await late.value }
+                let row = try await connection.query(
+                    "select to_regclass('late') is null as absent", to: "look")[0]
+                #expect(try row.decode("absent") == true)
+            }
+        }
+    }
+
+    /// statement 1: sent ─ cancelled ─────── ends by itself, returns
+    /// cancellation:              sets out ────────────────────────────── arrives
+    /// statement 2:                                             must wait ─ sent ─ its result
+    @Test("A cancellation that comes late never hits the next statement")
+    func lateCancellation() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                var random = SeededRandom(seed: .random(in: 0...UInt64.max))
+                let seed = random.seed
+                for round in 0..<200 {
+                    let statement = Double.random(in: 0...0.003, using: &random)
+                    let pause = Int.random(in: 0...3_000, using: &random)
+                    let first = Task {
+                        try await connection.query("select pg_sleep(\(statement))", to: "sleep").count
+                    }
+                    try await Task.sleep(for: .microseconds(pause))
+                    first.cancel()
+                    do {
+                        #expect(try await first.value == 1)
+                    } catch {
+                        #expect(error is CancellationError, "seed \(seed), round \(round)")
+                    }
+                    let second = try await connection.query(
+                        "select pg_sleep(0.001), \(round) as round", to: "go on")
+                    #expect(try second[0].decode("round") == round, "seed \(seed)")
+                }
+            }
+        }
+    }
+
+    /// statement: row 1 ── row 2 ─────────────── ends by itself
+    /// body:      throws ─ cancellation sets out ──────── arrives
+    /// next:                                     must wait ─ sent ─ its result
+    @Test("Nor does the cancellation that ends a stream whose body threw")
+    func lateCancellationOfStream() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                for _ in 0..<100 {
+                    await #expect(throws: Stop.self) {
+                        try await connection.forEachRow(of: "select generate_series(1, 3)", to: "stream") {
+                            _ in
+                            throw Stop()
+                        }
+                    }
+                    try await connection.query("select pg_sleep(0.001)", to: "go on")
+                }
+            }
+        }
+    }
+
+    @Test("despiteCancellation lets a cancelled task finish its work")
+    func despiteCancellation() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.query("create table n (i int)")
+            try await database.withConnection { connection in
+                let ending = Task {
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    try await connection.despiteCancellation(within: .seconds(5)) {
+                        try await connection.transaction(to: "record the end") {
+                            try await connection.execute("insert into n values (1)", to: "insert")
+                        }
+                    }
+                    try await connection.query("select 1", to: "go on as if nothing had happened")
+                }
+                await #expect(throws: CancellationError.self) { try await ending.value }
+                let rows = try await connection.query("select i from n", to: "look")
+                #expect(rows.count == 1)
+            }
+        }
+    }
+
+    @Test("A rollback inside despiteCancellation leaves the rest of it protected")
+    func rollbackDespiteCancellation() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let ending = Task {
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    return try await connection.despiteCancellation(within: .seconds(5)) {
+                        await #expect(throws: Stop.self) {
+                            try await connection.transaction(to: "fail") { throw Stop() }
+                        }
+                        return try await connection.query("select 1", to: "go on").count
+                    }
+                }
+                let rows = try await ending.value
+                #expect(rows == 1)
+            }
+        }
+    }
+
+    private func isActive(_ pid: Int32, in database: TestDatabase) async throws -> Bool {
+        let rows = try await database.query(
+            """
+            select state = 'active' and query like '%pg_sleep%' as active
+            from pg_stat_activity where pid = \(Int(pid))
+            """)
+        return try rows[0].decode("active")
+    }
+}
+
+/// SplitMix64.
+private struct SeededRandom: RandomNumberGenerator {
+    let seed: UInt64
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        self.seed = seed
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,189 @@
+import Glibc
+import Logging
+import TestSupport
+import Testing
+
+@testable import PostgreSQL
+
+@Suite("Connecting", .timeLimit(.minutes(1)))
+struct ConnectTests {
+    @Test("What the options leave out comes from the environment")
+    func environment() async throws {
+        try await TestServer.shared.withEmptyDatabase { (database) async throws in
+            let options = try database.options()
+            let result = await #expect(
+                processExitsWith: .success, observing: [\.standardOutputContent]
+            ) {
+                [
+                    host = options["host"]! as String, port = options["port"]! as String,
+                    name = options["dbname"]! as String
+                ] in
+                setenv("PGHOST", host, 1)
+                setenv("PGPORT", port, 1)
+                setenv("PGDATABASE", name, 1)
+                setenv("PGUSER", "quakes", 1)
+                setenv("PGCONNECT_TIMEOUT", "4", 1)
+                #expect(ConnectionOptions().connectTimeout == .seconds(4))
+                let row = try await Connection.with(ConnectionOptions(), logger: .quiet) {
+                    try await $0.query("select current_database()::text as name", to: "ask")[0]
+                }
+                print("connected to \(try row.decode("name") as String)")
+            }
+            let output = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
+            #expect(output.contains("connected to \(options["dbname"]!)"))
+        }
+    }
+
+    @Test("A server that accepts and never answers is given up in time, and the error says so")
+    func silentServer() async throws {
+        let port = try SilentListener()
+        let start = ContinuousClock.now
+        let error = try await postgresError {
+            try await Connection.with(port.options(timeout: 1), logger: .quiet) { _ in }
+        }
+        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(error.connectionLost)
+        #expect("\(error)".contains("no answer within 1.0 seconds"))
+    }
+
+    @Test("Connecting can be cancelled")
+    func cancelled() async throws {
+        let port = try SilentListener()
+        let connecting = Task {
+            try await Connection.with(port.options(timeout: 30), logger: .quiet) { _ in }
+        }
+        #expect(try await eventually { port.hasCaller })
+        let start = ContinuousClock.now
+        connecting.cancel()
+        await #expect(throws: CancellationError.self) { try await connecting.value }
+        #expect(ContinuousClock.now - start < .seconds(2))
+    }
+
+    @Test(
+        "Where nobody listens, the error comes at once, in one line, with a remedy",
+        arguments: ["host=127.0.0.1 port=1", "host=/nonexistent", "host=127.0.0.1 port=99999"])
+    func nobodyThere(_ conninfo: String) async throws {
+        let start = ContinuousClock.now
+        let error = try await postgresError {
+            try await Connection.with(try ConnectionOptions(conninfo), logger: .quiet) { _ in }
+        }
+        #expect(ContinuousClock.now - start < .seconds(2))
+        #expect(error.connectionLost)
+        #expect(error.remedy == "is the server running there?")
+        #expect(!"\(error)".contains("\n") && !"\(error)".contains("Is the server running"))
+    }
+
+    @Test(
+        "A refused connection tells the SQLSTATE and the remedy that fits",
+        arguments: [
+            ("dbname", "nowhere", "3D000", "createdb"), ("user", "nobody_i_know", "28000", "pg_hba.conf"),
+            ("options", "-c quakes=1", "42704", ""),
+        ])
+    func refused(_ keyword: String, _ value: String, sqlState: String, remedy: String) async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            var options = try database.options()
+            options[keyword] = value
+            let error = try await postgresError {
+                try await Connection.with(options, logger: .quiet) { _ in }
+            }
+            #expect(error.sqlState == sqlState)
+            #expect(error.connectionLost)
+            #expect((error.remedy ?? "").contains(remedy))
+            #expect(!"\(error)".contains("LOCATION") && !"\(error)".contains("\n"))
+        }
+    }
+
+    @Test("A wrong password is refused without showing it; the right one works")
+    func wrongPassword() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await requirePassword(of: "quakes_guarded", "open%sesame", in: database)
+            var options = try database.options()
+            options["user"] = "quakes_guarded"
+            options["password"] = "shut sesame"
+            let error = try await postgresError {
+                try await Connection.with(options, logger: .quiet) { _ in }
+            }
+            #expect(error.sqlState == "28P01")
+            #expect(error.remedy?.contains("password") == true)
+            #expect(!"\(error)".contains("sesame"))
+
+            options["password"] = "open%sesame"
+            try await Connection.with(options, logger: .quiet) { try await $0.expectUsable() }
+        }
+    }
+
+    @Test("Too many connections is said, with the remedy")
+    func tooManyConnections() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.query("create role quakes_limited login connection limit 1")
+            var options = try database.options()
+            options["user"] = "quakes_limited"
+            try await Connection.with(options, logger: .quiet) { [options] _ in
+                let error = try await postgresError {
+                    try await Connection.with(options, logger: .quiet) { _ in }
+                }
+                #expect(error.sqlState == "53300")
+                #expect(error.remedy?.contains("max_connections") == true)
+            }
+        }
+    }
+
+    /// Only this role: the other tests' connections go on without.
+    private func requirePassword(of role: String, _ password: String, in database: TestDatabase) async throws
+    {
+        try await database.query("create role \(unescaped: role) login password '\(unescaped: password)'")
+        let path: String = try await database.query("select current_setting('hba_file') as path")[0].decode(
+            "path")
+        let file = try #require(fopen(path, "w"))
+        fputs("local all \(role) scram-sha-256\nlocal all all trust\n", file)
+        fclose(file)
+        try await database.query("select pg_reload_conf()")
+        var options = try database.options()
+        options["user"] = role
+        // The server reads the file in its own time.
+        let isGuarded = try await eventually { [options] in
+            do {
+                try await Connection.with(options, logger: .quiet) { _ in }
+                return false
+            } catch is PostgresError {
+                return true
+            }
+        }
+        #expect(isGuarded)
+    }
+}
+
+/// A TCP port of this machine that takes callers and never says a word.
+private final class SilentListener: Sendable {
+    private let socket: Int32
+    private let port: UInt16
+
+    init() throws {
+        socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        port = withUnsafeMutablePointer(to: &address) { [socket] in
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                _ = bind(socket, address, size)
+                _ = listen(socket, 5)
+                _ = getsockname(socket, address, &size)
+            }
+            return UInt16(bigEndian: $0.pointee.sin_port)
+        }
+        try #require(port != 0)
+    }
+
+    deinit { Glibc.close(socket) }
+
+    var hasCaller: Bool {
+        var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        return poll(&descriptor, 1, 0) == 1
+    }
+
+    func options(timeout: Int) throws -> ConnectionOptions {
+        try ConnectionOptions(
+            "host=127.0.0.1 port=\(port) connect_timeout=\(timeout) sslmode=disable user=sam")
+    }
+}

@@ -1,0 +1,91 @@
+import Logging
+import TestSupport
+import Testing
+
+@testable import PostgreSQL
+
+@Suite("Connection options")
+struct ConnectionOptionsTests {
+    @Test("A URL gives its parts, percent-encoding undone")
+    func url() throws {
+        let options = try ConnectionOptions(
+            "postgresql://sam:p%40ss%2Fword@db.example:5433/qu%20akes?sslmode=require")
+        #expect(options["user"] == "sam")
+        #expect(options["password"] == "p@ss/word")
+        #expect(options["host"] == "db.example")
+        #expect(options["port"] == "5433")
+        #expect(options["dbname"] == "qu akes")
+        #expect(options["sslmode"] == "require")
+    }
+
+    @Test("So does a keyword string, quotes undone")
+    func keywordString() throws {
+        let options = try ConnectionOptions("host=/run/pg user=sam password='it\\'s' dbname=quakes")
+        #expect(options["host"] == "/run/pg")
+        #expect(options["dbname"] == "quakes")
+    }
+
+    @Test("An @ in the parameters, or percent-encoded in the name, is no mistake")
+    func harmlessAt() throws {
+        #expect(try ConnectionOptions("postgresql://db/quakes?user=sam@tenant")["user"] == "sam@tenant")
+        #expect(try ConnectionOptions("postgresql://sam%40tenant@db/a%40b")["dbname"] == "a@b")
+    }
+
+    @Test("The description says where, and never the password")
+    func description() throws {
+        let options = try ConnectionOptions("postgresql://sam:sesame@db:5433/quakes?sslpassword=sesame")
+        #expect("\(options)" == "user=sam host=db port=5433 dbname=quakes")
+        #expect(!String(reflecting: [options]).contains("sesame"))
+        var dumped = ""
+        dump(options, to: &dumped)
+        #expect(!dumped.contains("sesame"))
+        #expect("\(ConnectionOptions())" == "the environment's PG variables")
+    }
+
+    static let oddPasswords = [
+        "sesame", "sesame@sesame", "sesame/sesame", "sesame?sesame", "sesame?a@sesame/sesame", "sesame@a?b=c",
+        "sesame:sesame", "sesame#sesame", "sesame%zz", "sesame%00", "sesame\"sesame", "\"sesame", "'sesame",
+        "sesame sesame", "\u{301}sesame", "[sesame", "sesame]", "sesame\\", "sesame=sesame", "sesame\nsesame",
+    ]
+
+    /// Nothing listens on port 1; the name lookup of a misread host fails as well.
+    @Test(
+        "A password with odd characters shows neither in the description nor in an error",
+        arguments: oddPasswords)
+    func oddPassword(_ password: String) async throws {
+        for conninfo in [
+            "postgresql://sam:\(password)@127.0.0.1:1/quakes",
+            "mysql://sam:\(password)@127.0.0.1:1/quakes",
+            "host=127.0.0.1 port=1 password=\(password)",
+            "host=127.0.0.1 port=1 dbname='postgresql://sam:\(password)@127.0.0.1:1/quakes'",
+        ] {
+            let error = try await postgresError {
+                let options = try ConnectionOptions(conninfo)
+                #expect(!"\(options)".contains("sesame"))
+                try await Connection.with(options, logger: .quiet) { _ in }
+            }
+            #expect(!"\(error)".contains("sesame"))
+            #expect(!"\(error)".contains { $0.isNewline })
+        }
+    }
+
+    @Test("Keepalives and time limits have defaults, which can be overridden; the encoding can't")
+    func defaults() throws {
+        let plain = try ConnectionOptions("host=db").effective
+        #expect(plain["keepalives_idle"] == "30")
+        #expect(plain["tcp_user_timeout"] == "60000")
+        #expect(plain["fallback_application_name"] == "quakes")
+
+        let own = try ConnectionOptions("host=db keepalives_idle=5 tcp_user_timeout=7 client_encoding=LATIN1")
+        #expect(own.effective["keepalives_idle"] == "5")
+        #expect(own.effective["tcp_user_timeout"] == "7")
+        #expect(own.effective["client_encoding"] == "UTF8")
+    }
+
+    @Test(
+        "connect_timeout is in seconds; without one, and for 0, it is 10 s",
+        arguments: [("host=db connect_timeout=3", 3), ("host=db", 10), ("host=db connect_timeout=0", 10)])
+    func connectTimeout(_ conninfo: String, seconds: Int) throws {
+        #expect(try ConnectionOptions(conninfo).connectTimeout == .seconds(seconds))
+    }
+}

@@ -1,0 +1,304 @@
+import Logging
+import PostgreSQL
+import TestSupport
+import Testing
+
+@Suite("COPY", .timeLimit(.minutes(1)))
+struct CopyTests {
+    /// 300 MB pass through; other tests allocate at the same time.
+    @Test("A million rows go in with constant memory: the server's pace is the writer's")
+    func constantMemory() async throws {
+        try await withTable("create unlogged table t (i int, text text)") { database, connection in
+            var rows = BinaryRows()
+            for number in 0..<10_000 {
+                rows.beginRow(columns: 2)
+                rows.appendInteger(Int32(number))
+                rows.appendBytes { $0.append(contentsOf: repeatElement(UInt8(ascii: "x"), count: 300)) }
+            }
+            let before = residentMemory()
+            var peak = 0
+            let count = try await connection.copy(into: "t", columns: ["i", "text"], to: "fill") {
+                [rows] writer in
+                for _ in 0..<100 {
+                    try await writer.write(rows)
+                    peak = max(peak, residentMemory())
+                }
+            }
+            #expect(count == 1_000_000)
+            #expect(peak - before < 100, "from \(before) to \(peak) MiB")
+            #expect(
+                try await database.query("select count(*) as count from t")[0].decode("count") == 1_000_000)
+        }
+    }
+
+    @Test("Every type arrives as it was written, extremes and nulls too")
+    func types() async throws {
+        let columns =
+            "small smallint, plain int, big bigint, time timestamptz, real float8, yes bool, text text, "
+            + "raw bytea, tags text[], none text[], extra jsonb"
+        try await withTable("create table t (\(columns))") { database, connection in
+            let names = [
+                "small", "plain", "big", "time", "real", "yes", "text", "raw", "tags", "none", "extra",
+            ]
+            try await connection.copy(into: "t", columns: names, to: "fill") { writer in
+                var rows = BinaryRows()
+                rows.beginRow(columns: names.count)
+                rows.appendInteger(Int16.min)
+                rows.appendInteger(Int32.max)
+                rows.appendInteger(Int64.min)
+                rows.appendInteger(Int64(-1))
+                rows.appendDouble(-.infinity)
+                rows.appendBool(true)
+                rows.appendBytes { $0.append(contentsOf: "Zürich \u{1F30B}".utf8) }
+                rows.appendBytes { $0.append(contentsOf: [0, 255]) }
+                rows.appendTextArray { array in
+                    for element in ["", "a,b", "NULL"] {
+                        array.appendBytes { $0.append(contentsOf: element.utf8) }
+                    }
+                    return 3
+                }
+                rows.appendTextArray { _ in 0 }
+                rows.appendBytes { $0.append(contentsOf: [1] + Array(#"{"a": [1, null]}"#.utf8)) }
+                rows.beginRow(columns: names.count)
+                for _ in names { rows.appendNull() }
+                try await writer.write(rows)
+            }
+            let row = try await database.query(
+                "select *, time = '1999-12-31 23:59:59.999999Z' as exact, extra->'a'->>0 as one from t where plain > 0"
+            )[0]
+            #expect(try row.decode("small", as: Int.self) == Int(Int16.min))
+            #expect(try row.decode("plain", as: Int32.self) == .max)
+            #expect(try row.decode("big", as: Int64.self) == .min)
+            #expect(try row.decode("exact") == true)
+            #expect(try row.decode("real", as: Double.self) == -.infinity)
+            #expect(try row.decode("yes") == true)
+            #expect(try row.decode("text") == "Zürich \u{1F30B}")
+            #expect(try row.decode("raw") == [0, 255] as [UInt8])
+            #expect(try row.decode("tags", as: TextArray.self).elements == ["", "a,b", "NULL"])
+            #expect(try row.decode("none", as: TextArray.self).elements == [])
+            #expect(try row.decode("one") == "1")
+            let list = names.joined(separator: ", ")
+            let nulls = try await database.query(
+                "select num_nulls(\(unescaped: list)) as nulls from t where plain is null")
+            #expect(try nulls[0].decode("nulls") == names.count)
+            let dimensions = try await database.query(
+                "select from t where array_ndims(none) is null and cardinality(none) = 0")
+            #expect(dimensions.count == 1)
+        }
+    }
+
+    @Test("Rows may be written in pieces, or not at all")
+    func pieces() async throws {
+        try await withTable("create table t (i int)") { _, connection in
+            #expect(try await connection.copy(into: "t", columns: ["i"], to: "fill") { _ in } == 0)
+            let count = try await connection.copy(into: "t", columns: ["i"], to: "fill") { writer in
+                var row = BinaryRows()
+                row.beginRow(columns: 1)
+                try await writer.write(row)
+                try await writer.write(BinaryRows())
+                row.removeAll()
+                row.appendInteger(Int32(7))
+                try await writer.write(row)
+            }
+            #expect(count == 1)
+            #expect(try await connection.query("select i from t", to: "look")[0].decode("i") == 7)
+        }
+    }
+
+    @Test("When the body throws, nothing is there and the connection is usable")
+    func throwingBody() async throws {
+        try await withTable("create table t (i int)") { database, connection in
+            await #expect(throws: Stop.self) {
+                try await connection.copy(into: "t", columns: ["i"], to: "fill") { writer in
+                    try await writer.write(numbers(1...1000))
+                    throw Stop()
+                }
+            }
+            #expect(try await database.query("select from t").isEmpty)
+            try await connection.expectUsable()
+        }
+    }
+
+    @Test("A cancelled task's COPY leaves nothing and the connection usable")
+    func cancelled() async throws {
+        try await withTable("create table t (i int)") { database, connection in
+            let copying = Task {
+                try await connection.copy(into: "t", columns: ["i"], to: "fill") { writer in
+                    try await writer.write(numbers(1...1000))
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    while true { try await writer.write(numbers(1...1000)) }
+                }
+            }
+            await #expect(throws: CancellationError.self) { try await copying.value }
+            #expect(try await database.query("select from t").isEmpty)
+            try await connection.expectUsable()
+        }
+    }
+
+    @Test("So does one whose cancellation the body does not notice")
+    func cancelledAtEnd() async throws {
+        try await withTable("create table t (i int)") { database, connection in
+            let copying = Task {
+                try await connection.copy(into: "t", columns: ["i"], to: "fill") { writer in
+                    try await writer.write(numbers(1...1000))
+                    withUnsafeCurrentTask { $0?.cancel() }
+                }
+            }
+            await #expect(throws: CancellationError.self) { try await copying.value }
+            #expect(try await database.query("select from t").isEmpty)
+            try await connection.expectUsable()
+        }
+    }
+
+    /// writer: writes, or waits for the socket ── cancelled ─ throws
+    /// server: sleeps in a trigger, reads nothing ─────────── is cancelled
+    @Test("So does one that is cancelled while a slow server makes it wait")
+    func cancelledWhileWaiting() async throws {
+        try await withTable(
+            """
+            create table t (i int);
+            create function sleep() returns trigger language plpgsql as
+                'begin perform pg_sleep(60); return new; end';
+            create trigger sleep before insert on t for each row execute function sleep()
+            """
+        ) { database, connection in
+            let pid = try await backend(of: connection)
+            let copying = Task {
+                try await connection.copy(into: "t", columns: ["i"], to: "fill") { writer in
+                    while true { try await writer.write(numbers(1...10_000)) }
+                }
+            }
+            #expect(
+                try await eventually {
+                    try await database.query(
+                        "select from pg_stat_activity where pid = \(Int(pid)) and wait_event = 'PgSleep'"
+                    ).count == 1
+                })
+            let start = ContinuousClock.now
+            copying.cancel()
+            await #expect(throws: CancellationError.self) { try await copying.value }
+            #expect(ContinuousClock.now - start < .seconds(3))
+            #expect(try await database.query("select from t").isEmpty)
+            try await connection.expectUsable()
+        }
+    }
+
+    @Test("A value that the server refuses is an error with its SQLSTATE and without the value")
+    func refusedValue() async throws {
+        try await withTable("create table t (text text)") { database, connection in
+            let error = try await postgresError {
+                try await connection.copy(into: "t", columns: ["text"], to: "fill") { writer in
+                    for number in 0..<2_000 {
+                        var rows = BinaryRows()
+                        rows.beginRow(columns: 1)
+                        rows.appendBytes { $0.append(contentsOf: number == 1_000 ? [0xE9, 0x41] : [0x41]) }
+                        try await writer.write(rows)
+                    }
+                }
+            }
+            #expect(error.sqlState == "22021")
+            #expect(error.isRefusedValue)
+            #expect("\(error)" == "cannot fill: invalid byte sequence for encoding …: … (SQLSTATE 22021)")
+            #expect(try await database.query("select from t").isEmpty)
+            try await connection.expectUsable()
+        }
+    }
+
+    @Test("A row with too few, or too many, columns is an error", arguments: [1, 3])
+    func wrongColumnCount(_ count: Int) async throws {
+        try await withTable("create table t (i int, j int)") { _, connection in
+            let error = try await postgresError {
+                try await connection.copy(into: "t", columns: ["i", "j"], to: "fill") { writer in
+                    var rows = BinaryRows()
+                    rows.beginRow(columns: count)
+                    for _ in 0..<count { rows.appendInteger(Int32(1)) }
+                    try await writer.write(rows)
+                }
+            }
+            #expect(error.sqlState == "22P04")
+            #expect("\(error)".contains("row field count is \(count), expected 2"))
+            try await connection.expectUsable()
+        }
+    }
+
+    @Test(
+        "A missing table, a missing column and a syntax error are told before the body runs",
+        arguments: [
+            ("nowhere", "i", "42P01"), ("t", "nothing", "42703"), ("t t", "i", "42601"),
+        ])
+    func wrongTarget(_ table: String, column: String, sqlState: String) async throws {
+        try await withTable("create table t (i int)") { _, connection in
+            let error = try await postgresError {
+                try await connection.copy(into: table, columns: [column], to: "fill") { _ in
+                    Issue.record("the body ran")
+                }
+            }
+            #expect(error.sqlState == sqlState)
+            try await connection.expectUsable()
+        }
+    }
+
+    @Test(
+        "A connection that is terminated in the middle is lost, for the server's reason, and nothing is there"
+    )
+    func terminated() async throws {
+        try await withTable("create table t (i int)") { database, connection in
+            let pid = try await backend(of: connection)
+            let error = try await postgresError {
+                try await connection.copy(into: "t", columns: ["i"], to: "fill") { writer in
+                    try await writer.write(numbers(1...1000))
+                    try await database.query("select pg_terminate_backend(\(Int(pid))::int, 5000)")
+                    for _ in 0..<100 { try await writer.write(numbers(1...10_000)) }
+                }
+            }
+            #expect(error.connectionLost)
+            #expect(try await database.query("select from t").isEmpty)
+            let later = try await postgresError { try await connection.query("select 1", to: "go on") }
+            #expect("\(later)".hasPrefix("cannot go on: the connection is closed, since: "))
+        }
+    }
+
+    @Test("A statement inside the body is an error that ends the COPY")
+    func statementInBody() async throws {
+        try await withTable("create table t (i int)") { _, connection in
+            let error = try await postgresError {
+                try await connection.copy(into: "t", columns: ["i"], to: "fill") { _ in
+                    try await connection.query("select 1", to: "ask")
+                }
+            }
+            #expect("\(error)".hasPrefix("cannot ask: another command is already in progress"))
+            try await connection.expectUsable()
+        }
+    }
+
+    @Test("A writer that outlives its COPY can write no more")
+    func escapedWriter() async throws {
+        try await withTable("create table t (i int)") { _, connection in
+            var escaped: CopyWriter?
+            try await connection.copy(into: "t", columns: ["i"], to: "fill") { escaped = $0 }
+            let error = try await postgresError { try await escaped!.write(numbers(1...2)) }
+            #expect(!error.connectionLost)
+            try await connection.expectUsable()
+        }
+    }
+
+    private func withTable(
+        _ definition: String, _ body: (TestDatabase, Connection) async throws -> Void
+    ) async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                try await connection.execute(script: definition, to: "create the table")
+                try await body(database, connection)
+            }
+        }
+    }
+}
+
+private func numbers(_ range: ClosedRange<Int32>) -> BinaryRows {
+    var rows = BinaryRows()
+    for number in range {
+        rows.beginRow(columns: 1)
+        rows.appendInteger(number)
+    }
+    return rows
+}

@@ -1,0 +1,117 @@
+import Glibc
+import LocalPostgres
+import Logging
+import PostgreSQL
+import TestSupport
+import Testing
+
+/// Servers of their own: what is done here reaches every connection of a server.
+@Suite("Faults of the server", .timeLimit(.minutes(2)))
+struct FaultTests {
+    @Test("kill -9 of a backend loses its connection and the others', and new ones work after the restart")
+    func killedBackend() async throws {
+        try await withServer { options, log in
+            try await Connection.with(options, logger: log.logger) { other in
+                try await Connection.with(options, logger: log.logger) { connection in
+                    let pid = try await backend(of: connection)
+                    let sleeping = Task { try await connection.query("select pg_sleep(60)", to: "sleep") }
+                    try await waitForSleep(pid, options)
+                    kill(pid, SIGKILL)
+                    let error = try await postgresError { _ = try await sleeping.value }
+                    #expect(error.connectionLost)
+                    #expect("\(error)".hasPrefix("cannot sleep: server closed the connection unexpectedly"))
+                    #expect(!"\(error)".contains("\n"))
+                    let later = try await postgresError {
+                        try await connection.query("select 1", to: "go on")
+                    }
+                    #expect(later.connectionLost)
+                }
+                let error = try await postgresError {
+                    while true { try await other.query("select 1", to: "ask") }
+                }
+                #expect(error.connectionLost)
+            }
+            let isBack = try await eventually(within: .seconds(30)) {
+                do {
+                    try await Connection.with(options, logger: .quiet) { try await $0.expectUsable() }
+                    return true
+                } catch let error as PostgresError where error.connectionLost {
+                    return false
+                }
+            }
+            #expect(isBack)
+        }
+    }
+
+    /// task:    sleeps ─────────── cancelled ───────── 5 s ── CancellationError, connection closed
+    /// backend: sleeps ─ stopped ─ hears of nothing …
+    @Test("A backend that stands still is given up 5 s after the cancellation, and that is said")
+    func stoppedBackend() async throws {
+        try await withServer { options, log in
+            try await Connection.with(options, logger: log.logger) { connection in
+                let pid = try await backend(of: connection)
+                let sleeping = Task {
+                    try await connection.transaction(to: "sleep") {
+                        try await connection.query("select pg_sleep(60)", to: "sleep")
+                    }
+                }
+                try await waitForSleep(pid, options)
+                kill(pid, SIGSTOP)
+                defer { kill(pid, SIGCONT) }
+                let start = ContinuousClock.now
+                sleeping.cancel()
+                await #expect(throws: CancellationError.self) { try await sleeping.value }
+                #expect((.seconds(4.5)...(.seconds(8))).contains(ContinuousClock.now - start))
+                let reason = "the server did not answer a cancellation within 5.0 seconds"
+                #expect(log.lines == ["warning: closing a database connection: \(reason)"])
+                let later = try await postgresError { try await connection.query("select 1", to: "go on") }
+                #expect("\(later)" == "cannot go on: the connection is closed, since: \(reason)")
+            }
+        }
+    }
+
+    @Test("despiteCancellation ends at its own limit when the server stands still, and names it")
+    func stoppedBackendDuringCleanup() async throws {
+        try await withServer { options, log in
+            try await Connection.with(options, logger: log.logger) { connection in
+                let pid = try await backend(of: connection)
+                defer { kill(pid, SIGCONT) }
+                kill(pid, SIGSTOP)
+                let start = ContinuousClock.now
+                let error = try await postgresError {
+                    try await connection.despiteCancellation(within: .milliseconds(500)) {
+                        _ = try await connection.query("select 1", to: "record the end")
+                    }
+                }
+                #expect(ContinuousClock.now - start < .seconds(3))
+                #expect("\(error)" == "cannot record the end: no answer from the server within 0.5 seconds")
+                #expect(error.connectionLost)
+            }
+        }
+    }
+
+    private func waitForSleep(_ pid: pid_t, _ options: ConnectionOptions) async throws {
+        try await Connection.with(options, logger: .quiet) { observer in
+            let sleeps = try await eventually {
+                try await observer.query(
+                    "select from pg_stat_activity where pid = \(Int(pid)) and wait_event = 'PgSleep'",
+                    to: "look"
+                ).count == 1
+            }
+            #expect(sleeps)
+        }
+    }
+
+    private func withServer(
+        _ body: (ConnectionOptions, RecordedLog) async throws -> Void
+    ) async throws {
+        let server = try await TemporaryCluster.start()
+        do {
+            try await body(ConnectionOptions(server.cluster.url(database: "postgres")), RecordedLog())
+            await server.remove()
+        } catch {
+            await server.remove()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import Logging
+import PostgreSQL
+import TestSupport
+import Testing
+
+@Suite("The server's notices", .timeLimit(.minutes(1)))
+struct NoticeTests {
+    @Test("Notices go to the logger at their level, in one line and without the row they quote")
+    func logged() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            let log = RecordedLog()
+            try await Connection.with(try database.options(), logger: log.logger) { connection in
+                try await connection.execute(script: "drop table if exists nowhere", to: "drop")
+                try await connection.execute(
+                    script: "do $$ begin raise warning e'two\\nlines' using detail = 'sesame'; end $$",
+                    to: "warn")
+            }
+            #expect(
+                log.lines == [
+                    #"info: server: table "nowhere" does not exist, skipping"#, "warning: server: two lines",
+                ])
+        }
+    }
+
+    /// More notices than the socket's buffers hold: the client has to read them while it sends.
+    @Test("A flood of notices does not block a statement that is still being sent")
+    func flood() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let flood = String(
+                    repeating:
+                        "do $$ begin for i in 1..100 loop raise notice '%', repeat('x', 1000); end loop; end $$;",
+                    count: 100)
+                try await connection.execute(script: flood, to: "flood")
+                try await connection.expectUsable()
+            }
+        }
+    }
+
+    /// A database whose collation changed makes the server warn while the connection is still being made.
+    @Test("None reaches standard error, not even one that comes while connecting")
+    func notOnStandardError() async throws {
+        try await TestServer.shared.withEmptyDatabase { (database) async throws in
+            try await database.query(
+                "update pg_database set datcollversion = 'long ago' where datname = current_database()")
+            let log = RecordedLog()
+            try await Connection.with(try database.options(), logger: log.logger) { _ in }
+            let result = await #expect(
+                processExitsWith: .success, observing: [\.standardErrorContent]
+            ) { [url = database.url as String] in
+                try await Connection.with(ConnectionOptions(url), logger: .quiet) { connection in
+                    try await connection.execute(script: "drop table if exists nowhere", to: "drop")
+                }
+            }
+            #expect(log.lines.contains { $0.hasPrefix("warning: server: database") })
+            let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+            #expect(!output.contains("WARNING:") && !output.contains("NOTICE:"))
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import Logging
+import PostgreSQL
+import TestSupport
+import Testing
+
+@Suite("A query's values", .timeLimit(.minutes(1)))
+struct QueryTests {
+    @Test("Values are bound, never spliced into the statement")
+    func bound() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let name = "Robert'); drop table student; --"
+                try await connection.execute(script: "create table student (name text)", to: "create")
+                try await connection.execute("insert into student values (\(name))", to: "insert")
+                let row = try await connection.query(
+                    "select name from student where name = \(name)", to: "read")[0]
+                #expect(try row.decode("name") == name)
+            }
+        }
+        let query: Query = "select \(1), \("x"), \(unescaped: "now()")"
+        #expect(query.text == "select $1, $2, now()")
+    }
+
+    @Test(
+        "Text comes back as it went",
+        arguments: [
+            "", "NULL", "\\", "'", "\"", "$1", "a\u{301}\u{1F30B}\r\n\t", "\u{301}",
+            String(repeating: "ß", count: 4_000_000),
+        ])
+    func text(_ text: String) async throws {
+        #expect(try await roundTrip(text, "text").utf8.elementsEqual(text.utf8))
+    }
+
+    @Test("So do integers", arguments: [0, -1, 1, Int.max, Int.min])
+    func integer(_ value: Int) async throws {
+        #expect(try await roundTrip(value, "bigint") == value)
+        #expect(try await roundTrip(Int64(value), "bigint") == Int64(value))
+    }
+
+    @Test(
+        "So do doubles, to the last bit",
+        arguments: [
+            0, -0.0, 0.1, 1 / 3, .infinity, -.infinity, .nan, .signalingNaN, .greatestFiniteMagnitude,
+            .leastNonzeroMagnitude, -123.456,
+        ] as [Double])
+    func double(_ value: Double) async throws {
+        let back = try await roundTrip(value, "double precision")
+        #expect(back == value && back.sign == value.sign || back.isNaN && value.isNaN)
+    }
+
+    @Test("So do booleans", arguments: [true, false])
+    func boolean(_ value: Bool) async throws {
+        #expect(try await roundTrip(value, "boolean") == value)
+    }
+
+    @Test("So do bytes, none and zeros too", arguments: [[], [0], [0, 1, 0], Array(0...255)] as [[UInt8]])
+    func bytes(_ value: [UInt8]) async throws {
+        #expect(try await roundTrip(value, "bytea") == value)
+    }
+
+    @Test("nil is null, of every type")
+    func null() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            let row = try await database.query(
+                """
+                select num_nulls(\(nil as String?), \(nil as Int?), \(nil as Int64?), \(nil as Double?),
+                                 \(nil as Bool?), \(nil as [UInt8]?)) as nulls
+                """)[0]
+            #expect(try row.decode("nulls") == 6)
+        }
+    }
+
+    /// libpq's text format ends at the NUL: "Eureka" would have been stored.
+    @Test("A NUL character in text is refused by the server and shortens nothing")
+    func nulInText() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                try await connection.execute(script: "create table place (name text)", to: "create")
+                let error = try await postgresError {
+                    try await connection.execute(
+                        "insert into place values (\("Eureka\0, CA"))", to: "insert a place")
+                }
+                #expect(error.sqlState == "22021")
+                #expect(error.isRefusedValue)
+                #expect("\(error)".hasPrefix("cannot insert a place: invalid byte sequence for encoding"))
+                #expect(try await connection.query("select from place", to: "count").isEmpty)
+            }
+        }
+    }
+
+    @Test("A NUL character in a statement or a script is an error, and nothing runs")
+    func nulInStatement() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                for body in [
+                    {
+                        try await connection.execute(
+                            script: "create table half ();\0 garbage", to: "run a script")
+                    },
+                    {
+                        _ = try await connection.query(
+                            "create table half ()\(unescaped: "\0")", to: "run a script")
+                    },
+                ] as [() async throws -> Void] {
+                    let error = try await postgresError(#_sourceLocation, body)
+                    #expect("\(error)" == "cannot run a script: the statement holds a NUL character")
+                }
+                #expect(
+                    try await connection.query("select to_regclass('half') as half", to: "look")[0]
+                        .decodeIfPresent("half", as: String.self) == nil)
+            }
+        }
+    }
+
+    @Test(
+        "A statement with more values than the protocol allows is an error, and the connection stays usable")
+    func tooManyValues() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                var interpolation = Query.StringInterpolation(literalCapacity: 0, interpolationCount: 65_536)
+                interpolation.appendLiteral("select ")
+                for _ in 0..<65_536 { interpolation.appendInterpolation(1) }
+                let query = Query(stringInterpolation: interpolation)
+                let error = try await postgresError { try await connection.query(query, to: "bind") }
+                #expect("\(error)".contains("65535"))
+                #expect(!error.connectionLost)
+                try await connection.expectUsable()
+            }
+        }
+    }
+
+    @Test("execute returns how many rows were touched")
+    func counts() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let created = try await connection.execute(
+                    "create table n as select generate_series(1, 7) i", to: "fill")
+                let deleted = try await connection.execute("delete from n where i > \(4)", to: "delete")
+                let none = try await connection.execute("drop table n", to: "drop")
+                #expect([created, deleted, none] == [7, 3, 0])
+            }
+        }
+    }
+
+    private func roundTrip<Value: Bindable & RowDecodable>(_ value: Value, _ type: String) async throws
+        -> Value
+    {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.query("select \(value)::\(unescaped: type) as value")[0].decode("value")
+        }
+    }
+}

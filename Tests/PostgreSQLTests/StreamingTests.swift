@@ -1,0 +1,98 @@
+import Logging
+import PostgreSQL
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Streaming rows", .timeLimit(.minutes(1)))
+struct StreamingTests {
+    /// 300 MB pass through; other tests allocate at the same time.
+    @Test("A million rows are handed over in constant memory")
+    func constantMemory() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let seen = Mutex((rows: 0, peak: 0))
+                let before = residentMemory()
+                try await connection.forEachRow(
+                    of: "select repeat('x', 300) as text from generate_series(1, 1000000)", to: "stream"
+                ) { row in
+                    seen.withLock {
+                        $0.rows += 1
+                        if $0.rows.isMultiple(of: 50_000) { $0.peak = max($0.peak, residentMemory()) }
+                    }
+                }
+                let (rows, peak) = seen.withLock { $0 }
+                #expect(rows == 1_000_000)
+                #expect(peak - before < 100, "from \(before) to \(peak) MiB")
+            }
+        }
+    }
+
+    @Test(
+        "An error of the body ends the statement on the server at once and is thrown",
+        arguments: [Stop(), PostgresError(operation: "write elsewhere", message: "no", connectionLost: true)]
+            as [any Error & Sendable])
+    func throwingBody(_ stop: any Error & Sendable) async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let start = ContinuousClock.now
+                let error = await #expect(throws: (any Error).self) {
+                    try await connection.forEachRow(
+                        of: "select i, pg_sleep(0.001) from generate_series(1, 100000) i", to: "stream"
+                    ) { _ in throw stop }
+                }
+                #expect("\(error!)" == "\(stop)")
+                #expect(ContinuousClock.now - start < .seconds(10))
+                try await connection.expectUsable()
+            }
+        }
+    }
+
+    @Test("When the server fails midway, the rows before stay handed over and the connection is usable")
+    func failingServer() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let rows = Atomic(0)
+                let error = try await postgresError {
+                    try await connection.forEachRow(
+                        of: "select 1 / (5000 - i) as x from generate_series(1, 9999) i", to: "divide"
+                    ) { _ in rows.add(1, ordering: .relaxed) }
+                }
+                #expect(error.sqlState == "22012")
+                #expect(rows.load(ordering: .relaxed) == 4_999)
+                try await connection.expectUsable()
+            }
+        }
+    }
+
+    @Test("A result without rows, and one without columns, are handed over as such")
+    func emptyResults() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                for (query, count) in [
+                    ("select 1 as x where false", 0), ("", 0), ("select from generate_series(1, 3)", 3),
+                ] as [(Query, Int)] {
+                    let rows = try await connection.query(query, to: "ask")
+                    #expect(rows.count == count)
+                }
+            }
+        }
+    }
+
+    /// Either would wait for ever: the server for data, or the client for the end of a COPY.
+    @Test("A COPY as a plain statement is an error", arguments: ["copy n from stdin", "copy n to stdout"])
+    func strayCopy(_ statement: String) async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.query("create table n as select generate_series(1, 10) as i")
+            try await database.withConnection { connection in
+                let error = try await postgresError {
+                    try await connection.execute(script: statement, to: "stray")
+                }
+                #expect("\(error)" == "cannot stray: the statement is a COPY; use copy(into:)")
+                #expect(error.connectionLost)
+            }
+        }
+    }
+}
+
+struct Stop: Error {}

@@ -1,0 +1,214 @@
+import Logging
+import PostgreSQL
+import TestSupport
+import Testing
+
+@Suite("Transactions", .timeLimit(.minutes(1)))
+struct TransactionTests {
+    @Test("What the body did is committed when it returns, and its result is returned")
+    func commit() async throws {
+        try await withTable { database, connection in
+            let result = try await connection.transaction(to: "insert") {
+                try await connection.execute("insert into n values (1)", to: "insert")
+                return "done"
+            }
+            #expect(result == "done")
+            #expect(try await count(database) == 1)
+        }
+    }
+
+    @Test("It is rolled back when the body throws, and the error is thrown")
+    func rollback() async throws {
+        try await withTable { database, connection in
+            await #expect(throws: Stop.self) {
+                try await connection.transaction(to: "insert") {
+                    try await connection.execute("insert into n values (1)", to: "insert")
+                    throw Stop()
+                }
+            }
+            #expect(try await count(database) == 0)
+            try await connection.expectUsable()
+        }
+    }
+
+    @Test("It is rolled back when the task is cancelled, also in a body that does not look")
+    func cancelled() async throws {
+        try await withTable { database, connection in
+            let importing = Task {
+                try await connection.transaction(to: "insert") {
+                    try await connection.execute("insert into n values (1)", to: "insert")
+                    withUnsafeCurrentTask { $0?.cancel() }
+                }
+            }
+            await #expect(throws: CancellationError.self) { try await importing.value }
+            #expect(try await count(database) == 0)
+            try await connection.expectUsable()
+        }
+    }
+
+    @Test("A failed statement whose error was ignored is not reported as a commit")
+    func ignoredFailure() async throws {
+        try await withTable { database, connection in
+            let error = try await postgresError {
+                try await connection.transaction(to: "insert") {
+                    try await connection.execute("insert into n values (1)", to: "insert")
+                    _ = try? await connection.execute("insert into n values (1 / 0)", to: "divide")
+                }
+            }
+            #expect("\(error)" == "cannot commit: insert: a statement failed and its error was ignored")
+            #expect(try await count(database) == 0)
+            try await connection.expectUsable()
+        }
+    }
+
+    @Test(
+        "A transaction that its own body ended is not reported as a commit",
+        arguments: ["rollback", "commit"])
+    func endedByBody(_ statement: String) async throws {
+        try await withTable { _, connection in
+            let error = try await postgresError {
+                try await connection.transaction(to: "insert") {
+                    try await connection.execute(script: statement, to: "end")
+                }
+            }
+            #expect("\(error)" == "cannot commit: insert: the transaction was ended by its own body")
+            try await connection.expectUsable()
+        }
+    }
+
+    @Test("A constraint that is checked at the commit fails it with its SQLSTATE")
+    func deferredConstraint() async throws {
+        try await withTable { database, connection in
+            try await connection.execute(
+                script: "alter table n add constraint one unique (i) deferrable initially deferred",
+                to: "alter")
+            let error = try await postgresError {
+                try await connection.transaction(to: "insert twice") {
+                    _ = try await connection.execute("insert into n values (1), (1)", to: "insert")
+                }
+            }
+            #expect(error.sqlState == "23505")
+            #expect("\(error)".hasPrefix("cannot commit: insert twice: duplicate key"))
+            #expect(try await count(database) == 0)
+            try await connection.expectUsable()
+        }
+    }
+
+    /// PostgreSQL only warns, and the inner commit would end the outer transaction.
+    @Test("A transaction inside a transaction is an error, and the outer one is rolled back")
+    func nested() async throws {
+        try await withTable { database, connection in
+            let error = try await postgresError {
+                try await connection.transaction(to: "outer") {
+                    try await connection.execute("insert into n values (1)", to: "insert")
+                    try await connection.transaction(to: "inner") {}
+                }
+            }
+            #expect("\(error)" == "cannot begin: inner: a transaction is open on this connection already")
+            #expect(try await count(database) == 0)
+            try await connection.expectUsable()
+        }
+    }
+
+    @Test(
+        "The isolation level is the one asked for",
+        arguments: [
+            (Connection.Isolation.readCommitted, "read committed", "off"),
+            (.repeatableRead, "repeatable read", "off"),
+            (.repeatableReadOnly, "repeatable read", "on"), (.serializable, "serializable", "off"),
+        ])
+    func isolation(_ isolation: Connection.Isolation, name: String, readOnly: String) async throws {
+        try await withTable { _, connection in
+            let row = try await connection.transaction(isolation, to: "look") {
+                try await connection.query(
+                    """
+                    select current_setting('transaction_isolation') as level,
+                           current_setting('transaction_read_only') as read_only
+                    """, to: "look")[0]
+            }
+            #expect(try row.decode("level") == name)
+            #expect(try row.decode("read_only") == readOnly)
+        }
+    }
+
+    @Test("A connection that is terminated within a transaction gives one error, with the server's reason")
+    func terminated() async throws {
+        try await withTable { database, connection in
+            let pid = try await backend(of: connection)
+            let error = try await postgresError {
+                try await connection.transaction(to: "insert") {
+                    try await connection.execute("insert into n values (1)", to: "insert")
+                    try await database.query("select pg_terminate_backend(\(Int(pid))::int)")
+                    try await connection.execute("insert into n values (2)", to: "insert more")
+                }
+            }
+            #expect(error.connectionLost)
+            #expect(error.operation == "insert more")
+            #expect(error.alsoFailed == nil)
+            #expect(try await count(database) == 0)
+        }
+    }
+
+    @Test("When the connection is lost during the commit, the error says that it may have happened")
+    func lostCommit() async throws {
+        try await withTable { database, connection in
+            try await connection.execute(
+                script: """
+                    create function die() returns trigger language plpgsql as
+                        'begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(5); return null; end';
+                    create constraint trigger die after insert on n deferrable initially deferred
+                        for each row execute function die()
+                    """, to: "create")
+            let error = try await postgresError {
+                try await connection.transaction(to: "insert") {
+                    _ = try await connection.execute("insert into n values (1)", to: "insert")
+                }
+            }
+            #expect(error.sqlState == "57P01")
+            #expect(error.connectionLost)
+            #expect(error.remedy == "it may be committed or not: look before repeating it")
+        }
+    }
+
+    /// body:   in the transaction ── throws ─ ROLLBACK can't be sent: the other's COPY has the connection
+    /// other:        COPY begins ─────────────────────────────────────────────────────────── fails
+    @Test("When the rollback fails as well, both errors are kept and the connection is closed")
+    func failedRollback() async throws {
+        try await withTable { database, connection in
+            let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+            var others: [Task<Int, any Error>] = []
+            let (ended, end) = AsyncStream.makeStream(of: Void.self)
+            let error = try await postgresError {
+                try await connection.transaction(to: "insert") {
+                    let other = Task {
+                        defer { begin.finish() }
+                        return try await connection.copy(into: "n", columns: ["i"], to: "copy") { _ in
+                            begin.finish()
+                            for await _ in ended {}
+                        }
+                    }
+                    for await _ in begun {}
+                    others.append(other)
+                    throw PostgresError(operation: "do it", message: "no")
+                }
+            }
+            end.finish()
+            #expect(error.alsoFailed?.hasPrefix("cannot roll back: insert: another command") == true)
+            let later = try await postgresError { _ = try await others[0].value }
+            #expect(later.connectionLost)
+            #expect("\(later)".contains("the connection is closed, since: cannot roll back"))
+            #expect(try await count(database) == 0)
+        }
+    }
+
+    private func count(_ database: TestDatabase) async throws -> Int {
+        try await database.query("select count(*) as count from n")[0].decode("count")
+    }
+
+    private func withTable(_ body: (TestDatabase, Connection) async throws -> Void) async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.query("create table n (i int)")
+            try await database.withConnection { try await body(database, $0) }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+/// Waits until `condition` holds, at most `limit`, and says whether it did: for what another process does in its
+/// own time.
+public func eventually(
+    within limit: Duration = .seconds(10), _ condition: () async throws -> Bool
+) async throws -> Bool {
+    let end = ContinuousClock.now + limit
+    while try await !condition() {
+        guard ContinuousClock.now < end else { return false }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+    return true
+}
