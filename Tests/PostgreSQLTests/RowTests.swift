@@ -4,7 +4,7 @@ import Testing
 
 @testable import PostgreSQL
 
-@Suite("A row's columns", .timeLimit(.minutes(1)))
+@Suite("A row's columns", .timeLimit(.minutes(5)))
 struct RowTests {
     @Test("Columns are decoded by name; of two with one name the first counts")
     func byName() async throws {

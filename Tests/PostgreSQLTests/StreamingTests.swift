@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Streaming rows", .timeLimit(.minutes(1)))
+@Suite("Streaming rows", .timeLimit(.minutes(5)))
 struct StreamingTests {
     /// 300 MB pass through; other tests allocate at the same time.
     @Test("A million rows are handed over in constant memory")
@@ -42,7 +42,7 @@ struct StreamingTests {
                     ) { _ in throw stop }
                 }
                 #expect("\(error!)" == "\(stop)")
-                #expect(ContinuousClock.now - start < .seconds(10))
+                #expect(ContinuousClock.now - start < .seconds(60), "all of it would be 100 s")
                 try await connection.expectUsable()
             }
         }

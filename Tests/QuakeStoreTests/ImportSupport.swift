@@ -64,16 +64,3 @@ extension ImportSummary {
         [counts.inserted, counts.updated, counts.unchanged, counts.stale, counts.rejected]
     }
 }
-
-/// Polls until `condition` holds, at most for ten seconds.
-nonisolated(nonsending)
-    func waitUntil(_ condition: () async throws -> Bool) async throws
-{
-    let deadline = ContinuousClock.now + .seconds(10)
-    while try await !condition() {
-        guard ContinuousClock.now < deadline else { throw NeverHappened() }
-        try await Task.sleep(for: .milliseconds(10))
-    }
-}
-
-struct NeverHappened: Error {}

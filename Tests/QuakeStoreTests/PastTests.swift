@@ -102,7 +102,7 @@ extension TestDatabase {
         switch random.next(below: 6) {
         case 0: try await query("delete from quake where code = \("q0" + code)")
         case 1: try await query("update quake set felt = \(step), extra = null where code = \("q0" + code)")
-        case 2: try await query("update quake set code = code || 'x' where code = \("q0" + code)")
+        case 2: try await query("update quake set code = code || \("-\(step)") where code = \("q0" + code)")
         default:
             let features = (0..<random.next(below: 5)).map { _ in
                 SmallFeed.feature(

@@ -173,14 +173,14 @@ struct RunTests {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
             // other: locks b            | worker: locks a, waits for b
-            // other: waits for a        | after its deadlock_timeout the worker is the victim, and repeats
+            // other: waits for a        | after its deadlock_timeout, 5 s, the worker is the victim, and repeats
             // other: commits            | the worker merges a and b
             let summary = try await database.withConnection { other in
                 try await other.execute(
                     script: "set deadlock_timeout = '1h'; begin; update quake set sig = 1 where code = 'q0b'",
                     to: "lock b")
                 let run = Task {
-                    try await database.importFeatures([
+                    try await database.with("-cdeadlock_timeout=5s").importFeatures([
                         SmallFeed.feature("a", updated: 2000), SmallFeed.feature("b", updated: 2000),
                     ])
                 }
@@ -207,15 +207,10 @@ struct RunTests {
         try await server.withDatabase { database in
             try await database.query("create schema evil")
             try await database.query("create table evil.quake (code text)")
-            var options = try database.options()
-            options["options"] =
-                "-csearch_path=evil -cDateStyle=German -cTimeZone=Asia/Kathmandu -cextra_float_digits=-15"
+            let hostile = database.with(
+                "-csearch_path=evil -cDateStyle=German -cTimeZone=Asia/Kathmandu -cextra_float_digits=-15")
 
-            let summary = try await SmallFeed.withFile(SmallFeed.document([SmallFeed.feature("a")])) { path in
-                try await Connection.with(options, logger: .quiet) { connection in
-                    try await Importer(connection, logger: .quiet).run(.file(path))
-                }
-            }
+            let summary = try await hostile.importFeatures([SmallFeed.feature("a")])
 
             #expect(summary.figures == [1, 0, 0, 0, 0])
             #expect(try await database.column("extract(epoch from time)") == ["q0a": "1.000000"])

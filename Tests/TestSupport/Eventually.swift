@@ -10,3 +10,12 @@ public func eventually(
     }
     return true
 }
+
+/// Waits until `condition` holds.
+///
+/// - Throws: `NeverHappened` when it does not within half a minute.
+public func waitUntil(_ condition: () async throws -> Bool) async throws {
+    guard try await eventually(within: .seconds(30), condition) else { throw NeverHappened() }
+}
+
+public struct NeverHappened: Error {}

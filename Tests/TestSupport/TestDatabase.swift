@@ -10,8 +10,20 @@ public struct TestDatabase: Sendable {
         self.url = url
     }
 
+    /// Settings of the session, as PGOPTIONS has them.
+    private var settings: String?
+
     public func options() throws -> ConnectionOptions {
-        try ConnectionOptions(url)
+        var options = try ConnectionOptions(url)
+        if let settings { options["options"] = settings }
+        return options
+    }
+
+    /// The same database, with settings such as `-csearch_path=evil` for its sessions.
+    public func with(_ settings: String) -> TestDatabase {
+        var database = self
+        database.settings = settings
+        return database
     }
 
     nonisolated(nonsending)

@@ -41,16 +41,39 @@ public actor TestServer {
             template: String, _ body: (TestDatabase) async throws -> Result
         ) async throws -> Result
     {
+        await takeTurn()
         let name = "test_\(Self.counter.add(1, ordering: .relaxed).newValue)"
-        try await administer("create database \(name) template \(template)")
-        let database = TestDatabase(url: try await cluster().url(database: name))
         do {
+            try await administer("create database \(name) template \(template)")
+            let database = TestDatabase(url: try await cluster().url(database: name))
             let result = try await body(database)
             try await administer("drop database \(name) with (force)")
+            await endTurn()
             return result
         } catch {
-            try await administer("drop database \(name) with (force)")
+            try await administer("drop database if exists \(name) with (force)")
+            await endTurn()
             throw error
+        }
+    }
+
+    /// Swift Testing starts all tests at once. More than a few at the same time only make each of them slow.
+    private var freeTurns = 8
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    private func takeTurn() async {
+        if freeTurns > 0 {
+            freeTurns -= 1
+        } else {
+            await withCheckedContinuation { waiting.append($0) }
+        }
+    }
+
+    private func endTurn() {
+        if waiting.isEmpty {
+            freeTurns += 1
+        } else {
+            waiting.removeFirst().resume()
         }
     }
 
