@@ -80,7 +80,15 @@ let package = Package(
         ),
         .testTarget(name: "PostgreSQLTests", dependencies: ["PostgreSQL", "TestSupport"]),
         .testTarget(name: "LocalPostgresTests", dependencies: ["LocalPostgres"]),
-        .testTarget(name: "FeedTests", dependencies: ["Feed", "TestSupport"]),
+        .testTarget(
+            name: "FeedTests",
+            dependencies: [
+                "CZlib", "Feed", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
         .testTarget(name: "QuakeStoreTests", dependencies: ["QuakeStore", "TestSupport"]),
         .testTarget(name: "quakesTests", dependencies: ["quakes", "TestSupport"]),
     ],

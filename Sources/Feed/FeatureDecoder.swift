@@ -15,7 +15,11 @@ public struct FeatureDecoder {
         do {
             try feature.read(bytes, &names)
         } catch {
-            throw Rejection(error, property: feature.property)
+            // Broken JSON is the graver fault, wherever in the feature it stands.
+            if case .refused = error.kind, let fault = JSONCursor.fault(in: bytes) {
+                throw Rejection(fault, member: nil)
+            }
+            throw Rejection(error, member: feature.member)
         }
         return try feature.checked(bytes)
     }
@@ -23,8 +27,9 @@ public struct FeatureDecoder {
 
 /// The work on one feature. Not copyable, because it is large and nothing needs a second one.
 private struct FeatureReader: ~Copyable {
-    /// The property that is being read, for the rejection's text.
-    var property: Property?
+    /// What is being read, for the rejection's text.
+    private var property: Property?
+    private var coordinate: StaticString?
     private var record = QuakeRecord()
     private var id: JSONText?
     private var net: JSONText?
@@ -35,6 +40,8 @@ private struct FeatureReader: ~Copyable {
     private var latitude: Double?
     private var seenProperties: UInt64 = 0
     private var unknownNames = MemberNames()
+
+    var member: String? { property?.name ?? coordinate?.description }
 
     // MARK: The feature
 
@@ -65,7 +72,6 @@ private struct FeatureReader: ~Copyable {
         _ cursor: inout JSONCursor, _ constant: StaticString, of member: StaticString
     ) throws(JSONError) {
         guard cursor.next == UInt8(ascii: "\"") else {
-            try cursor.skipValue()
             throw cursor.refusal(.type, "\(member) is not \"\(constant)\"")
         }
         let text = try cursor.readString()
@@ -77,7 +83,6 @@ private struct FeatureReader: ~Copyable {
     private func readID(_ cursor: inout JSONCursor) throws(JSONError) -> JSONText? {
         if try cursor.consumeNull() { return nil }
         guard cursor.next == UInt8(ascii: "\"") else {
-            try cursor.skipValue()
             throw cursor.refusal(.type, "id is not a string")
         }
         return try cursor.readString()
@@ -89,7 +94,6 @@ private struct FeatureReader: ~Copyable {
         _ cursor: inout JSONCursor, _ names: inout PropertyNames
     ) throws(JSONError) {
         guard cursor.next == UInt8(ascii: "{") else {
-            try cursor.skipValue()
             throw cursor.refusal(.type, "properties is not an object")
         }
         names.beginFeature()
@@ -161,7 +165,6 @@ private struct FeatureReader: ~Copyable {
     private mutating func readGeometry(_ cursor: inout JSONCursor) throws(JSONError) {
         if try cursor.consumeNull() { return }
         guard cursor.next == UInt8(ascii: "{") else {
-            try cursor.skipValue()
             throw cursor.refusal(.type, "geometry is not an object")
         }
         var otherNames = MemberNames()
@@ -182,17 +185,23 @@ private struct FeatureReader: ~Copyable {
 
     private mutating func readCoordinates(_ cursor: inout JSONCursor) throws(JSONError) {
         guard cursor.next == UInt8(ascii: "[") else {
-            try cursor.skipValue()
             throw cursor.refusal(.type, "coordinates is not an array")
         }
         var index = 0
         try cursor.readArray { (cursor) throws(JSONError) in
             switch index {
-            case 0: longitude = try cursor.readDouble()
-            case 1: latitude = try cursor.readDouble()
-            case 2: record.depth = try cursor.readDouble()
+            case 0:
+                coordinate = "longitude"
+                longitude = try cursor.readDouble()
+            case 1:
+                coordinate = "latitude"
+                latitude = try cursor.readDouble()
+            case 2:
+                coordinate = "depth"
+                record.depth = try cursor.readDouble()
             default: throw cursor.refusal(.type, "coordinates has more than three elements")
             }
+            coordinate = nil
             index += 1
         }
     }

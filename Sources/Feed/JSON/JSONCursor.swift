@@ -109,6 +109,18 @@ struct JSONCursor {
         }
     }
 
+    /// Why the bytes are no JSON text; nil when they are one.
+    static func fault(in bytes: UnsafeBufferPointer<UInt8>) -> JSONError? {
+        var cursor = JSONCursor(bytes)
+        do {
+            try cursor.skipValue()
+            try cursor.expectEnd()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// Only whitespace may follow.
     mutating func expectEnd() throws(JSONError) {
         skipWhitespace()
