@@ -97,15 +97,11 @@ private struct FeatureReader: ~Copyable {
             throw cursor.refusal(.type, "properties is not an object")
         }
         names.beginFeature()
-        var previous: Property?
         try cursor.readObject { (cursor, name) throws(JSONError) in
             if let found = names.property(name, in: cursor.bytes) {
-                guard seenProperties & 1 << found.rawValue == 0 else {
-                    throw cursor.error(.duplicate, at: name.start)
-                }
-                seenProperties |= 1 << found.rawValue
-                names.learn(found, after: previous)
-                previous = found
+                let bit: UInt64 = 1 &<< UInt64(truncatingIfNeeded: found.rawValue)
+                guard seenProperties & bit == 0 else { throw cursor.error(.duplicate, at: name.start) }
+                seenProperties |= bit
                 property = found
                 try read(found, &cursor)
             } else {

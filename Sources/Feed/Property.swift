@@ -20,30 +20,28 @@ struct PropertyNames {
     private var successors: [Property] = Property.allCases.map { property in
         Property(rawValue: (property.rawValue + 1) % Property.allCases.count) ?? .mag
     }
+    private var previous: Property?
     private var guess = Property.mag
 
     mutating func beginFeature() {
+        previous = nil
         guess = .mag
     }
 
+    @inline(__always)
     mutating func property(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> Property? {
         guard let key = key(of: name, in: bytes) else { return nil }
-        let found: Property
-        if keys[guess.rawValue] == key {
-            found = guess
-        } else {
-            guard let index = keys.firstIndex(of: key) else { return nil }
-            found = Property(rawValue: index)!
+        if keys[guess.rawValue] != key {
+            guard let index = keys.firstIndex(of: key), let found = Property(rawValue: index) else {
+                return nil
+            }
+            if let previous { successors[previous.rawValue] = found }
+            guess = found
         }
+        let found = guess
+        previous = found
         guess = successors[found.rawValue]
         return found
-    }
-
-    /// Tells which property really followed `previous`.
-    mutating func learn(_ property: Property, after previous: Property?) {
-        if let previous, successors[previous.rawValue] != property {
-            successors[previous.rawValue] = property
-        }
     }
 
     /// The name as a number, its first byte the lowest; nil when it is too long. A NUL in it is harmless: the

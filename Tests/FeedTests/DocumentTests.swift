@@ -63,7 +63,7 @@ import Testing
         #expect(outcome.features.isEmpty)
     }
 
-    @Test(arguments: [1, 1000, Int.max])
+    @Test(arguments: [7, 1000, Int.max])
     func aFeatureOverOneMebibyteIsCutAndTheNextOneIsTaken(chunk: Int) throws {
         let long = feature(properties: #""long":"\#(String(repeating: "a\\\"]}", count: 400_000))","#)
         let outcome = ScanOutcome(document([feature(), long, feature()]), inChunksOf: { chunk })

@@ -72,7 +72,10 @@ func brokenPromise(for document: [UInt8]) -> String? {
     if ScanOutcome(document, inChunksOf: { 1 + random.below(largest) }) != outcome {
         return "chunks of up to \(largest) bytes give another result than one"
     }
-    if ScanOutcome(document, inChunksOf: { 1 }) != outcome { return "single bytes give another result" }
+    // Slow, and what goes wrong at a boundary does so in a short document, too.
+    if document.count <= 1024, ScanOutcome(document, inChunksOf: { 1 }) != outcome {
+        return "single bytes give another result"
+    }
 
     var end = 0
     for (index, feature) in outcome.features.enumerated() {

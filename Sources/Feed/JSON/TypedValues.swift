@@ -7,7 +7,8 @@ extension JSONCursor {
     @inline(__always)
     mutating func readText() throws(JSONError) -> JSONText? {
         if next == UInt8(ascii: "\"") { return try readString() }
-        return try nullOrRefusal("a string")
+        if try consumeNull() { return nil }
+        throw refusal(.type, "expected a string, found \(nextType)")
     }
 
     @inline(__always)
@@ -53,13 +54,8 @@ extension JSONCursor {
     @inline(__always)
     private mutating func readNumberIfPresent() throws(JSONError) -> JSONNumber? {
         if next.isDigit || next == UInt8(ascii: "-") { return try readNumber() }
-        return try nullOrRefusal("a number")
-    }
-
-    /// nil for `null`.
-    private mutating func nullOrRefusal<Value>(_ expected: StaticString) throws(JSONError) -> Value? {
         if try consumeNull() { return nil }
-        throw refusal(.type, "expected \(expected), found \(nextType)")
+        throw refusal(.type, "expected a number, found \(nextType)")
     }
 
     private var nextType: StaticString {
