@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 STAGE := .build/stage
 
-SWIFT_FILES := $(wildcard Package.swift Sources Tests Benchmarks migrations)
+SWIFT_FILES := $(wildcard Package.swift Sources Tests Fuzz Benchmarks migrations)
 SH_FILES := $(wildcard scripts/*)
 # What the release executable is made of: `sudo make install` after `make build` only copies.
 INPUTS := $(shell find Package.swift Sources migrations scripts/manual -type f)
@@ -11,7 +11,7 @@ INPUTS := $(shell find Package.swift Sources migrations scripts/manual -type f)
 # Tests never see the caller's database (make knows every environment variable as its own).
 WITHOUT_DATABASE := env $(addprefix -u,$(filter DATABASE_URL PG% QUAKES_%,$(.VARIABLES)))
 
-.PHONY: help setup run test build install format lint clean
+.PHONY: help setup run test fuzz build install format lint clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
@@ -25,6 +25,9 @@ run: ## Set up, build, import today's earthquakes into a private database, list 
 
 test: setup ## Run all tests, against a private PostgreSQL server
 	$(WITHOUT_DATABASE) swift test
+
+fuzz: ## Feed the scanner and the decoder random bytes for a minute; SECONDS= says how long
+	@scripts/fuzz $(SECONDS)
 
 build: $(STAGE) ## Make the release executable, its shell completions and manual page
 

@@ -47,6 +47,7 @@ let package = Package(
                 "CZlib",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]
         ),
@@ -86,7 +87,15 @@ let package = Package(
             ]
         ),
         .testTarget(name: "LocalPostgresTests", dependencies: ["LocalPostgres"]),
-        .testTarget(name: "FeedTests", dependencies: ["Feed", "TestSupport"]),
+        .testTarget(
+            name: "FeedTests",
+            dependencies: [
+                "CZlib", "Feed", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
         .testTarget(name: "QuakeStoreTests", dependencies: ["Migrations", "QuakeStore", "TestSupport"]),
         .testTarget(name: "quakesTests", dependencies: ["quakes", "TestSupport"]),
     ],

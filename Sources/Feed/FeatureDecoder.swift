@@ -11,22 +11,25 @@ public struct FeatureDecoder {
     /// - Throws: `Rejection`, when it is not JSON, lacks one of id (or net and code), time, updated, longitude
     ///   and latitude, or holds a value that its column could not.
     public mutating func decode(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) -> QuakeRecord {
-        var feature = FeatureReader(names: names)
+        var feature = FeatureReader()
         do {
-            try feature.read(bytes)
+            try feature.read(bytes, &names)
         } catch {
-            throw Rejection(error, property: feature.property)
+            // Broken JSON is the graver fault, wherever in the feature it stands.
+            if case .refused = error.kind, let fault = JSONCursor.fault(in: bytes) {
+                throw Rejection(fault, member: nil)
+            }
+            throw Rejection(error, member: feature.member)
         }
-        names = feature.names
         return try feature.checked(bytes)
     }
 }
 
-/// The work on one feature.
-private struct FeatureReader {
-    var names: PropertyNames
-    /// The property that is being read, for the rejection's text.
-    var property: Property?
+/// The work on one feature. Not copyable, because it is large and nothing needs a second one.
+private struct FeatureReader: ~Copyable {
+    /// What is being read, for the rejection's text.
+    private var property: Property?
+    private var coordinate: StaticString?
     private var record = QuakeRecord()
     private var id: JSONText?
     private var net: JSONText?
@@ -38,29 +41,27 @@ private struct FeatureReader {
     private var seenProperties: UInt64 = 0
     private var unknownNames = MemberNames()
 
-    init(names: PropertyNames) {
-        self.names = names
-    }
+    var member: String? { property?.name ?? coordinate?.description }
 
     // MARK: The feature
 
-    mutating func read(_ bytes: UnsafeBufferPointer<UInt8>) throws(JSONError) {
+    mutating func read(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ names: inout PropertyNames
+    ) throws(JSONError) {
         var cursor = JSONCursor(bytes)
         var otherNames = MemberNames()
-        var seen: Set<FeatureMember> = []
+        var seen = FeatureMembers()
         try cursor.readObject { (cursor, name) throws(JSONError) in
-            guard let member = FeatureMember(name, in: bytes) else {
-                guard otherNames.insert(name, in: bytes) else {
-                    throw cursor.error(.duplicate, at: name.start)
-                }
-                return try cursor.skipValue()
-            }
-            guard seen.insert(member).inserted else { throw cursor.error(.duplicate, at: name.start) }
+            let member = FeatureMembers(name, in: bytes)
+            let isNew = member.isEmpty ? otherNames.insert(name, in: bytes) : seen.isDisjoint(with: member)
+            guard isNew else { throw cursor.error(.duplicate, at: name.start) }
+            seen.formUnion(member)
             switch member {
             case .type: try readConstant(&cursor, "Feature", of: "type")
             case .id: id = try readID(&cursor)
-            case .properties: try readProperties(&cursor)
+            case .properties: try readProperties(&cursor, &names)
             case .geometry: try readGeometry(&cursor)
+            default: try cursor.skipValue()
             }
         }
         try cursor.expectEnd()
@@ -68,14 +69,13 @@ private struct FeatureReader {
     }
 
     private func readConstant(
-        _ cursor: inout JSONCursor, _ constant: String, of member: String
+        _ cursor: inout JSONCursor, _ constant: StaticString, of member: StaticString
     ) throws(JSONError) {
         guard cursor.next == UInt8(ascii: "\"") else {
-            try cursor.skipValue()
             throw cursor.refusal(.type, "\(member) is not \"\(constant)\"")
         }
         let text = try cursor.readString()
-        guard text.string(from: cursor.bytes) == constant else {
+        guard text.equals(constant, in: cursor.bytes) else {
             throw cursor.refusal(.type, "\(member) is not \"\(constant)\"")
         }
     }
@@ -83,7 +83,6 @@ private struct FeatureReader {
     private func readID(_ cursor: inout JSONCursor) throws(JSONError) -> JSONText? {
         if try cursor.consumeNull() { return nil }
         guard cursor.next == UInt8(ascii: "\"") else {
-            try cursor.skipValue()
             throw cursor.refusal(.type, "id is not a string")
         }
         return try cursor.readString()
@@ -91,26 +90,24 @@ private struct FeatureReader {
 
     // MARK: Properties
 
-    private mutating func readProperties(_ cursor: inout JSONCursor) throws(JSONError) {
+    private mutating func readProperties(
+        _ cursor: inout JSONCursor, _ names: inout PropertyNames
+    ) throws(JSONError) {
         guard cursor.next == UInt8(ascii: "{") else {
-            try cursor.skipValue()
             throw cursor.refusal(.type, "properties is not an object")
         }
         names.beginFeature()
-        var previous: Property?
         try cursor.readObject { (cursor, name) throws(JSONError) in
-            guard let found = names.property(name, in: cursor.bytes) else {
-                return try readUnknown(name, &cursor)
+            if let found = names.property(name, in: cursor.bytes) {
+                let bit: UInt64 = 1 &<< UInt64(truncatingIfNeeded: found.rawValue)
+                guard seenProperties & bit == 0 else { throw cursor.error(.duplicate, at: name.start) }
+                seenProperties |= bit
+                property = found
+                try read(found, &cursor)
+            } else {
+                try readUnknown(name, &cursor)
             }
-            guard seenProperties & 1 << found.rawValue == 0 else {
-                throw cursor.error(.duplicate, at: name.start)
-            }
-            seenProperties |= 1 << found.rawValue
-            names.learn(found, after: previous)
-            previous = found
-            property = found
-            try read(found, &cursor)
-            if cursor.sawNUL { throw cursor.refusal(.encoding, "NUL character") }
+            if cursor.sawNUL { throw cursor.refusal(.encoding, "NUL character in a string") }
             property = nil
         }
     }
@@ -164,15 +161,19 @@ private struct FeatureReader {
     private mutating func readGeometry(_ cursor: inout JSONCursor) throws(JSONError) {
         if try cursor.consumeNull() { return }
         guard cursor.next == UInt8(ascii: "{") else {
-            try cursor.skipValue()
             throw cursor.refusal(.type, "geometry is not an object")
         }
-        var seen = MemberNames()
+        var otherNames = MemberNames()
+        var seen = GeometryMembers()
         try cursor.readObject { (cursor, name) throws(JSONError) in
-            guard seen.insert(name, in: cursor.bytes) else { throw cursor.error(.duplicate, at: name.start) }
-            switch name.string(from: cursor.bytes) {
-            case "type": try readConstant(&cursor, "Point", of: "geometry.type")
-            case "coordinates": try readCoordinates(&cursor)
+            let member = GeometryMembers(name, in: cursor.bytes)
+            let isNew =
+                member.isEmpty ? otherNames.insert(name, in: cursor.bytes) : seen.isDisjoint(with: member)
+            guard isNew else { throw cursor.error(.duplicate, at: name.start) }
+            seen.formUnion(member)
+            switch member {
+            case .type: try readConstant(&cursor, "Point", of: "geometry.type")
+            case .coordinates: try readCoordinates(&cursor)
             default: try cursor.skipValue()
             }
         }
@@ -180,17 +181,23 @@ private struct FeatureReader {
 
     private mutating func readCoordinates(_ cursor: inout JSONCursor) throws(JSONError) {
         guard cursor.next == UInt8(ascii: "[") else {
-            try cursor.skipValue()
             throw cursor.refusal(.type, "coordinates is not an array")
         }
         var index = 0
         try cursor.readArray { (cursor) throws(JSONError) in
             switch index {
-            case 0: longitude = try cursor.readDouble()
-            case 1: latitude = try cursor.readDouble()
-            case 2: record.depth = try cursor.readDouble()
+            case 0:
+                coordinate = "longitude"
+                longitude = try cursor.readDouble()
+            case 1:
+                coordinate = "latitude"
+                latitude = try cursor.readDouble()
+            case 2:
+                coordinate = "depth"
+                record.depth = try cursor.readDouble()
             default: throw cursor.refusal(.type, "coordinates has more than three elements")
             }
+            coordinate = nil
             index += 1
         }
     }
@@ -235,25 +242,55 @@ private struct FeatureReader {
         case (nil, _, _): throw Rejection(.missing, "id is missing, and net and code are not both there")
         case (_, nil, nil): throw Rejection(.missing, "net and code are missing")
         }
-        var code: [UInt8] = []
-        record.appendCode(to: &code, from: bytes)
-        guard !code.isEmpty else { throw Rejection(.missing, "id is empty") }
-        guard code.count <= 64 else { throw Rejection(.range, "id is longer than 64 bytes") }
+        let count = record.codeCount(in: bytes)
+        guard count > 0 else { throw Rejection(.missing, "id is empty") }
+        guard count <= 64 else { throw Rejection(.range, "id is longer than 64 bytes") }
     }
 }
 
 /// The members of a feature that are read; others are checked and skipped.
-private enum FeatureMember {
-    case type, properties, geometry, id
+private struct FeatureMembers: OptionSet {
+    let rawValue: UInt8
 
-    init?(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) {
-        guard name.isEscaped || (2...10).contains(name.rawCount) else { return nil }
-        switch name.string(from: bytes) {
-        case "type": self = .type
-        case "properties": self = .properties
-        case "geometry": self = .geometry
-        case "id": self = .id
-        default: return nil
+    static let type = Self(rawValue: 1)
+    static let properties = Self(rawValue: 2)
+    static let geometry = Self(rawValue: 4)
+    static let id = Self(rawValue: 8)
+}
+
+extension FeatureMembers {
+    /// The one with this name; empty when it is another.
+    init(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) {
+        if name.equals("type", in: bytes) {
+            self = .type
+        } else if name.equals("properties", in: bytes) {
+            self = .properties
+        } else if name.equals("geometry", in: bytes) {
+            self = .geometry
+        } else if name.equals("id", in: bytes) {
+            self = .id
+        } else {
+            self = []
+        }
+    }
+}
+
+/// The members of a geometry that are read.
+private struct GeometryMembers: OptionSet {
+    let rawValue: UInt8
+
+    static let type = Self(rawValue: 1)
+    static let coordinates = Self(rawValue: 2)
+}
+
+extension GeometryMembers {
+    init(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) {
+        if name.equals("type", in: bytes) {
+            self = .type
+        } else if name.equals("coordinates", in: bytes) {
+            self = .coordinates
+        } else {
+            self = []
         }
     }
 }

@@ -37,6 +37,8 @@ public struct FeatureScanner {
     private var valueOffset = 0
     private var memberName: TopLevelName = .other
     private var memberNames = MemberNames()
+    /// What keeping the names costs, roughly, in bytes.
+    private var memberNamesCost = 0
     private var sawFeatures = false
     private var sawType = false
 
@@ -177,28 +179,32 @@ public struct FeatureScanner {
         do {
             end = try slicer.consume(chunk, from: index)
         } catch {
+            try checkSize(captured.size(upTo: error.offset))
             throw broken(error.kind.text, at: consumed + error.offset)
         }
-        guard let end else {
-            if case .feature = state { return chunk.count }
-            guard captured.size(upTo: chunk.count) <= Self.sizeLimit else {
-                throw broken("a member over 1 MiB outside \"features\"", at: valueOffset)
-            }
-            return chunk.count
-        }
+        try checkSize(captured.size(upTo: end ?? chunk.count))
+        guard let end else { return chunk.count }
         // Out of the property for the time being, so that the closure may change the scanner.
         var value = captured
         captured = Captured()
         try value.withBytes(in: chunk, upTo: end, limit: Self.sizeLimit) { bytes, size in
             switch state {
             case .name: try endName(bytes)
-            case .value: try endValue(bytes, size)
+            case .value: try endValue(bytes)
             default: try endFeature(bytes, size, body)
             }
         }
         value.removeAll()
         captured = value
         return end
+    }
+
+    /// A feature may be large: it is rejected alone. Anything else has to be kept.
+    private func checkSize(_ size: Int) throws {
+        if case .feature = state { return }
+        guard size <= Self.sizeLimit else {
+            throw broken("a member over 1 MiB outside \"features\"", at: valueOffset)
+        }
     }
 
     private mutating func endFeature(
@@ -214,10 +220,17 @@ public struct FeatureScanner {
 
     private mutating func endName(_ bytes: UnsafeBufferPointer<UInt8>) throws {
         var cursor = JSONCursor(bytes)
-        let name = try checked { () throws(JSONError) in try cursor.readString() }
+        let name: JSONText
+        do {
+            name = try cursor.readString()
+        } catch {
+            throw broken(error.kind.text, at: valueOffset + error.offset)
+        }
         guard memberNames.insert(name, in: bytes) else {
             throw broken("duplicate member name", at: valueOffset)
         }
+        memberNamesCost += bytes.count + 64
+        guard memberNamesCost <= Self.sizeLimit else { throw broken("too many members", at: valueOffset) }
         memberName =
             switch name.string(from: bytes) {
             case "type": .type
@@ -228,14 +241,9 @@ public struct FeatureScanner {
         state = .beforeColon
     }
 
-    private mutating func endValue(_ bytes: UnsafeBufferPointer<UInt8>, _ size: Int) throws {
-        guard size <= Self.sizeLimit else {
-            throw broken("a member over 1 MiB outside \"features\"", at: valueOffset)
-        }
-        try checked { () throws(JSONError) in
-            var cursor = JSONCursor(bytes)
-            try cursor.skipValue()
-            try cursor.expectEnd()
+    private mutating func endValue(_ bytes: UnsafeBufferPointer<UInt8>) throws {
+        if let fault = JSONCursor.fault(in: bytes) {
+            throw broken(fault.kind.text, at: valueOffset + fault.offset)
         }
         switch memberName {
         case .type:
@@ -253,15 +261,6 @@ public struct FeatureScanner {
         var cursor = JSONCursor(bytes)
         guard cursor.next == UInt8(ascii: "\""), let text = try? cursor.readString() else { return false }
         return text.string(from: bytes) == "FeatureCollection"
-    }
-
-    /// Turns an error inside the captured value into one of the document.
-    private func checked<Value>(_ body: () throws(JSONError) -> Value) throws -> Value {
-        do {
-            return try body()
-        } catch {
-            throw broken(error.kind.text, at: valueOffset + error.offset)
-        }
     }
 
     private func broken(_ reason: String, at offset: Int) -> FeedError {

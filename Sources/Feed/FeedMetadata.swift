@@ -9,8 +9,8 @@ public struct FeedMetadata: Sendable, Equatable {
 
     public init() {}
 
-    /// Reads a member that has been checked to be JSON. What is not of the expected type is left out: the
-    /// features are what counts.
+    /// Reads a member that has been checked to be JSON. What is not of the expected type, or no column could hold,
+    /// is left out: the features are what counts.
     init(_ bytes: UnsafeBufferPointer<UInt8>) {
         var cursor = JSONCursor(bytes)
         guard cursor.next == UInt8(ascii: "{") else { return }
@@ -19,11 +19,11 @@ public struct FeedMetadata: Sendable, Equatable {
             try cursor.readObject { (cursor, name) throws(JSONError) in
                 switch (name.string(from: bytes), cursor.next) {
                 case ("generated", UInt8(ascii: "0")...UInt8(ascii: "9")):
-                    found.generated = try cursor.readNumber().integer.map(Instant.init(milliseconds:))
+                    found.generated = try cursor.readNumber().timestamp.map(Instant.init(milliseconds:))
                 case ("count", UInt8(ascii: "0")...UInt8(ascii: "9")):
                     found.count = try cursor.readNumber().integer.map { Int($0) }
-                case ("url", UInt8(ascii: "\"")): found.url = try cursor.readString().string(from: bytes)
-                case ("title", UInt8(ascii: "\"")): found.title = try cursor.readString().string(from: bytes)
+                case ("url", UInt8(ascii: "\"")): found.url = try cursor.readStringWithoutNUL()
+                case ("title", UInt8(ascii: "\"")): found.title = try cursor.readStringWithoutNUL()
                 default: try cursor.skipValue()
                 }
             }
@@ -32,5 +32,14 @@ public struct FeedMetadata: Sendable, Equatable {
             // Not reached for JSON that has been checked; nothing is known then.
             return
         }
+    }
+}
+
+extension JSONCursor {
+    /// Nil for a string that holds U+0000, which PostgreSQL's text does not take.
+    fileprivate mutating func readStringWithoutNUL() throws(JSONError) -> String? {
+        sawNUL = false
+        let text = try readString()
+        return sawNUL ? nil : text.string(from: bytes)
     }
 }

@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Glibc
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 
 extension FeedSource {
@@ -33,7 +34,8 @@ extension FeedSource {
     // MARK: Files and pipes
 
     private func openFile(_ path: String) throws -> Int32 {
-        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        // Not waiting: a FIFO without a writer would hold the thread in `open`, out of cancellation's reach.
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw noInput(errno) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
@@ -88,7 +90,8 @@ extension FeedSource {
         do {
             try await readURL(url, with: client, expectedSize, body)
         } catch {
-            try await client.shutdown()
+            // The first failure is the one that says what happened.
+            try? await client.shutdown()
             throw error
         }
         try await client.shutdown()
@@ -116,7 +119,8 @@ extension FeedSource {
     }
 
     private func request(_ url: String) -> HTTPClientRequest {
-        var request = HTTPClientRequest(url: url)
+        var request = HTTPClientRequest(url: url.withoutUserInfo)
+        if let (user, password) = url.userInfo { request.setBasicAuth(username: user, password: password) }
         request.headers.add(name: "user-agent", value: "quakes (earthquake feed importer)")
         request.headers.add(name: "accept", value: "application/geo+json, application/json")
         request.headers.add(name: "accept-encoding", value: "gzip")
@@ -143,6 +147,21 @@ extension FeedSource {
         case let error as NIOConnectionError:
             error.connectionErrors.first.map { reason(for: $0.error) } ?? "host \(error.host) not found"
         case let error as IOError: String(cString: strerror(error.errnoCode))
+        case HTTPParserError.invalidEOFState: "the connection ended before the feed did"
+        case let error as HTTPClientError: reason(for: error)
+        default: "\(error)"
+        }
+    }
+
+    private static func reason(for error: HTTPClientError) -> String {
+        switch error {
+        case .connectTimeout: "no connection within 10 seconds"
+        case .deadlineExceeded: "no answer within 60 seconds"
+        case .readTimeout: "nothing came for 60 seconds"
+        case .remoteConnectionClosed: "the connection ended before the feed did"
+        case .redirectCycleDetected: "it redirects in a circle"
+        case .redirectLimitReached: "it redirects more than 5 times"
+        case .invalidURL, .emptyHost, .emptyScheme: "not a valid URL"
         default: "\(error)"
         }
     }

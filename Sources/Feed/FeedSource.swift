@@ -19,7 +19,7 @@ public enum FeedSource: Sendable, Hashable {
             self = .standardInput
         } else if Self.summaryFeeds.contains(argument) {
             self = .url("https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/\(argument).geojson")
-        } else if argument.hasPrefix("http://") || argument.hasPrefix("https://") {
+        } else if ["http://", "https://"].contains(where: argument.lowercased().hasPrefix) {
             self = .url(argument)
         } else {
             self = .file(argument)
@@ -40,10 +40,48 @@ extension FeedSource: CustomStringConvertible {
 
 extension String {
     /// `https://user:password@host/…` becomes `https://host/…`.
-    fileprivate var withoutUserInfo: String {
-        guard let scheme = firstRange(of: "://") else { return self }
-        let authorityEnd = self[scheme.upperBound...].firstIndex { "/?#".contains($0) } ?? endIndex
-        guard let at = self[scheme.upperBound..<authorityEnd].lastIndex(of: "@") else { return self }
-        return String(self[..<scheme.upperBound] + self[index(after: at)...])
+    var withoutUserInfo: String {
+        guard let range = userInfoRange else { return self }
+        return String(self[..<range.lowerBound] + self[index(after: range.upperBound)...])
+    }
+
+    /// The user and the password of a URL, percent escapes resolved.
+    var userInfo: (user: String, password: String)? {
+        guard let range = userInfoRange else { return nil }
+        let parts = self[range].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        return (parts[0].withoutPercentEscapes, parts.count > 1 ? parts[1].withoutPercentEscapes : "")
+    }
+
+    /// What stands between `://` and the `@`. A password with an unescaped slash in it is no valid URL, but must not
+    /// be shown either: when what should be the port is none, everything up to the last `@` counts.
+    private var userInfoRange: Range<Index>? {
+        guard let scheme = firstRange(of: "://") else { return nil }
+        let rest = self[scheme.upperBound...]
+        let authority = rest.prefix { !"/?#".contains($0) }
+        if let at = authority.lastIndex(of: "@") { return rest.startIndex..<at }
+        guard !authority.hasSuffix("]"), let colon = authority.lastIndex(of: ":"),
+            !authority[colon...].dropFirst().allSatisfy(\.isWholeNumber),
+            let at = rest.lastIndex(of: "@")
+        else { return nil }
+        return rest.startIndex..<at
+    }
+}
+
+extension Substring {
+    fileprivate var withoutPercentEscapes: String {
+        var bytes: [UInt8] = []
+        var rest = utf8[...]
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(2)
+            if byte == UInt8(ascii: "%"), digits.count == 2,
+                let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+            {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

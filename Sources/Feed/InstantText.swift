@@ -48,14 +48,16 @@ extension Instant: CustomStringConvertible {
     public init?(_ text: String) {
         let iso =
             /(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.](\d{1,3})\d*)?)?)?(?:(Z)|([+-])(\d\d):?(\d\d))?/
+            .asciiOnlyDigits()
         guard let match = text.wholeMatch(of: iso)?.output,
             let date = CivilDate(year: Int(match.1) ?? 0, month: Int(match.2) ?? 0, day: Int(match.3) ?? 0)
         else { return nil }
         func number(_ digits: Substring?) -> Int64 { digits.flatMap { Int64($0) } ?? 0 }
         let (hour, minute, second) = (number(match.4), number(match.5), number(match.6))
-        guard hour < 24, minute < 60, second < 60 else { return nil }
+        let (offsetHour, offsetMinute) = (number(match.10), number(match.11))
+        guard hour < 24, minute < 60, second < 60, offsetHour < 24, offsetMinute < 60 else { return nil }
         let fraction = match.7.map { $0 + String(repeating: "0", count: 3 - $0.count) }
-        let offset = (number(match.10) * 60 + number(match.11)) * (match.9 == "-" ? -1 : 1)
+        let offset = (offsetHour * 60 + offsetMinute) * (match.9 == "-" ? -1 : 1)
         milliseconds =
             date.daysSince1970 * Self.millisecondsOfDay
             + ((hour * 60 + minute - offset) * 60 + second) * 1000 + number(fraction)

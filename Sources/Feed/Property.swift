@@ -11,45 +11,53 @@ enum Property: Int, CaseIterable {
 
 /// Finds properties by the bytes of their names.
 struct PropertyNames {
-    private let names: [[UInt8]] = Property.allCases.map { Array($0.name.utf8) }
+    /// No name has more than eight bytes, so that each is compared as one number.
+    private let keys: [UInt64] = Property.allCases.map {
+        $0.name.utf8.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
     /// The property that followed each one last time: feeds write their members in one order, so that the first
     /// guess is nearly always right.
     private var successors: [Property] = Property.allCases.map { property in
         Property(rawValue: (property.rawValue + 1) % Property.allCases.count) ?? .mag
     }
+    private var previous: Property?
     private var guess = Property.mag
 
     mutating func beginFeature() {
+        previous = nil
         guess = .mag
     }
 
+    @inline(__always)
     mutating func property(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> Property? {
-        if name.isEscaped {
-            var unescaped: [UInt8] = []
-            name.append(to: &unescaped, from: bytes)
-            return names.firstIndex(of: unescaped).flatMap(Property.init)
+        guard let key = key(of: name, in: bytes) else { return nil }
+        if keys[guess.rawValue] != key {
+            guard let index = keys.firstIndex(of: key), let found = Property(rawValue: index) else {
+                return nil
+            }
+            if let previous { successors[previous.rawValue] = found }
+            guess = found
         }
-        if matches(guess, name, bytes) {
-            defer { guess = successors[guess.rawValue] }
-            return guess
-        }
-        guard let found = Property.allCases.first(where: { matches($0, name, bytes) }) else { return nil }
+        let found = guess
+        previous = found
         guess = successors[found.rawValue]
         return found
     }
 
-    /// Tells which property really followed `previous`.
-    mutating func learn(_ property: Property, after previous: Property?) {
-        if let previous { successors[previous.rawValue] = property }
-    }
-
+    /// The name as a number, its first byte the lowest; nil when it is too long. A NUL in it is harmless: the
+    /// feature is rejected for it.
     @inline(__always)
-    private func matches(_ property: Property, _ name: JSONText, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool
-    {
-        names[property.rawValue].withUnsafeBufferPointer { expected in
-            guard expected.count == name.rawCount else { return false }
-            for index in expected.indices where expected[index] != bytes[name.start + index] { return false }
-            return true
+    private func key(of name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> UInt64? {
+        if name.isEscaped {
+            var unescaped: [UInt8] = []
+            name.append(to: &unescaped, from: bytes)
+            return unescaped.count > 8 ? nil : unescaped.reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
+        guard (1...8).contains(name.rawCount) else { return nil }
+        if name.start + 8 <= bytes.count {
+            let word = UnsafeRawPointer(bytes.baseAddress! + name.start).loadUnaligned(as: UInt64.self)
+            return UInt64(littleEndian: word) & ~0 >> UInt64(64 - 8 * name.rawCount)
+        }
+        return bytes[name.start..<name.end].reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 }

@@ -54,6 +54,11 @@ public struct QuakeRecord {
         }
     }
 
+    /// The size of the event's id in UTF-8.
+    func codeCount(in bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        id?.count(in: bytes) ?? net.count(in: bytes) + netCode.count(in: bytes)
+    }
+
     public var hasExtra: Bool { !extra.isEmpty }
 
     /// Appends the unknown properties as one JSON object, their values as the feed wrote them.

@@ -28,8 +28,8 @@ public struct Rejection: Error, Sendable, Equatable {
         self.message = message
     }
 
-    init(_ error: JSONError, property: Property?) {
-        let place = property.map { "\($0.name): " } ?? ""
+    init(_ error: JSONError, member: String?) {
+        let place = member.map { "\($0): " } ?? ""
         let text = "\(place)\(error.kind.text) at byte \(error.offset) of the feature"
         switch error.kind {
         case .refused(let reason, let message): self.init(reason, place + message)

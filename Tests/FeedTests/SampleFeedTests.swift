@@ -226,12 +226,6 @@ private struct Feature: Decodable, Equatable {
     let id: String
 }
 
-private func bytes(of feed: SampleFeed) -> [UInt8] {
-    var bytes: [UInt8] = []
-    feed.write { bytes += $0 }
-    return bytes
-}
-
 private func document(of feed: SampleFeed) throws -> Document {
     try JSONDecoder().decode(Document.self, from: Data(bytes(of: feed)))
 }

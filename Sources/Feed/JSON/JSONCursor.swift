@@ -109,6 +109,18 @@ struct JSONCursor {
         }
     }
 
+    /// Why the bytes are no JSON text; nil when they are one.
+    static func fault(in bytes: UnsafeBufferPointer<UInt8>) -> JSONError? {
+        var cursor = JSONCursor(bytes)
+        do {
+            try cursor.skipValue()
+            try cursor.expectEnd()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// Only whitespace may follow.
     mutating func expectEnd() throws(JSONError) {
         skipWhitespace()
@@ -121,8 +133,14 @@ struct JSONCursor {
     @inline(__always)
     mutating func consumeNull() throws(JSONError) -> Bool {
         guard next == UInt8(ascii: "n") else { return false }
-        try readLiteral("null")
-        return true
+        if position + 4 <= bytes.count,
+            UnsafeRawPointer(bytes.baseAddress! + position).loadUnaligned(as: UInt32.self)
+                == UInt32(littleEndian: 0x6C6C_756E)
+        {
+            position += 4
+            return true
+        }
+        throw error(.expected("a value"))
     }
 
     private mutating func readLiteral(_ literal: StaticString) throws(JSONError) {

@@ -31,7 +31,16 @@ struct JSONNumber {
     }
 
     /// Whether digits stand behind the decimal point that are not zero.
-    var hasFraction: Bool { integer == nil && (exponent < 0 || !isWhole) }
+    var hasFraction: Bool { integer == nil && (exponent < 0 || exponent == 0 && !isWhole) }
+
+    /// The number as milliseconds since 1970 within the range of PostgreSQL's timestamptz, 4714-11-24 BC to 294276-12-31
+    /// (https://www.postgresql.org/docs/current/datatype-datetime.html); nil when it is none.
+    var timestamp: Int64? {
+        guard let integer, (-210_866_803_200_000...9_224_318_015_999_999).contains(integer) else {
+            return nil
+        }
+        return integer
+    }
 
     /// The number as an integer; nil when it has a fraction or does not fit. `3`, `3.0` and `3e0` are the same.
     var integer: Int64? {
@@ -117,7 +126,7 @@ extension JSONCursor {
         return position - first
     }
 
-    /// The exponent, held within ±10⁶: far beyond what any type takes.
+    /// The exponent, held within ±10⁹: beyond what any type takes, also behind a mebibyte of digits.
     private mutating func readExponent(_ start: Int) throws(JSONError) -> Int {
         guard next | 0x20 == UInt8(ascii: "e") else { return 0 }
         position += 1
@@ -126,7 +135,7 @@ extension JSONCursor {
         guard next.isDigit else { throw error(.number, at: start) }
         var exponent = 0
         while next.isDigit {
-            exponent = min(exponent * 10 + Int(next - UInt8(ascii: "0")), 1_000_000)
+            exponent = min(exponent * 10 + Int(next - UInt8(ascii: "0")), 1_000_000_000)
             position += 1
         }
         return isNegative ? -exponent : exponent

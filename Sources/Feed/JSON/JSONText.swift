@@ -1,3 +1,5 @@
+import Glibc
+
 /// The content of a JSON string, as a range of the bytes it was read from, without its quotes.
 ///
 /// It holds no bytes: every use names the bytes again, and they have to be the same.
@@ -9,6 +11,22 @@ public struct JSONText: Sendable, Equatable {
 
     /// An upper bound of the number of UTF-8 bytes; exact when nothing is escaped.
     var rawCount: Int { end - start }
+
+    /// The number of UTF-8 bytes.
+    func count(in bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        guard isEscaped else { return rawCount }
+        var utf8: [UInt8] = []
+        appendUnescaped(to: &utf8, from: bytes)
+        return utf8.count
+    }
+
+    /// Whether these are the string's characters, escaped or not. `word` is ASCII.
+    @inline(__always)
+    func equals(_ word: StaticString, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        if isEscaped { return string(from: bytes) == word.description }
+        let count = word.utf8CodeUnitCount
+        return rawCount == count && memcmp(bytes.baseAddress! + start, word.utf8Start, count) == 0
+    }
 
     /// Appends the string's characters in UTF-8.
     @inline(__always)

@@ -7,7 +7,8 @@ extension JSONCursor {
     @inline(__always)
     mutating func readText() throws(JSONError) -> JSONText? {
         if next == UInt8(ascii: "\"") { return try readString() }
-        return try nullOrRefusal("a string")
+        if try consumeNull() { return nil }
+        throw refusal(.type, "expected a string, found \(nextType)")
     }
 
     @inline(__always)
@@ -22,24 +23,18 @@ extension JSONCursor {
     @inline(__always)
     mutating func readInt32() throws(JSONError) -> Int32? {
         guard let number = try readNumberIfPresent() else { return nil }
-        guard let value = number.integer else {
+        guard let value = number.integer.flatMap(Int32.init(exactly:)) else {
             throw refusal(number.hasFraction ? .type : .range, "not an integer that fits 32 bits")
-        }
-        guard let value = Int32(exactly: value) else {
-            throw refusal(.range, "not an integer that fits 32 bits")
         }
         return value
     }
 
-    /// Milliseconds since 1970 that PostgreSQL's timestamptz can hold: 4714-11-24 BC to 294276-12-31
-    /// (https://www.postgresql.org/docs/current/datatype-datetime.html).
+    /// Milliseconds since 1970 that PostgreSQL's timestamptz can hold.
     @inline(__always)
     mutating func readTimestamp() throws(JSONError) -> Int64? {
         guard let number = try readNumberIfPresent() else { return nil }
-        guard let value = number.integer else {
-            throw refusal(number.hasFraction ? .type : .range, "not a whole number of milliseconds")
-        }
-        guard (-210_866_803_200_000...9_224_318_015_999_999).contains(value) else {
+        if number.hasFraction { throw refusal(.type, "not a whole number of milliseconds") }
+        guard let value = number.timestamp else {
             throw refusal(.range, "time out of the range of timestamptz")
         }
         return value
@@ -59,21 +54,17 @@ extension JSONCursor {
     @inline(__always)
     private mutating func readNumberIfPresent() throws(JSONError) -> JSONNumber? {
         if next.isDigit || next == UInt8(ascii: "-") { return try readNumber() }
-        return try nullOrRefusal("a number")
+        if try consumeNull() { return nil }
+        throw refusal(.type, "expected a number, found \(nextType)")
     }
 
-    /// nil for `null`. Any other value is checked first: broken JSON is the graver fault.
-    private mutating func nullOrRefusal<Value>(_ expected: String) throws(JSONError) -> Value? {
-        if try consumeNull() { return nil }
-        let found =
-            switch next {
-            case UInt8(ascii: "\""): "a string"
-            case UInt8(ascii: "{"): "an object"
-            case UInt8(ascii: "["): "an array"
-            case UInt8(ascii: "t"), UInt8(ascii: "f"): "a boolean"
-            default: "a number"
-            }
-        try skipValue()
-        throw refusal(.type, "expected \(expected), found \(found)")
+    private var nextType: StaticString {
+        switch next {
+        case UInt8(ascii: "\""): "a string"
+        case UInt8(ascii: "{"): "an object"
+        case UInt8(ascii: "["): "an array"
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): "a boolean"
+        default: "a number"
+        }
     }
 }

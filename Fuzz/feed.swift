@@ -1,0 +1,8 @@
+// The fuzzer's entry point; see scripts/fuzz. What must hold stands in Tests/FeedTests/ScanOutcome.swift.
+
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
+    let document = Array(UnsafeBufferPointer(start: start, count: count))
+    if let promise = brokenPromise(for: document) { fatalError(promise) }
+    return 0
+}

@@ -1,0 +1,96 @@
+/// A synthetic feed in the GeoJSON summary format, for trying and measuring without a network.
+///
+/// It can never be mistaken for a real one: its networks are `q0` to `q9`, which no agency has, its places are
+/// invented, and its addresses lie on example.org, so a document of it never settles (it names no summary feed).
+/// It has what real feeds have and made-up ones forget: nulls, negative magnitudes and depths, several `ids`,
+/// raw codes that repeat across networks, quarry blasts, place names in many scripts, escaped and raw.
+///
+/// The same `count`, `seed` and `revised` give the same bytes on every machine: no clock, no libm, no hash seed.
+/// Event *i* depends on the seed and *i* alone, so a shorter feed holds the newest events of a longer one.
+/// Events lie about four minutes apart and end at 2026-01-01T00:00:00Z; a million go back to 2018.
+/// Ids are unique within a document; documents of different seeds are different events that may share a few.
+public struct SampleFeed: Sendable {
+    let count: Int
+    let seed: UInt64
+    let revised: Double
+
+    /// - Parameters:
+    ///   - count: how many features; below 0 counts as 0.
+    ///   - seed: which catalogue.
+    ///   - revised: the fraction, 0...1, of the events that differ from the same feed with `revised: 0`: a newer
+    ///     `updated`, a magnitude, depth and `nst` that differ a little, status `reviewed`. The other features
+    ///     stay the same to the byte; `metadata.generated` is an hour later, and `bbox` follows. The chosen events are spread
+    ///     evenly, and a larger fraction contains the events of a smaller one, revised in the same way.
+    public init(count: Int, seed: UInt64 = 1, revised: Double = 0) {
+        self.count = max(0, count)
+        self.seed = seed
+        self.revised = min(max(revised, 0), 1)
+    }
+
+    /// Calls `write` with the successive pieces of the document, each at most 64 KiB and valid only during the call.
+    /// Pieces end where a feature ends. Memory does not grow with the count.
+    public func write(to write: (UnsafeRawBufferPointer) throws -> Void) rethrows {
+        var text = SampleText()
+        let catalogue = SampleCatalogue.shared
+        var bounds = SampleBounds()
+        text.append(#"{"type":"FeatureCollection","metadata":{"generated":"#)
+        text.append(revised > 0 ? SampleEvent.revisionsGenerated : SampleEvent.generated)
+        text.append(
+            #","url":"https://example.org/quakes/sample.geojson","title":"Synthetic earthquakes, not real""#)
+        text.append(#","status":200,"api":"1.14.1","count":"#)
+        text.append(count)
+        text.append(#"},"features":["#)
+        for index in 0..<count {
+            text.append(index == 0 ? "\n" : ",\n")
+            var event = SampleEvent(index: index, seed: seed, catalogue: catalogue)
+            if isRevised(index) { event.revise(seed: seed) }
+            bounds.include(event)
+            event.append(to: &text, catalogue: catalogue)
+            if text.bytes.count > SampleText.pieceSize - SampleText.longestFeature {
+                try text.bytes.withUnsafeBytes(write)
+                text.bytes.removeAll(keepingCapacity: true)
+            }
+        }
+        text.append("]")
+        if count > 0 { bounds.append(to: &text) }
+        text.append("}\n")
+        try text.bytes.withUnsafeBytes(write)
+    }
+
+    /// A golden-ratio sequence: evenly spread over the document, and a larger fraction only adds events.
+    private func isRevised(_ index: Int) -> Bool {
+        if revised >= 1 { return true }
+        let position = UInt64(index) &* 0x9E37_79B9_7F4A_7C15 &+ seed &* 0xD1B5_4A32_D192_ED03
+        return Double(position >> 11) * 0x1p-53 < revised
+    }
+}
+
+/// What the document's `bbox` says in the end.
+private struct SampleBounds {
+    private var longitude = (Int.max, Int.min)
+    private var latitude = (Int.max, Int.min)
+    private var depth = (Int.max, Int.min)
+
+    mutating func include(_ event: SampleEvent) {
+        longitude = (min(longitude.0, event.longitude), max(longitude.1, event.longitude))
+        latitude = (min(latitude.0, event.latitude), max(latitude.1, event.latitude))
+        if let value = event.depth { depth = (min(depth.0, value), max(depth.1, value)) }
+    }
+
+    func append(to text: inout SampleText) {
+        let depth = self.depth.0 > self.depth.1 ? (0, 0) : self.depth
+        text.append(#","bbox":["#)
+        text.append(longitude.0, decimals: 4)
+        text.append(",")
+        text.append(latitude.0, decimals: 4)
+        text.append(",")
+        text.append(depth.0, decimals: 2)
+        text.append(",")
+        text.append(longitude.1, decimals: 4)
+        text.append(",")
+        text.append(latitude.1, decimals: 4)
+        text.append(",")
+        text.append(depth.1, decimals: 2)
+        text.append("]")
+    }
+}

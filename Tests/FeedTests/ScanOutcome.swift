@@ -1,0 +1,120 @@
+// What the scanner and the decoder make of a document, and what must hold for any bytes at all. The fuzzer in Fuzz/
+// compiles this file together with the sources, so it imports nothing else.
+
+#if canImport(Feed)
+    @testable import Feed
+#endif
+
+/// Everything that scanning a document in certain chunks tells.
+struct ScanOutcome: Equatable {
+    struct Feature: Equatable {
+        var ordinal: Int
+        var offset: Int
+        var size: Int
+        var bytes: [UInt8]
+        /// Nil for a feature that is too large to be decoded.
+        var result: Result<Quake, Rejection>?
+    }
+
+    var features: [Feature] = []
+    var metadata = FeedMetadata()
+    var error: FeedError?
+
+    /// Scans with `chunkSize` bytes at a time, asked anew for each chunk.
+    init(_ document: [UInt8], inChunksOf chunkSize: () -> Int = { .max }) {
+        var scanner = FeatureScanner()
+        var decoder = FeatureDecoder()
+        do {
+            var start = 0
+            while start < document.count {
+                let end = start + min(chunkSize(), document.count - start)
+                // A copy of its own, so that a sanitizer notices a read beyond the chunk.
+                let chunk = Array(document[start..<end])
+                try chunk.withUnsafeBufferPointer { chunk in
+                    try scanner.scan(chunk) { features.append(Feature($0, &decoder)) }
+                }
+                start = end
+            }
+            try scanner.finish()
+        } catch {
+            self.error = error as? FeedError
+        }
+        metadata = scanner.metadata
+    }
+}
+
+extension ScanOutcome.Feature {
+    fileprivate init(_ raw: FeatureScanner.RawFeature, _ decoder: inout FeatureDecoder) {
+        self.init(ordinal: raw.ordinal, offset: raw.offset, size: raw.size, bytes: Array(raw.bytes))
+        if !raw.isOversized { result = Self.decode(bytes, with: &decoder) }
+    }
+
+    static func decode(
+        _ bytes: [UInt8], with decoder: inout FeatureDecoder
+    ) -> Result<Quake, Rejection> {
+        bytes.withUnsafeBufferPointer { bytes in
+            do throws(Rejection) {
+                return .success(Quake(try decoder.decode(bytes), from: bytes))
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+}
+
+/// Returns the first promise that the scanner or the decoder does not keep for these bytes.
+func brokenPromise(for document: [UInt8]) -> String? {
+    let outcome = ScanOutcome(document)
+    // The chunks follow from the bytes: whoever changes the bytes chooses the chunks.
+    var random = SplitMix64(
+        seed: document.reduce(14_695_981) { $0 &* 1_099_511_628_211 ^ UInt64($1) }, stream: 0)
+    let largest = 1 + random.below(64)
+    if ScanOutcome(document, inChunksOf: { 1 + random.below(largest) }) != outcome {
+        return "chunks of up to \(largest) bytes give another result than one"
+    }
+    // Slow, and what goes wrong at a boundary does so in a short document, too.
+    if document.count <= 1024, ScanOutcome(document, inChunksOf: { 1 }) != outcome {
+        return "single bytes give another result"
+    }
+
+    var end = 0
+    for (index, feature) in outcome.features.enumerated() {
+        let name = "feature \(index + 1)"
+        guard feature.ordinal == index + 1 else { return "\(name) is numbered \(feature.ordinal)" }
+        guard feature.offset >= end, feature.offset + feature.size <= document.count,
+            feature.bytes.elementsEqual(document[feature.offset..<feature.offset + feature.bytes.count])
+        else { return "\(name) is not what stands at its offset" }
+        end = feature.offset + feature.size
+
+        guard let result = feature.result else { continue }
+        var fresh = FeatureDecoder()
+        guard ScanOutcome.Feature.decode(feature.bytes, with: &fresh) == result else {
+            return "\(name) is decoded otherwise by a decoder that has not learned"
+        }
+        if case .success(let quake) = result, let promise = brokenPromise(for: quake) {
+            return "\(name): \(promise)"
+        }
+    }
+    return nil
+}
+
+private func brokenPromise(for quake: Quake) -> String? {
+    guard (1...64).contains(quake.code.utf8.count) else { return "the code has a wrong length" }
+    guard abs(quake.latitude) <= 90, abs(quake.longitude) <= 360 else { return "it lies nowhere" }
+    let numbers = [quake.magnitude, quake.cdi, quake.mmi, quake.dmin, quake.rms, quake.gap, quake.depth]
+    guard numbers.allSatisfy({ $0?.isFinite ?? true }) else { return "a number is not finite" }
+    let texts =
+        [
+            quake.code, quake.net, quake.netCode, quake.magnitudeType, quake.place, quake.title, quake.url,
+            quake.detail, quake.status, quake.alert, quake.type, quake.extra,
+        ] + (quake.ids ?? []) + (quake.sources ?? []) + (quake.types ?? [])
+    // What was not valid UTF-8 would have become U+FFFD; a text that holds it as a character is the exception.
+    guard texts.allSatisfy({ $0?.utf8.contains(0) != true }) else { return "a text holds NUL" }
+    guard let extra = quake.extra else { return nil }
+    return Array(extra.utf8).withUnsafeBufferPointer { bytes in
+        if let fault = JSONCursor.fault(in: bytes) { return "extra is not valid JSON: \(fault)" }
+        var cursor = JSONCursor(bytes)
+        try? cursor.skipValue()
+        return cursor.sawNUL || cursor.sawOversizedNumber ? "jsonb would refuse extra" : nil
+    }
+}
