@@ -11,7 +11,7 @@ INPUTS := $(shell find Package.swift Sources migrations scripts/manual -type f)
 # Tests never see the caller's database (make knows every environment variable as its own).
 WITHOUT_DATABASE := env $(addprefix -u,$(filter DATABASE_URL PG% QUAKES_%,$(.VARIABLES)))
 
-.PHONY: help setup run test fuzz build install format lint clean
+.PHONY: help setup run test bench fuzz build install format lint clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
@@ -25,6 +25,10 @@ run: ## Set up, build, import today's earthquakes into a private database, list 
 
 test: setup ## Run all tests, against a private PostgreSQL server
 	$(WITHOUT_DATABASE) swift test
+
+bench: ## Measure loads beside psql's \copy, in one run (needs python3; takes minutes)
+	swift build -c release --product quakes
+	Benchmarks/load.py
 
 fuzz: ## Feed the scanner and the decoder random bytes for a minute; SECONDS= says how long
 	@scripts/fuzz $(SECONDS)

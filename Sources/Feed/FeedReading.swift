@@ -86,15 +86,9 @@ extension FeedSource {
         // A refused connection is said at once.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.redirectConfiguration = .follow(max: 5, allowCycles: false)
-        let client = HTTPClient(configuration: configuration)
-        do {
+        try await HTTPClient.withHTTPClient(configuration: configuration) { client in
             try await readURL(url, with: client, expectedSize, body)
-        } catch {
-            // The first failure is the one that says what happened.
-            try? await client.shutdown()
-            throw error
         }
-        try await client.shutdown()
     }
 
     nonisolated(nonsending)

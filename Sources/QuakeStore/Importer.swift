@@ -49,19 +49,14 @@ public struct Importer: Sendable {
             return await summary(of: source, run: nil, progress)
         }
         try await log.lock()
-        do {
-            let run = try await log.begin()
-            var summary = await summary(of: source, run: run, progress)
-            // A lost connection took the lock with it, and left the run open: the source's next run closes it.
-            if let error = summary.failure as? PostgresError, error.connectionLost { return summary }
-            summary.tokens = try await log.end(summary)
-            try await log.unlock()
-            return summary
-        } catch {
-            // The lock goes with the connection, if it can't be released here.
-            try? await log.unlock()
-            throw error
-        }
+        // Where an error ends this early, the lock ends with the connection.
+        let run = try await log.begin()
+        var summary = await summary(of: source, run: run, progress)
+        // A lost connection took the lock with it, and left the run open: the source's next run closes it.
+        if let error = summary.failure as? PostgresError, error.connectionLost { return summary }
+        summary.tokens = try await log.end(summary)
+        try await log.unlock()
+        return summary
     }
 
     nonisolated(nonsending)

@@ -39,25 +39,17 @@ public struct Migrator: Sendable {
     /// - Throws: `PostgresError` naming the migration; those before it stay applied. `MigrationError`.
     @discardableResult
     public func migrate() async throws -> [String] {
-        // Held until the connection closes or the unlock below; the number is "quakes" in ASCII.
+        // Held until the unlock below, or where an error comes first, until the connection closes.
         try await connection.query(
             "select pg_advisory_lock(\(Self.lock))", to: "take the migration lock")
-        do {
-            let titles = try await migrateLocked()
-            try await unlock()
-            return titles
-        } catch {
-            try? await unlock()  // The error at hand says more, and a closed connection unlocks by itself.
-            throw error
-        }
-    }
-
-    private static let lock = 0x7175_616B_6573
-
-    private func unlock() async throws {
+        let titles = try await migrateLocked()
         try await connection.query(
             "select pg_advisory_unlock(\(Self.lock))", to: "release the migration lock")
+        return titles
     }
+
+    /// "quakes" in ASCII, to stay clear of other programs' advisory locks.
+    private static let lock = 0x7175_616B_6573
 
     private func migrateLocked() async throws -> [String] {
         let missing: [Migration]

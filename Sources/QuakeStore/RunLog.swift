@@ -37,13 +37,14 @@ struct RunLog {
     /// "quak" in ASCII, to stay clear of other programs' advisory locks.
     private static let lockClass = 0x7175_616B
 
+    /// Records the run, and names it as the context of what history records. One statement, so that a cancellation leaves
+    /// no run open.
     func begin() async throws -> Int {
-        let run: Int = try await connection.query(
-            "insert into import.run (source) values (\("\(source)")) returning id", to: "record the run")[0]
-            .decode("id")
         try await connection.query(
-            "select set_config('history.context', \("run \(run)"), false)", to: "name the run in history")
-        return run
+            """
+            with run as (insert into import.run (source) values (\("\(source)")) returning id)
+            select id, set_config('history.context', 'run ' || id, false) from run
+            """, to: "record the run")[0].decode("id")
     }
 
     /// Records the outcome, also when the task is cancelled.

