@@ -8,13 +8,9 @@ extension FeedSource {
     /// Reads the feed from its beginning to its end and hands over its inflated bytes, chunk by chunk. The source
     /// waits while `body` works.
     ///
-    /// - Parameter expectedSize: called once with the size in bytes before inflation, when the source tells it.
     /// - Throws: `FeedError`, `CancellationError`, what `body` throws.
     nonisolated(nonsending)
-        public func read(
-            expectedSize: (Int) -> Void = { _ in },
-            _ body: ([UInt8]) async throws -> Void
-        ) async throws
+        public func read(_ body: ([UInt8]) async throws -> Void) async throws
     {
         var decoder = ContentDecoder()
         switch self {
@@ -23,10 +19,9 @@ extension FeedSource {
         case .file(let path):
             let descriptor = try openFile(path)
             defer { Glibc.close(descriptor) }
-            if let size = fileSize(descriptor) { expectedSize(size) }
             try await readDescriptor(descriptor) { try await decoder.decode($0, body) }
         case .url(let url):
-            try await readURL(url, expectedSize) { try await decoder.decode($0, body) }
+            try await readURL(url) { try await decoder.decode($0, body) }
         }
         try await decoder.finish(body)
     }
@@ -43,12 +38,6 @@ extension FeedSource {
             throw noInput(EISDIR)
         }
         return descriptor
-    }
-
-    private func fileSize(_ descriptor: Int32) -> Int? {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        return Int(status.st_size)
     }
 
     nonisolated(nonsending)
@@ -77,9 +66,7 @@ extension FeedSource {
     // MARK: HTTP
 
     nonisolated(nonsending)
-        private func readURL(
-            _ url: String, _ expectedSize: (Int) -> Void, _ body: ([UInt8]) async throws -> Void
-        ) async throws
+        private func readURL(_ url: String, _ body: ([UInt8]) async throws -> Void) async throws
     {
         var configuration = HTTPClient.Configuration()
         configuration.timeout = .init(connect: .seconds(10), read: .seconds(60))
@@ -87,14 +74,13 @@ extension FeedSource {
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.redirectConfiguration = .follow(max: 5, allowCycles: false)
         try await HTTPClient.withHTTPClient(configuration: configuration) { client in
-            try await readURL(url, with: client, expectedSize, body)
+            try await readURL(url, with: client, body)
         }
     }
 
     nonisolated(nonsending)
         private func readURL(
-            _ url: String, with client: HTTPClient, _ expectedSize: (Int) -> Void,
-            _ body: ([UInt8]) async throws -> Void
+            _ url: String, with client: HTTPClient, _ body: ([UInt8]) async throws -> Void
         ) async throws
     {
         let response = try await fetching { try await client.execute(request(url), timeout: .seconds(60)) }
@@ -102,9 +88,6 @@ extension FeedSource {
         case 200: break
         case 404, 410: throw FeedError.noInput(path: "\(self)", reason: "HTTP status \(response.status)")
         default: throw FeedError.unavailable(url: "\(self)", reason: "HTTP status \(response.status)")
-        }
-        if let size = response.headers.first(name: "content-length").flatMap({ Int($0) }) {
-            expectedSize(size)
         }
         var chunks = response.body.makeAsyncIterator()
         while let buffer = try await fetching({ try await chunks.next() }) {
