@@ -59,7 +59,13 @@ struct DatabaseOptions: ParsableArguments {
     ///   lost its secret must not fill a database that nobody reads.
     func resolve(_ environment: Environment) throws -> Place {
         if local { return .local }
-        if let url = database ?? environment["DATABASE_URL"] { return .named(try ConnectionOptions(url)) }
+        if let url = database ?? environment["DATABASE_URL"] {
+            do {
+                return .named(try ConnectionOptions(url))
+            } catch {
+                throw ValidationError("\(error)")
+            }
+        }
         let variables = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"]
         if variables.contains(where: { environment[$0] != nil }) { return .named(ConnectionOptions()) }
         if environment["QUAKES_LOCAL"] == "1" || environment.isTerminal { return .local }

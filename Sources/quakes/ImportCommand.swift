@@ -64,44 +64,51 @@ struct ImportCommand: AsyncParsableCommand {
         }
     }
 
-    /// Imports every source, also after one has failed, and ends with the first failure.
+    /// Imports every source, also after one has failed. Each failure is printed, and the first decides the exit code.
     private func importAll() async throws {
         var options = Importer.Options()
         options.batchSize = batch
         options.rejectLimit = maxRejects
         options.isDryRun = dryRun
         let logger = log.logger()
-        let failure = try await database.withConnection(for: .worker, logger) { connection in
+        let status = try await database.withConnection(for: .worker, logger) { connection in
             let importer = try await Importer(connection, options: options, logger: logger)
-            var firstFailure: (any Error)?
+            var firstStatus: Int32?
             for source in sources {
                 do {
-                    let summary = try await importOne(source, with: importer)
-                    if let failure = summary.failure { throw failure }
+                    try await importOne(source, with: importer)
                 } catch let error as CancellationError {
                     throw error
                 } catch {
-                    if sources.count > 1, firstFailure != nil || source != sources.last {
-                        StandardError.print("quakes: \(source): \(error)")
-                    }
-                    firstFailure = firstFailure ?? error
+                    StandardError.print("quakes: \(Self.text(of: error, importing: source))")
+                    firstStatus = firstStatus ?? ExitStatus(error)?.rawValue ?? ExitStatus.internalError
                     if (error as? PostgresError)?.connectionLost == true { break }
                 }
             }
-            return firstFailure
+            return firstStatus
         }
-        if let failure { throw failure }
+        if let status { throw ExitCode(status) }
     }
 
-    private func importOne(_ source: FeedSource, with importer: Importer) async throws -> ImportSummary {
+    private func importOne(_ source: FeedSource, with importer: Importer) async throws {
         var line = ProgressLine(source: source)
         let summary = try await importer.run(source) { line.show($0) }
         line.clear()
         switch format {
-        case .text: StandardOutput.print(summary.text)
         case .json: StandardOutput.print(summary.json)
+        // Zeros would say no more than the error does.
+        case .text where summary.failure == nil || summary.counts.seen > 0: StandardOutput.print(summary.text)
+        case .text: break
         }
-        return summary
+        if let failure = summary.failure { throw failure }
+    }
+
+    /// The error, with its source where it does not name that itself.
+    private static func text(of error: any Error, importing source: FeedSource) -> String {
+        switch error {
+        case FeedError.noInput, FeedError.unavailable, is SourceBusy: "\(error)"
+        default: "\(source): \(error)"
+        }
     }
 }
 

@@ -126,6 +126,7 @@ struct ImportCommandTests {
             let outcome = try await quakes.run("import", "/no/such/file", "-", input: good)
 
             #expect(outcome.status == 66)
+            #expect(outcome.errors == "quakes: cannot read /no/such/file: No such file or directory\n")
             #expect(outcome.output.contains("1 inserted"))
         }
     }
@@ -147,6 +148,16 @@ struct ImportCommandTests {
         #expect(outcome.status == 69)
         #expect(
             outcome.errors.contains("cannot connect to user=someone host=127.0.0.1 port=1 dbname=nowhere"))
+        #expect(!outcome.errors.contains("hunter2"))
+    }
+
+    @Test("A database URL that can't be read ends with 64, and is not shown")
+    func unreadableURL() async throws {
+        let outcome = try await QuakesCommand().run(
+            "import", "-", "--database", "postgresql://u:hunter2@h/d?nonsense=1")
+
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("cannot read the database URL"))
         #expect(!outcome.errors.contains("hunter2"))
     }
 
