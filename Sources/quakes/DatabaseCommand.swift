@@ -60,7 +60,7 @@ struct DatabaseCommand: AsyncParsableCommand {
     struct Shell: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Open psql on it; start it if need be.")
 
-        @Argument(parsing: .captureForPassthrough, help: "Arguments for psql.")
+        @Argument(parsing: .allUnrecognized, help: "Arguments for psql.")
         var arguments: [String] = []
 
         func run() async throws {

@@ -1,4 +1,3 @@
-import ArgumentParser
 import Feed
 import LocalPostgres
 import PostgreSQL
@@ -16,8 +15,8 @@ struct ExitStatus {
     static let busy: Int32 = 75
     static let interrupted: Int32 = 130
 
-    /// The status for an error; nil for those of the argument parser, which has its own.
-    init?(_ error: any Error) {
+    /// The status for an error; not for those of the argument parser, which has its own.
+    init(_ error: any Error) {
         switch error {
         case let error as FeedError: rawValue = Self.status(error)
         case is TooManyRejects: rawValue = Self.badData
@@ -26,7 +25,6 @@ struct ExitStatus {
         case is MigrationError, is LocalPostgresError, is TimedOut: rawValue = Self.unavailable
         case is SourceBusy: rawValue = Self.busy
         case is NoDatabase: rawValue = Self.usage
-        case is ValidationError, is CleanExit: return nil
         default: rawValue = Self.internalError
         }
     }

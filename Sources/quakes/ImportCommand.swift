@@ -81,7 +81,7 @@ struct ImportCommand: AsyncParsableCommand {
                     throw error
                 } catch {
                     StandardError.print("quakes: \(Self.text(of: error, importing: source))")
-                    firstStatus = firstStatus ?? ExitStatus(error)?.rawValue ?? ExitStatus.internalError
+                    firstStatus = firstStatus ?? ExitStatus(error).rawValue
                     if (error as? PostgresError)?.connectionLost == true { break }
                 }
             }

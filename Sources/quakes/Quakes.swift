@@ -73,10 +73,11 @@ struct Quakes: AsyncParsableCommand {
         } catch let code as ExitCode {
             return code.rawValue
         } catch {
-            // A help request, or a usage error that only the run could find.
-            if ExitStatus(error) == nil { exit(withError: error) }
+            // A request for help, or wrong usage that only the run could find.
+            let code = exitCode(for: error)
+            if code == .success || code == .validationFailure { exit(withError: error) }
             StandardError.print("quakes: \(error)")
-            return ExitStatus(error)?.rawValue ?? ExitStatus.internalError
+            return ExitStatus(error).rawValue
         }
     }
 }

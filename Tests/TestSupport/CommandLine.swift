@@ -29,6 +29,11 @@ public struct QuakesCommand: Sendable {
     ///
     /// - Parameter input: what it reads on standard input.
     public func run(_ arguments: String..., input: String = "") async throws -> Outcome {
+        try await run(arguments, input: input)
+    }
+
+    /// Runs it to its end.
+    public func run(_ arguments: [String], input: String = "") async throws -> Outcome {
         let result = try await Subprocess.run(
             .path(.init(try Self.path)), arguments: Arguments(arguments), environment: subprocessEnvironment,
             input: .string(input), output: .string(limit: 64 << 20), error: .string(limit: 1 << 20))
