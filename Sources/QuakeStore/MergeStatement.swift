@@ -6,9 +6,12 @@ enum MergeStatement {
     ///
     /// - A batch joins a few thousand rows with a table of any size by its key. Without statistics of the temporary
     ///   table the planner may prefer to read all of the large one; nested loops over the index never do.
+    /// - A session that plays replica would fire no trigger, and its changes would be missing from history.
     /// - The tables empty themselves at the end of each transaction, without a new file as TRUNCATE makes one.
     static let session = """
         set client_min_messages = warning;
+        select set_config('session_replication_role', 'origin', false)
+        where current_setting('session_replication_role') <> 'origin';
         set jit = off;
         set work_mem = '64MB';
         set lock_timeout = '30s';

@@ -58,6 +58,7 @@ public struct Migrator: Sendable {
         case .ahead(let number): throw MigrationError.ahead(number)
         case .behind(let titles): missing = Migration.all.filter { titles.contains($0.title) }
         }
+        try await checkEncoding()
         for migration in missing {
             try await connection.transaction(to: "migrate \(migration.title)") {
                 try await connection.execute(script: Self.bookkeeping, to: "prepare migrations")
@@ -71,6 +72,14 @@ public struct Migrator: Sendable {
             }
         }
         return missing.map(\.title)
+    }
+
+    /// Feeds name places in every script; another encoding would refuse some of them, or keep their bytes unchecked.
+    private func checkEncoding() async throws {
+        let row = try await connection.query(
+            "select current_setting('server_encoding') as encoding", to: "read the database's encoding")[0]
+        let encoding: String = try row.decode("encoding")
+        guard encoding == "UTF8" else { throw MigrationError.encoding(encoding) }
     }
 
     private static let bookkeeping = """
@@ -119,6 +128,8 @@ public enum MigrationError: Error, Equatable, CustomStringConvertible {
     case behind([String])
     case ahead(Int)
     case edited(String)
+    /// The database's encoding is not UTF8.
+    case encoding(String)
 
     public var description: String {
         switch self {
@@ -126,6 +137,8 @@ public enum MigrationError: Error, Equatable, CustomStringConvertible {
             "the database is behind (missing: \(titles.joined(separator: ", "))); run: quakes migrate"
         case .ahead(let number):
             "the database was migrated by a newer version (migration \(number)); install that version of quakes"
+        case .encoding(let encoding):
+            "the database's encoding is \(encoding), and quakes needs UTF8; make another one: createdb -E UTF8 -T template0 NAME"
         case .edited(let title):
             "migration \(title) was changed after it had been applied to this database; restore the published one"
         }

@@ -13,10 +13,12 @@ struct ListCommand: AsyncParsableCommand {
             "Only from this time on: 2h, 7d, 2014-04-15, 2014-04-15T12:00Z.", valueName: "since"))
     var since: TimeArgument?
 
-    @Option(help: ArgumentHelp("Only of this magnitude or more.", valueName: "m"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Only of this magnitude or more.", valueName: "m"))
     var minMagnitude: Double?
 
-    @Option(help: ArgumentHelp("Only around this point, in degrees (with --within).", valueName: "lat,lon"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only around this point, in degrees (with --within).", valueName: "lat,lon"))
     var near: Coordinate?
 
     @Option(help: ArgumentHelp("How far from --near, in km.", valueName: "km"))

@@ -15,7 +15,7 @@ struct SampleCommand: ParsableCommand {
     @Option(help: ArgumentHelp("How many events.", valueName: "n"))
     var count = 1000
 
-    @Option(help: ArgumentHelp("Another seed gives other events.", valueName: "s"))
+    @Option(help: ArgumentHelp("Another seed gives other events; a few codes repeat.", valueName: "s"))
     var seed: UInt64 = 1
 
     @Option(

@@ -84,6 +84,22 @@ struct MigrationTests {
         }
     }
 
+    @Test("A database that is not UTF-8 is refused before anything is made in it")
+    func otherEncoding() async throws {
+        try await server.withDatabase { database in
+            try await database.query(
+                "create database latin encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0")
+            let latin = TestDatabase(url: try await server.cluster().url(database: "latin"))
+
+            await #expect(throws: MigrationError.encoding("LATIN1")) {
+                try await latin.withConnection { try await Migrator($0).migrate() }
+            }
+
+            #expect(try await latin.query("select from pg_namespace where nspname = 'import'").isEmpty)
+            try await database.query("drop database latin")
+        }
+    }
+
     @Test("Every table, column, index and function carries a comment")
     func everythingIsCommented() async throws {
         try await server.withDatabase { database in

@@ -217,6 +217,17 @@ struct RunTests {
         }
     }
 
+    @Test("A session that would play replica is recorded in history all the same")
+    func replicaSession() async throws {
+        try await server.withDatabase { database in
+            try await database.with("-csession_replication_role=replica").importFeatures([
+                SmallFeed.feature("a")
+            ])
+
+            #expect(try await database.count("history.change") == 1)
+        }
+    }
+
     /// Runs `body` with a named pipe that has a writer who says nothing.
     nonisolated(nonsending)
         private func withPipe(_ body: (String) async throws -> Void) async throws

@@ -70,6 +70,17 @@ struct ListCommandTests {
         }
     }
 
+    @Test("Southern latitudes and negative magnitudes need no special spelling")
+    func negativeValues() async throws {
+        try await withQuakes { quakes in
+            let outcome = try await quakes.run(
+                "list", "--near", "-20,-10", "--within", "20000", "--min-magnitude", "-1", "--format", "csv")
+
+            #expect(outcome.status == 0)
+            #expect(outcome.output.contains("q0a"))
+        }
+    }
+
     @Test("An empty list is valid in every format", arguments: ["json", "geojson", "ndjson", "csv", "table"])
     func empty(format: String) async throws {
         try await server.withDatabase { database in
