@@ -38,7 +38,9 @@ struct Quakes: AsyncParsableCommand {
             while let event = await group.next() {
                 group.cancelAll()
                 switch event {
-                case .ended(nil): return signal?.exitStatus ?? ExitStatus.interrupted
+                case .ended(nil):
+                    StandardError.print("quakes: cut short by a signal; what was not committed is rolled back")
+                    return signal?.exitStatus ?? ExitStatus.interrupted
                 case .ended(let status?): return status
                 case .signalled(let received): signal = received
                 }
