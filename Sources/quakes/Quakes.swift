@@ -39,7 +39,7 @@ struct Quakes: AsyncParsableCommand {
                 group.cancelAll()
                 switch event {
                 case .ended(nil):
-                    StandardError.print("quakes: cut short by a signal; what was not committed is rolled back")
+                    StandardError.print("quakes: cut short by a signal; the open batch is rolled back")
                     return signal?.exitStatus ?? ExitStatus.interrupted
                 case .ended(let status?): return status
                 case .signalled(let received): signal = received
