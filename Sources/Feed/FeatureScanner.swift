@@ -219,13 +219,7 @@ public struct FeatureScanner {
     }
 
     private mutating func endName(_ bytes: UnsafeBufferPointer<UInt8>) throws {
-        var cursor = JSONCursor(bytes)
-        let name: JSONText
-        do {
-            name = try cursor.readString()
-        } catch {
-            throw broken(error.kind.text, at: valueOffset + error.offset)
-        }
+        let name = try readString(bytes)
         guard memberNames.insert(name, in: bytes) else {
             throw broken("duplicate member name", at: valueOffset)
         }
@@ -247,7 +241,9 @@ public struct FeatureScanner {
         }
         switch memberName {
         case .type:
-            guard isFeatureCollection(bytes) else {
+            guard bytes.first == UInt8(ascii: "\""),
+                try readString(bytes).equals("FeatureCollection", in: bytes)
+            else {
                 throw broken("not a FeatureCollection: \"type\" is another", at: valueOffset)
             }
             sawType = true
@@ -257,10 +253,14 @@ public struct FeatureScanner {
         state = .afterValue
     }
 
-    private func isFeatureCollection(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    /// The captured value, which is a string.
+    private func readString(_ bytes: UnsafeBufferPointer<UInt8>) throws -> JSONText {
         var cursor = JSONCursor(bytes)
-        guard cursor.next == UInt8(ascii: "\""), let text = try? cursor.readString() else { return false }
-        return text.string(from: bytes) == "FeatureCollection"
+        do {
+            return try cursor.readString()
+        } catch {
+            throw broken(error.kind.text, at: valueOffset + error.offset)
+        }
     }
 
     private func broken(_ reason: String, at offset: Int) -> FeedError {

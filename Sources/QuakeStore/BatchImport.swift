@@ -71,7 +71,7 @@ struct BatchImport {
         ) async throws -> [(FeatureBatch.Feature, Rejection)]
     {
         var rejections: [(FeatureBatch.Feature, Rejection)] = []
-        _ = try await connection.copy(
+        try await connection.copy(
             into: "pg_temp.incoming", columns: MergeStatement.incomingColumns,
             to: "copy a batch of \(features.count) features"
         ) { writer in
@@ -134,7 +134,7 @@ struct BatchImport {
         ) async throws
     {
         if rejections.isEmpty { return }
-        _ = try await connection.copy(
+        try await connection.copy(
             into: "pg_temp.rejected", columns: MergeStatement.rejectedColumns, to: "copy rejected features"
         ) { writer in
             var rows = BinaryRows()

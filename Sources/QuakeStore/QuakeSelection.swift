@@ -32,14 +32,12 @@ public struct QuakeSelection: Sendable {
     ///
     /// - Throws: `PastError` when history does not reach back to `asOf`; `PostgresError`; what `body` throws.
     public func forEach(on connection: Connection, _ body: @Sendable (Quake) throws -> Void) async throws {
-        guard let asOf else {
-            return try await connection.forEachRow(of: query(from: "public.quake"), to: "list earthquakes") {
-                try body(Quake($0))
-            }
+        var (table, operation): (Query, String) = ("public.quake", "list earthquakes")
+        if let asOf {
+            table = Self.table(after: try await asOf.token(on: connection))
+            operation = "list past earthquakes"
         }
-        let token = try await asOf.token(on: connection)
-        let query = query(from: Self.table(after: token))
-        try await connection.forEachRow(of: query, to: "list past earthquakes") { try body(Quake($0)) }
+        try await connection.forEachRow(of: query(from: table), to: operation) { try body(Quake($0)) }
     }
 
     private func query(from table: Query) -> Query {

@@ -5,6 +5,9 @@ import PostgreSQL
 struct RunLog {
     let connection: Connection
     let source: FeedSource
+    private var name: String { "\(source)" }
+    /// The source's advisory lock. "quak" in ASCII keeps clear of other programs' locks.
+    private var lockKey: Query { "\(0x7175_616B)::int, hashtext(\(name))" }
 
     /// Takes the source for this session.
     ///
@@ -13,7 +16,7 @@ struct RunLog {
         // What comes by standard input is another document every time.
         if source == .standardInput { return }
         let row = try await connection.query(
-            "select pg_try_advisory_lock(\(Self.lockClass)::int, hashtext(\("\(source)"))) as locked",
+            "select pg_try_advisory_lock(\(lockKey)) as locked",
             to: "lock the source")[0]
         guard try row.decode("locked") else { throw SourceBusy(source: source) }
         // Whoever held it is gone, and left its run open.
@@ -21,7 +24,7 @@ struct RunLog {
             """
             update import.run
             set outcome = 'failed', finished = now(), error = 'the worker died'
-            where source = \("\(source)") and outcome = 'running'
+            where source = \(name) and outcome = 'running'
             """, to: "close the runs of workers that died")
     }
 
@@ -29,20 +32,17 @@ struct RunLog {
         if source == .standardInput { return }
         try await connection.despiteCancellation(within: .seconds(5)) {
             try await connection.query(
-                "select pg_advisory_unlock(\(Self.lockClass)::int, hashtext(\("\(source)")))",
+                "select pg_advisory_unlock(\(lockKey))",
                 to: "release the source")
         }
     }
-
-    /// "quak" in ASCII, to stay clear of other programs' advisory locks.
-    private static let lockClass = 0x7175_616B
 
     /// Records the run, and names it as the context of what history records. One statement, so that a cancellation leaves
     /// no run open.
     func begin() async throws -> Int {
         try await connection.query(
             """
-            with run as (insert into import.run (source) values (\("\(source)")) returning id)
+            with run as (insert into import.run (source) values (\(name)) returning id)
             select id, set_config('history.context', 'run ' || id, false) from run
             """, to: "record the run")[0].decode("id")
     }
