@@ -3,12 +3,12 @@ import PackageDescription
 
 // The targets carry the architecture: a backward arrow does not compile.
 //
-//     quakes ─▶ QuakeStore ─▶ Feed
-//       │           ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq)
-//       │           └───────▶ Migrations
+//     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed
+//       │                        ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq)
+//       │                        └───────▶ Migrations
 //       └─────▶ LocalPostgres
 //
-// Feed and PostgreSQL never know each other.
+// Feed and PostgreSQL never know each other, and QuakeView knows no server.
 let package = Package(
     name: "quakes",
     products: [
@@ -18,6 +18,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", exact: "1.0.2", traits: []),
@@ -55,7 +56,10 @@ let package = Package(
         .target(
             name: "Migrations",
             path: "migrations",
-            resources: [.embedInCode("0001_quake.sql"), .embedInCode("0002_history.sql")]
+            resources: [
+                .embedInCode("0001_quake.sql"), .embedInCode("0002_history.sql"),
+                .embedInCode("0003_following.sql"),
+            ]
         ),
         .target(
             name: "QuakeStore",
@@ -63,11 +67,20 @@ let package = Package(
                 "Feed", "Migrations", "PostgreSQL", .product(name: "Logging", package: "swift-log"),
             ]
         ),
+        .target(
+            name: "QuakeView",
+            dependencies: [
+                "Feed", "QuakeStore",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ]
+        ),
         .executableTarget(
             name: "quakes",
             dependencies: [
                 "LocalPostgres",
                 "QuakeStore",
+                "QuakeView",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]

@@ -23,5 +23,6 @@ public struct Migration: Sendable {
         // SwiftPM writes an underscore for the first digit.
         Migration(1, "quake", PackageResources._001_quake_sql),
         Migration(2, "history", PackageResources._002_history_sql),
+        Migration(3, "following", PackageResources._003_following_sql),
     ]
 }

@@ -13,25 +13,50 @@ extension Instant {
 
 extension Instant: CustomStringConvertible {
     /// Such as `2014-04-15T12:22:47.000Z`.
-    public var description: String { "\(dateText)T\(timeText(withMilliseconds: true))Z" }
+    public var description: String {
+        var text: [UInt8] = []
+        appendText(to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
 
     /// Such as `2014-04-15 12:22:47`, for people.
-    public var shortText: String { "\(dateText) \(timeText(withMilliseconds: false))" }
+    public var shortText: String {
+        var text: [UInt8] = []
+        appendDate(to: &text)
+        text.append(UInt8(ascii: " "))
+        appendTime(to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends the description, in ASCII.
+    public func appendText(to text: inout [UInt8]) {
+        appendDate(to: &text)
+        text.append(UInt8(ascii: "T"))
+        appendTime(to: &text)
+        text.append(UInt8(ascii: "."))
+        text.append(Int(dayAndTime.time % 1000), digits: 3)
+        text.append(UInt8(ascii: "Z"))
+    }
 
     private static let millisecondsOfDay: Int64 = 86_400_000
 
-    private var dateText: String {
-        let (days, _) = dayAndTime
-        let date = CivilDate(daysSince1970: days)
-        return "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))"
+    private func appendDate(to text: inout [UInt8]) {
+        let date = CivilDate(daysSince1970: dayAndTime.days)
+        if date.year < 0 { text.append(UInt8(ascii: "-")) }
+        text.append(abs(date.year), digits: 4)
+        text.append(UInt8(ascii: "-"))
+        text.append(date.month, digits: 2)
+        text.append(UInt8(ascii: "-"))
+        text.append(date.day, digits: 2)
     }
 
-    private func timeText(withMilliseconds: Bool) -> String {
-        let (_, time) = dayAndTime
-        let seconds = time / 1000
-        let text =
-            "\(padded(Int(seconds / 3600), 2)):\(padded(Int(seconds / 60 % 60), 2)):\(padded(Int(seconds % 60), 2))"
-        return withMilliseconds ? "\(text).\(padded(Int(time % 1000), 3))" : text
+    private func appendTime(to text: inout [UInt8]) {
+        let seconds = Int(dayAndTime.time / 1000)
+        text.append(seconds / 3600, digits: 2)
+        text.append(UInt8(ascii: ":"))
+        text.append(seconds / 60 % 60, digits: 2)
+        text.append(UInt8(ascii: ":"))
+        text.append(seconds % 60, digits: 2)
     }
 
     private var dayAndTime: (days: Int64, time: Int64) {
@@ -64,9 +89,12 @@ extension Instant: CustomStringConvertible {
     }
 }
 
-private func padded(_ number: Int, _ width: Int) -> String {
-    let digits = String(abs(number))
-    return (number < 0 ? "-" : "") + String(repeating: "0", count: max(0, width - digits.count)) + digits
+extension [UInt8] {
+    /// Appends a number that is not negative, with at least so many digits.
+    fileprivate mutating func append(_ number: Int, digits: Int) {
+        if digits > 1 || number > 9 { append(number / 10, digits: digits - 1) }
+        append(UInt8(ascii: "0") + UInt8(number % 10))
+    }
 }
 
 /// A date of the proleptic Gregorian calendar.

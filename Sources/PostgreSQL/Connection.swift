@@ -31,6 +31,8 @@ public actor Connection {
     enum Patience {
         /// Until the task is cancelled.
         case untilCancelled
+        /// The same, but no longer than this.
+        case limited(until: ContinuousClock.Instant, limit: Duration)
         /// The server has been told to cancel the statement.
         case cancelling(until: ContinuousClock.Instant)
         /// A rollback or the end of a COPY, which has to get through although the task is cancelled.

@@ -9,7 +9,10 @@ extension Connection {
     /// The open handle, ready for the next message.
     func open(_ operation: String) throws -> OpaquePointer {
         if case .cancelling = patience { patience = .untilCancelled }
-        if case .untilCancelled = patience { try Task.checkCancellation() }
+        switch patience {
+        case .untilCancelled, .limited: try Task.checkCancellation()
+        case .cancelling, .cleanup: break
+        }
         try awaitCancellations()
         guard let handle else {
             let reason = lossReason.map { ", since: \($0)" } ?? ""
@@ -130,22 +133,28 @@ extension Connection {
 
     /// Asks the server to cancel once the task is cancelled, and gives the connection up when a time limit has
     /// passed.
-    private func watchPatience(_ operation: String, _ handle: OpaquePointer) throws {
+    func watchPatience(_ operation: String, _ handle: OpaquePointer) throws {
         switch patience {
         case .untilCancelled:
             if Task.isCancelled { cancelStatement(handle) }
+        case .limited(let end, let limit):
+            if Task.isCancelled { return cancelStatement(handle) }
+            try giveUp(operation, after: end, limit)
         case .cancelling(let end):
             guard ContinuousClock.now < end else {
                 giveUp("the server did not answer a cancellation within \(Self.answerLimit)")
                 throw CancellationError()
             }
         case .cleanup(let end, let limit):
-            guard ContinuousClock.now < end else {
-                let message = "no answer from the server within \(limit)"
-                giveUp(message)
-                throw PostgresError(operation: operation, message: message, connectionLost: true)
-            }
+            try giveUp(operation, after: end, limit)
         }
+    }
+
+    private func giveUp(_ operation: String, after end: ContinuousClock.Instant, _ limit: Duration) throws {
+        guard ContinuousClock.now >= end else { return }
+        let message = "no answer from the server within \(limit)"
+        giveUp(message)
+        throw PostgresError(operation: operation, message: message, connectionLost: true)
     }
 
     private func giveUp(_ reason: String) {
@@ -156,7 +165,10 @@ extension Connection {
     /// Asks the server, over a connection of its own, to cancel the running statement. That connection can hang
     /// as well as this one, so it is made in the background.
     func cancelStatement(_ handle: OpaquePointer) {
-        if case .untilCancelled = patience { patience = .cancelling(until: .now + Self.answerLimit) }
+        switch patience {
+        case .untilCancelled, .limited: patience = .cancelling(until: .now + Self.answerLimit)
+        case .cancelling, .cleanup: break
+        }
         guard let pointer = PQgetCancel(handle) else { return }
         nonisolated(unsafe) let cancel = pointer
         DispatchQueue.global().async(group: cancellations) { [notices] in

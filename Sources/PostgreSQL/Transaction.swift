@@ -43,7 +43,28 @@ extension Connection {
             within limit: Duration, _ body: () async throws -> Result
         ) async throws -> Result
     {
-        let before = await exchangePatience(.cleanup(until: .now + limit, limit: limit))
+        try await withPatience(.cleanup(until: .now + limit, limit: limit), body)
+    }
+
+    /// Runs `body` with a time limit: for what the server answers at once, or never again. A server that does not
+    /// answer by then is given up and the connection closed.
+    ///
+    /// - Throws: what `body` throws; `PostgresError` with `connectionLost` when the time is over.
+    @discardableResult
+    nonisolated(nonsending)
+        public func expectingAnswer<Result>(
+            within limit: Duration, _ body: () async throws -> Result
+        ) async throws -> Result
+    {
+        try await withPatience(.limited(until: .now + limit, limit: limit), body)
+    }
+
+    nonisolated(nonsending)
+        private func withPatience<Result>(
+            _ patience: Patience, _ body: () async throws -> Result
+        ) async throws -> Result
+    {
+        let before = await exchangePatience(patience)
         do {
             let result = try await body()
             _ = await exchangePatience(before)

@@ -1,4 +1,5 @@
 import Feed
+import Glibc
 import PostgreSQL
 
 /// Which earthquakes to read: the newest first, all that are asked for.
@@ -26,6 +27,16 @@ public struct QuakeSelection: Sendable {
             self.longitude = longitude
             self.kilometres = kilometres
         }
+
+        /// The same rule as the query's, for rows that are kept elsewhere.
+        public func contains(_ quake: Quake) -> Bool {
+            func radians(_ degrees: Double) -> Double { degrees * .pi / 180 }
+            let south = sin(radians(quake.latitude - latitude) / 2)
+            let east = sin(radians(quake.longitude - longitude) / 2)
+            let haversine =
+                south * south + cos(radians(quake.latitude)) * cos(radians(latitude)) * east * east
+            return kilometres >= 2 * 6371 * asin(min(1, haversine.squareRoot()))
+        }
     }
 
     /// Hands over each earthquake as it arrives: constant memory, whatever their number.
@@ -37,7 +48,9 @@ public struct QuakeSelection: Sendable {
             table = Self.table(after: try await asOf.token(on: connection))
             operation = "list past earthquakes"
         }
-        try await connection.forEachRow(of: query(from: table), to: operation) { try body(Quake($0)) }
+        try await connection.forEachRow(of: query(from: table), to: operation) {
+            try body(Quake(ServerRow(row: $0)))
+        }
     }
 
     private func query(from table: Query) -> Query {
@@ -57,7 +70,7 @@ public struct QuakeSelection: Sendable {
         """
     }
 
-    /// The columns as `Quake.init(_: Row)` reads them; times in milliseconds since 1970.
+    /// The columns as `ServerRow` reads them; times in milliseconds since 1970.
     static let columns = QuakeColumn.allCases.map { column in
         switch column {
         case .time, .updated:
@@ -65,47 +78,4 @@ public struct QuakeSelection: Sendable {
         default: column.rawValue
         }
     }.joined(separator: ", ")
-}
-
-extension Quake {
-    /// Reads a row of `QuakeSelection.columns`.
-    init(_ row: Row) throws {
-        self.init(
-            code: try row.decode("code"), net: try row.decode("net"), netCode: try row.decode("net_code"),
-            time: Instant(milliseconds: try row.decode("time")),
-            updated: Instant(milliseconds: try row.decode("updated")),
-            longitude: try row.decode("longitude"), latitude: try row.decode("latitude"))
-        for column in QuakeColumn.allCases { try read(column, from: row) }
-    }
-
-    private mutating func read(_ column: QuakeColumn, from row: Row) throws {
-        let name = column.rawValue
-        switch column {
-        case .code, .net, .netCode, .time, .updated, .longitude, .latitude: break
-        case .magnitude: magnitude = try row.decodeIfPresent(name)
-        case .magnitudeType: magnitudeType = try row.decodeIfPresent(name)
-        case .place: place = try row.decodeIfPresent(name)
-        case .title: title = try row.decodeIfPresent(name)
-        case .url: url = try row.decodeIfPresent(name)
-        case .detail: detail = try row.decodeIfPresent(name)
-        case .status: status = try row.decodeIfPresent(name)
-        case .alert: alert = try row.decodeIfPresent(name)
-        case .type: type = try row.decodeIfPresent(name)
-        case .tz: tz = try row.decodeIfPresent(name)
-        case .felt: felt = try row.decodeIfPresent(name)
-        case .sig: sig = try row.decodeIfPresent(name)
-        case .nst: nst = try row.decodeIfPresent(name)
-        case .cdi: cdi = try row.decodeIfPresent(name)
-        case .mmi: mmi = try row.decodeIfPresent(name)
-        case .dmin: dmin = try row.decodeIfPresent(name)
-        case .rms: rms = try row.decodeIfPresent(name)
-        case .gap: gap = try row.decodeIfPresent(name)
-        case .tsunami: tsunami = try row.decodeIfPresent(name)
-        case .ids: ids = try row.decodeIfPresent(name, as: TextArray.self)?.elements
-        case .sources: sources = try row.decodeIfPresent(name, as: TextArray.self)?.elements
-        case .types: types = try row.decodeIfPresent(name, as: TextArray.self)?.elements
-        case .depth: depth = try row.decodeIfPresent(name)
-        case .extra: extra = try row.decodeIfPresent(name)
-        }
-    }
 }

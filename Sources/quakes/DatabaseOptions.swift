@@ -17,6 +17,8 @@ struct DatabaseOptions: ParsableArguments {
         if local, database != nil { throw ValidationError("--local and --database exclude each other") }
     }
 
+    var isGiven: Bool { local || database != nil }
+
     /// What a command does with the database: a worker needs the schema of its own version, a reader gets along with a
     /// newer one.
     enum Use { case worker, reader }
@@ -29,14 +31,28 @@ struct DatabaseOptions: ParsableArguments {
     {
         let place = try resolve(Environment.current)
         return try await Connection.with(try await options(for: place), logger: logger) { connection in
-            let migrator = Migrator(connection)
-            switch (try await migrator.state(), place, use) {
-            case (.current, _, _), (.ahead, _, .reader): break
-            case (.behind, .local, _): try await migrator.migrate()
-            case (.behind(let titles), .named, _): throw MigrationError.behind(titles)
-            case (.ahead(let number), _, .worker): throw MigrationError.ahead(number)
-            }
+            try await prepare(connection, in: place, for: use)
             return try await body(connection)
+        }
+    }
+
+    /// How to open connections to the database, which was looked at once.
+    func connectionOptions(for use: Use, _ logger: Logger) async throws -> ConnectionOptions {
+        let place = try resolve(Environment.current)
+        let options = try await options(for: place)
+        try await Connection.with(options, logger: logger) { connection in
+            try await prepare(connection, in: place, for: use)
+        }
+        return options
+    }
+
+    private func prepare(_ connection: Connection, in place: Place, for use: Use) async throws {
+        let migrator = Migrator(connection)
+        switch (try await migrator.state(), place, use) {
+        case (.current, _, _), (.ahead, _, .reader): break
+        case (.behind, .local, _): try await migrator.migrate()
+        case (.behind(let titles), .named, _): throw MigrationError.behind(titles)
+        case (.ahead(let number), _, .worker): throw MigrationError.ahead(number)
         }
     }
 

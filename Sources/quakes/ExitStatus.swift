@@ -1,7 +1,9 @@
 import Feed
+import Glibc
 import LocalPostgres
 import PostgreSQL
 import QuakeStore
+import QuakeView
 
 /// What the process's exit status says, after sysexits.h.
 struct ExitStatus {
@@ -12,6 +14,7 @@ struct ExitStatus {
     static let noInput: Int32 = 66
     static let unavailable: Int32 = 69
     static let internalError: Int32 = 70
+    static let fileFailure: Int32 = 74
     static let busy: Int32 = 75
     static let interrupted: Int32 = 130
 
@@ -23,7 +26,9 @@ struct ExitStatus {
         case is PastError, is UnknownCodes: rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
         case is MigrationError, is LocalPostgresError, is TimedOut: rawValue = Self.unavailable
-        case is SourceBusy: rawValue = Self.busy
+        case is SourceBusy, is FollowedAlready: rawValue = Self.busy
+        case is ViewError, is UnreadableTokenFile: rawValue = Self.badData
+        case let error as FileError: rawValue = error.code == ENOENT ? Self.noInput : Self.fileFailure
         case is NoDatabase: rawValue = Self.usage
         default: rawValue = Self.internalError
         }

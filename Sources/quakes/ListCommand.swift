@@ -1,6 +1,7 @@
 import ArgumentParser
 import Feed
 import QuakeStore
+import QuakeView
 import Synchronization
 
 struct ListCommand: AsyncParsableCommand {
@@ -34,6 +35,11 @@ struct ListCommand: AsyncParsableCommand {
             "As the table was after a token of its history, or at a time.", valueName: "token|time"))
     var asOf: PastMoment?
 
+    @Option(
+        help: ArgumentHelp(
+            "From this file, which quakes follow keeps; the database may be gone.", valueName: "file"))
+    var view: String?
+
     @Option(help: "Format of the list.")
     var format = QuakeFormat.table
 
@@ -45,10 +51,13 @@ struct ListCommand: AsyncParsableCommand {
             throw ValidationError("--near and --within belong together")
         }
         if let limit, limit < 0 { throw ValidationError("--limit must not be negative") }
+        if view != nil, asOf != nil { throw ValidationError("a view has no past: --view excludes --as-of") }
+        if view != nil, database.isGiven { throw ValidationError("--view excludes --database and --local") }
         if let within, within < 0 { throw ValidationError("--within must not be negative") }
     }
 
     func run() async throws {
+        if let view { return try listView(view) }
         try await database.withConnection(for: .reader, log.logger()) { connection in
             let writer = Mutex(format.writer())
             try await selection.forEach(on: connection) { quake in
@@ -56,6 +65,13 @@ struct ListCommand: AsyncParsableCommand {
             }
             writer.withLock { $0.finish() }
         }
+    }
+
+    private func listView(_ path: String) throws {
+        var writer = format.writer()
+        let position = try ViewFile(path).forEach(selection) { writer.append($0) }
+        writer.finish()
+        StandardError.print("quakes: \(path) is as of token \(position.token), \(position.committedAt)")
     }
 
     private var selection: QuakeSelection {

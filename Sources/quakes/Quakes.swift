@@ -19,9 +19,9 @@ struct Quakes: AsyncParsableCommand {
             """,
         version: version,
         subcommands: [
-            ImportCommand.self, ListCommand.self, ChangesCommand.self, DeleteCommand.self,
-            MigrateCommand.self,
-            DatabaseCommand.self, SampleCommand.self,
+            ImportCommand.self, ListCommand.self, ChangesCommand.self, FollowCommand.self, DeleteCommand.self,
+            StatusCommand.self, PruneCommand.self, MigrateCommand.self, DatabaseCommand.self,
+            SampleCommand.self,
         ])
 
     /// Runs the command line; SIGINT and SIGTERM cancel it, and it then ends cleanly.

@@ -1,0 +1,104 @@
+import PostgreSQL
+
+/// How far a reader has come: the token of the last transaction it has applied, and what identifies that transaction
+/// beyond its number.
+///
+/// After a crash of the reader it is still worth all it was: what came after it can be read again. It is worth
+/// nothing once the server's past is another one (restored, failed over with a loss, pruned beyond it);
+/// `history.check` tells.
+public struct Position: Sendable, Equatable {
+    /// Identity of the store, a UUID.
+    public let store: String
+    public let token: Int
+    /// When that transaction was committed, in UTC and to the microsecond, such as
+    /// `2026-11-21T09:00:00.123456Z`: an opaque part of the position.
+    public let committedAt: String
+
+    public init(store: String, token: Int, committedAt: String) {
+        self.store = store
+        self.token = token
+        self.committedAt = committedAt
+    }
+}
+
+/// Why a view starts over with a fresh snapshot.
+public enum FreshStart: Sendable, Equatable {
+    /// It holds nothing yet.
+    case first
+    /// The history after its token was pruned.
+    case pruned(after: Int)
+    /// The database holds another store.
+    case otherStore
+    /// Its token is higher than any here: transactions that it had seen were lost.
+    case future(Int, newest: Int)
+    /// Another transaction has its token here.
+    case otherTransaction(Int)
+    /// The table has other columns now.
+    case otherColumns
+}
+
+extension FreshStart: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .first: "first start"
+        case .pruned(let token): "the history after token \(token) was pruned"
+        case .otherStore: "the database is another one than before"
+        case .future(let token, let newest):
+            "token \(token) is not known here, where the newest is \(newest): the server was restored or has lost transactions"
+        case .otherTransaction(let token):
+            "token \(token) belongs to another transaction here: the server was restored or has lost transactions"
+        case .otherColumns: "the table's columns have changed"
+        }
+    }
+}
+
+/// What one snapshot says about a reader.
+struct Standing: Sendable {
+    /// The snapshot's own position.
+    let position: Position
+    let columns: [ViewColumn]
+    /// nil when the history from the reader's position on is there.
+    let freshStart: FreshStart?
+
+    /// - Parameter reader: where the reader stands; nil when it holds nothing.
+    static func read(of reader: Position?, on connection: Connection) async throws -> Standing {
+        let row = try await connection.query(
+            """
+            select store, token,
+                   to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
+                   history.check(\(reader?.store)::uuid, \(reader?.token), \(reader?.committedAt)::timestamptz)
+                       as verdict,
+                   columns, types
+            from history.position(),
+                 (select array_agg(attname::text order by attnum) as columns,
+                         array_agg(atttypid::regtype::text order by attnum) as types
+                  from pg_attribute
+                  where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped) as attribute
+            """, to: "read the history's position")[0]
+        let position = Position(
+            store: try row.decode("store"), token: try row.decode("token"),
+            committedAt: try row.decode("committed_at"))
+        let (names, types): (TextArray, TextArray) = try (row.decode("columns"), row.decode("types"))
+        return Standing(
+            position: position,
+            columns: zip(names.elements, types.elements).map { ViewColumn(name: $0, sqlType: $1) },
+            freshStart: reader.flatMap {
+                freshStart(of: $0, verdict: try? row.decode("verdict"), now: position)
+            } ?? (reader == nil ? .first : nil))
+    }
+
+    private static func freshStart(of reader: Position, verdict: String?, now: Position) -> FreshStart? {
+        switch verdict {
+        case "ok": nil
+        case "expired": .pruned(after: reader.token)
+        default:
+            if reader.store != now.store {
+                .otherStore
+            } else if reader.token > now.token {
+                .future(reader.token, newest: now.token)
+            } else {
+                .otherTransaction(reader.token)
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Feed
+import PostgreSQL
+
+/// Where the history stands, and how far its readers are behind.
+public struct HistoryStatus: Sendable, Equatable {
+    /// The highest token, and when its transaction was committed; where there is none yet, that of the horizon.
+    public let token: Int
+    public let committedAt: Instant
+    /// History begins after this token.
+    public let horizon: Int
+    /// By name.
+    public let readers: [Reader]
+
+    /// A reader that reports its position.
+    public struct Reader: Sendable, Equatable {
+        public let name: String
+        /// Up to which token it had applied the changes when it last said so.
+        public let token: Int
+        public let seenAt: Instant
+        /// How many transactions it has not applied.
+        public let transactionsBehind: Int
+        /// For how long the first of them has been there; zero when there is none.
+        public let behind: Duration
+        /// What it needs was pruned: it will take a fresh snapshot.
+        public let isBeforeHorizon: Bool
+    }
+
+    /// Reads it, in one snapshot.
+    public static func read(on connection: Connection) async throws -> HistoryStatus {
+        try await connection.transaction(.repeatableReadOnly, to: "read the history's state") {
+            let row = try await connection.query(
+                """
+                select token, (extract(epoch from committed_at) * 1000)::bigint as committed_at,
+                       (select pruned_token from history.store) as horizon
+                from history.position()
+                """, to: "read the history's state")[0]
+            return HistoryStatus(
+                token: try row.decode("token"),
+                committedAt: Instant(milliseconds: try row.decode("committed_at")),
+                horizon: try row.decode("horizon"), readers: try await readers(on: connection))
+        }
+    }
+
+    private static func readers(on connection: Connection) async throws -> [Reader] {
+        let rows = try await connection.query(
+            """
+            select name, reader.token, (extract(epoch from seen_at) * 1000)::bigint as seen_at, missing.transactions,
+                   coalesce(greatest(0, extract(epoch from clock_timestamp() - missing.since)), 0)::double precision
+                       as behind,
+                   reader.token < store.pruned_token as is_before_horizon
+            from history.reader, history.store,
+                 lateral (select count(*) as transactions, min(committed_at) as since
+                          from history.transaction where transaction.token > reader.token) as missing
+            order by name
+            """, to: "read the readers' positions")
+        return try rows.map { row in
+            Reader(
+                name: try row.decode("name"), token: try row.decode("token"),
+                seenAt: Instant(milliseconds: try row.decode("seen_at")),
+                transactionsBehind: try row.decode("transactions"),
+                behind: .seconds(try row.decode("behind", as: Double.self)),
+                isBeforeHorizon: try row.decode("is_before_horizon"))
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import Feed
+import GRDB
+import GRDBSQLite
+import QuakeStore
+
+/// Writes one pass as one SQLite transaction.
+///
+/// Values go from the server's bytes into SQLite's without a String in between: GRDB prepares the statements and owns the
+/// transaction, and each row is bound by SQLite's own functions.
+///
+/// Its calls come one after another; what is not Sendable in it is only used in the queue.
+final class PassWriter: @unchecked Sendable {
+    private let pass: Pass
+    private let queue: DatabaseQueue
+    private let upsert: Statement
+    private let delete: Statement
+    private var time: [UInt8] = []
+
+    /// Opens the transaction, and prepares the table for a fresh start.
+    init(_ pass: Pass, on queue: DatabaseQueue) throws {
+        self.pass = pass
+        self.queue = queue
+        (upsert, delete) = try queue.writeWithoutTransaction { db in
+            try db.beginTransaction(.immediate)
+            do {
+                if pass.freshStart != nil { try Self.startOver(pass.columns, db) }
+                let marks = pass.columns.map { _ in "?" }.joined(separator: ", ")
+                return (
+                    try db.cachedStatement(sql: "insert or replace into quake values (\(marks))"),
+                    try db.cachedStatement(sql: "delete from quake where code = ?")
+                )
+            } catch {
+                try db.rollback()
+                throw error
+            }
+        }
+    }
+
+    /// Empties the table, in the transaction: who reads the file sees the old rows until the new ones are all there.
+    private static func startOver(_ columns: [ViewColumn], _ db: Database) throws {
+        let wanted = columns.map { SQLiteColumn($0) }
+        if try SQLiteColumn.all(in: db) == wanted {
+            try db.execute(sql: "delete from quake")
+        } else {
+            try db.execute(sql: "drop table if exists quake")
+            let definitions = wanted.map(\.definition).joined(separator: ", ")
+            try db.execute(sql: "create table quake (\(definitions))")
+        }
+        try db.execute(
+            sql: """
+                drop table if exists position;
+                create table position (store text not null, token integer not null, committed_at text not null);
+                pragma application_id = \(SQLiteView.applicationID);
+                pragma user_version = \(SQLiteView.version)
+                """)
+    }
+
+    func write(_ row: inout ViewRow) throws {
+        try queue.writeWithoutTransaction { _ in
+            if row.isGone {
+                try bind(row.code, at: 1, of: delete)
+                try run(delete)
+            } else {
+                for (index, column) in pass.columns.enumerated() {
+                    try bind(row.next(column), at: Int32(index + 1))
+                }
+                try run(upsert)
+            }
+        }
+    }
+
+    func commit() throws {
+        try queue.writeWithoutTransaction { db in
+            try db.execute(sql: "delete from position")
+            try db.execute(
+                sql: "insert into position values (?, ?, ?)",
+                arguments: [pass.position.store, pass.position.token, pass.position.committedAt])
+            try db.commit()
+        }
+    }
+
+    /// SQLite has rolled back by itself after some errors, such as a full disk.
+    func rollBack() {
+        queue.writeWithoutTransaction { db in
+            guard db.isInsideTransaction else { return }
+            // The file stays as it was, also when this fails: the transaction never gets its commit.
+            do { try db.rollback() } catch {}
+        }
+    }
+
+    // MARK: SQLite
+
+    private func bind(_ value: ViewValue, at index: Int32) throws {
+        let statement = upsert.sqliteStatement
+        switch value {
+        case .null: try check(sqlite3_bind_null(statement, index), upsert)
+        case .integer(let integer): try check(sqlite3_bind_int64(statement, index, integer), upsert)
+        case .real(let real): try check(sqlite3_bind_double(statement, index, real), upsert)
+        case .boolean(let boolean): try check(sqlite3_bind_int64(statement, index, boolean ? 1 : 0), upsert)
+        case .text(let bytes): try bind(bytes, at: index, of: upsert)
+        case .time(let instant):
+            time.removeAll(keepingCapacity: true)
+            instant.appendText(to: &time)
+            // SQLite takes a copy: the buffer serves the row's next time.
+            try time.withUnsafeBytes { try bind($0, at: index, of: upsert, copied: true) }
+        }
+    }
+
+    /// Without a copy the bytes have to live until the statement has run.
+    private func bind(
+        _ bytes: UnsafeRawBufferPointer, at index: Int32, of statement: Statement, copied: Bool = false
+    ) throws {
+        // An empty text has to have an address, or it would be null.
+        let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+        let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)  // SQLITE_TRANSIENT
+        let code =
+            if let start {
+                sqlite3_bind_text(
+                    statement.sqliteStatement, index, start, Int32(bytes.count), copied ? transient : nil)
+            } else {
+                sqlite3_bind_text(statement.sqliteStatement, index, "", 0, transient)
+            }
+        try check(code, statement)
+    }
+
+    private func run(_ statement: Statement) throws {
+        let code = sqlite3_step(statement.sqliteStatement)
+        sqlite3_reset(statement.sqliteStatement)
+        guard code == SQLITE_DONE else { return try check(code, statement) }
+    }
+
+    private func check(_ code: CInt, _ statement: Statement) throws {
+        guard code != SQLITE_OK else { return }
+        throw DatabaseError(
+            resultCode: ResultCode(rawValue: code),
+            message: String(cString: sqlite3_errmsg(sqlite3_db_handle(statement.sqliteStatement))))
+    }
+}

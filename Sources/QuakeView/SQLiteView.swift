@@ -1,0 +1,147 @@
+import GRDB
+import QuakeStore
+import Synchronization
+
+/// The earthquakes in a SQLite file of the reader's own, which other programs can read while it follows (WAL mode).
+///
+/// Table `quake` has the columns of the server's table: numbers as numbers, booleans as 0 and 1, times as ISO 8601 text in
+/// UTC with milliseconds, arrays and JSON as JSON text. Table `position` has one row, up to where it follows. Both change
+/// in one SQLite transaction: kill the process anywhere and it resumes exactly.
+///
+/// Rows and position may together be older than they were, after a crash of the machine: commits are not waited for
+/// (`synchronous = normal`). Then it follows from there.
+public final class SQLiteView: View {
+    /// "quak": marks the file as ours (https://www.sqlite.org/fileformat2.html#application_id).
+    static let applicationID = 0x7175_616B
+    /// The form of the file. A view of another form is built anew.
+    static let version = 1
+
+    private let path: String
+    private let queue: DatabaseQueue
+    private let lock: FollowerLock
+    /// What table `quake` has; empty while there is none.
+    private let columns: Mutex<[SQLiteColumn]>
+
+    /// Opens the file, or makes it.
+    ///
+    /// - Throws: `FollowedAlready` when another process follows into it; `ViewError` when it is something else.
+    public init(_ path: String) throws {
+        self.path = path
+        lock = try FollowerLock(path)
+        do {
+            queue = try DatabaseQueue(path: path, configuration: Self.configuration)
+            columns = Mutex(try queue.read { try SQLiteColumn.all(in: $0) })
+        } catch let error as DatabaseError {
+            throw ViewError(path: path, error)
+        }
+    }
+
+    private static var configuration: Configuration {
+        var configuration = Configuration()
+        configuration.journalMode = .wal
+        configuration.busyMode = .timeout(10)
+        // A pass is one transaction over many accesses.
+        configuration.allowsUnsafeTransactions = true
+        configuration.prepareDatabase { db in
+            try checkIsView(db)
+            try db.execute(sql: "pragma synchronous = normal")
+            // A fresh snapshot of many rows does not leave a log of its size.
+            try db.execute(sql: "pragma journal_size_limit = 67108864")
+        }
+        return configuration
+    }
+
+    /// Refuses the database of another program. An empty file is no database yet.
+    private static func checkIsView(_ db: Database) throws {
+        let application = try Int.fetchOne(db, sql: "pragma application_id") ?? 0
+        let tables = try Int.fetchOne(db, sql: "select count(*) from sqlite_master") ?? 0
+        guard application == applicationID || (application == 0 && tables == 0) else {
+            throw DatabaseError(
+                resultCode: .SQLITE_NOTADB,
+                message: "it is the database of another program, no view; name another file")
+        }
+    }
+
+    // MARK: View
+
+    public func position() async throws -> Position? {
+        do {
+            return try await queue.read { db in try Position(db) }
+        } catch let error as DatabaseError {
+            throw ViewError(path: path, error)
+        }
+    }
+
+    public func accepts(_ columns: [ViewColumn]) -> Bool {
+        self.columns.withLock { $0 } == columns.map { SQLiteColumn($0) }
+    }
+
+    public func apply(_ pass: Pass) async throws {
+        do {
+            let writer = try PassWriter(pass, on: queue)
+            do {
+                try await pass.forEachRow { row in try writer.write(&row) }
+                try writer.commit()
+            } catch {
+                writer.rollBack()
+                throw error
+            }
+        } catch let error as DatabaseError {
+            throw ViewError(path: path, error)
+        }
+        columns.withLock { $0 = pass.columns.map { SQLiteColumn($0) } }
+    }
+}
+
+extension Position {
+    /// nil when the file holds no position, or is of another form.
+    init?(_ db: Database) throws {
+        guard try Int.fetchOne(db, sql: "pragma user_version") == SQLiteView.version,
+            let row = try Row.fetchOne(db, sql: "select store, token, committed_at from position")
+        else { return nil }
+        self.init(store: row["store"], token: row["token"], committedAt: row["committed_at"])
+    }
+}
+
+/// A column of the file's table `quake`.
+struct SQLiteColumn: Equatable, Sendable {
+    let name: String
+    let type: String
+
+    init(_ column: ViewColumn) {
+        name = column.name
+        type =
+            switch column.kind {
+            case .integer, .boolean: "integer"
+            case .real: "real"
+            case .text, .time, .json: "text"
+            }
+    }
+
+    private init(_ row: Row) {
+        name = row["name"]
+        type = (row["type"] as String).lowercased()
+    }
+
+    static func all(in db: Database) throws -> [SQLiteColumn] {
+        try Row.fetchAll(db, sql: "select name, type from pragma_table_info('quake') order by cid")
+            .map { SQLiteColumn($0) }
+    }
+
+    var definition: String {
+        "\(name.quotedDatabaseIdentifier) \(type)\(name == "code" ? " primary key not null" : "")"
+    }
+}
+
+/// The file can't be read or written.
+public struct ViewError: Error, CustomStringConvertible {
+    public let path: String
+    public let message: String
+
+    init(path: String, _ error: DatabaseError) {
+        self.path = path
+        message = error.message ?? "\(error.resultCode)"
+    }
+
+    public var description: String { "\(path): \(message)" }
+}

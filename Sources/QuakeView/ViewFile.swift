@@ -1,0 +1,59 @@
+import Feed
+import GRDB
+import Glibc
+import QuakeStore
+
+/// A view's file, to be read: also while a process follows into it, and when the database is gone.
+public struct ViewFile: Sendable {
+    private let path: String
+    private let queue: DatabaseQueue
+
+    /// - Throws: `FileError` when there is no such file; `ViewError` when it is no view.
+    public init(_ path: String) throws {
+        guard access(path, R_OK) == 0 else { throw FileError(operation: "read", path: path, code: errno) }
+        self.path = path
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(10)
+        do {
+            queue = try DatabaseQueue(path: path, configuration: configuration)
+        } catch let error as DatabaseError {
+            throw ViewError(path: path, error)
+        }
+    }
+
+    /// Hands over each selected earthquake, the newest first, all as of one position, which is returned.
+    ///
+    /// - Throws: `ViewError`; what `body` throws.
+    public func forEach(
+        _ selection: QuakeSelection, _ body: (Quake) throws -> Void
+    ) throws -> Position {
+        do {
+            return try queue.read { db in
+                guard let position = try Position(db) else {
+                    throw DatabaseError(message: "it holds no snapshot yet, or is no view of this version")
+                }
+                let cursor = try Row.fetchCursor(
+                    db,
+                    sql: """
+                        select * from quake
+                        where (:since is null or time >= :since) and (:magnitude is null or magnitude >= :magnitude)
+                        order by time desc, code
+                        """,
+                    arguments: [
+                        "since": selection.since?.description, "magnitude": selection.minimumMagnitude,
+                    ])
+                var count = 0
+                while selection.limit.map({ count < $0 }) ?? true, let row = try cursor.next() {
+                    let quake = try Quake(FileRow(row: row))
+                    if let near = selection.near, !near.contains(quake) { continue }
+                    try body(quake)
+                    count += 1
+                }
+                return position
+            }
+        } catch let error as DatabaseError {
+            throw ViewError(path: path, error)
+        }
+    }
+}

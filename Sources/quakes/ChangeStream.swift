@@ -1,0 +1,93 @@
+import Glibc
+import QuakeStore
+import Synchronization
+
+/// The changes as lines of JSON on standard output.
+///
+///     {"snapshot":"first start"}                            forget all there was; rows follow
+///     {"row":{…}}                                           a row of the snapshot
+///     {"token":7,…,"operation":"update","before":{…},"row":{…}}   a change
+///     {"store":"…","token":7,"committed_at":"…"}            the end of a pass: where the reader stands now
+struct ChangeStream: View {
+    /// nil keeps no position: each start begins with a snapshot.
+    let tokenFile: TokenFile?
+    /// Where a stream without a file stands.
+    private let reached: Reached
+
+    init(tokenFile: TokenFile?) throws {
+        self.tokenFile = tokenFile
+        reached = Reached(try tokenFile?.position())
+    }
+
+    private final class Reached: Sendable {
+        let position: Mutex<Position?>
+
+        init(_ position: Position?) { self.position = Mutex(position) }
+    }
+
+    func position() -> Position? { reached.position.withLock { $0 } }
+
+    /// Each row names its columns.
+    func accepts(_ columns: [ViewColumn]) -> Bool { true }
+
+    func apply(_ pass: Pass) async throws {
+        let output = Mutex(LineBuffer())
+        if let reason = pass.freshStart {
+            var line = JSONObject()
+            line.append("snapshot", reason.description)
+            try output.withLock { try $0.append(line.text) }
+        }
+        try await pass.forEachLine { line in try output.withLock { try $0.append(line) } }
+        try output.withLock {
+            try $0.append(pass.position.json)
+            try $0.flush()
+        }
+        try tokenFile?.store(pass.position)
+        reached.position.withLock { $0 = pass.position }
+    }
+}
+
+/// Lines on their way to standard output.
+private struct LineBuffer {
+    private var bytes: [UInt8] = []
+    private static let capacity = 65_536
+
+    mutating func append(_ line: UnsafeRawBufferPointer) throws {
+        bytes.append(contentsOf: line)
+        bytes.append(UInt8(ascii: "\n"))
+        if bytes.count >= Self.capacity { try flush() }
+    }
+
+    mutating func append(_ line: String) throws {
+        try Array(line.utf8).withUnsafeBytes { try append($0) }
+    }
+
+    /// Writes what is there. A pipe whose reader has stopped reading does not keep the process from ending.
+    mutating func flush() throws {
+        try bytes.withUnsafeBytes { all in
+            var rest = all
+            while !rest.isEmpty {
+                var descriptor = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
+                guard poll(&descriptor, 1, 100) > 0 else {
+                    try Task.checkCancellation()
+                    continue
+                }
+                // So much fits into a pipe that is ready (POSIX: PIPE_BUF), and the write does not block.
+                let count = min(rest.count, 4096)
+                StandardOutput.write(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+        }
+        bytes.removeAll(keepingCapacity: true)
+    }
+}
+
+extension Position {
+    var json: String {
+        var object = JSONObject()
+        object.append("store", store)
+        object.append("token", token)
+        object.append("committed_at", committedAt)
+        return object.text
+    }
+}

@@ -1,0 +1,44 @@
+import ArgumentParser
+import QuakeStore
+
+struct PruneCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "prune",
+        abstract: "Remove old history.",
+        discussion: """
+            The earthquakes stay as they are; what is removed is who changed them, and from what. What a named reader that was \
+            seen in the last 24 hours still needs stays too. A reader that comes back after its history was removed takes a \
+            fresh snapshot.
+            """)
+
+    @Option(help: ArgumentHelp("Keep the history of this time, such as 30d.", valueName: "duration"))
+    var keep: DurationArgument
+
+    @Option(
+        help: ArgumentHelp("Keep no more than this, whatever readers need.", valueName: "duration"))
+    var keepAtMost: DurationArgument?
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var log: LogOptions
+
+    func validate() throws {
+        if let keepAtMost, keepAtMost.duration < keep.duration {
+            throw ValidationError("--keep-at-most must not be less than --keep")
+        }
+    }
+
+    func run() async throws {
+        let pruning = Pruning(keep: keep.duration, keepAtMost: keepAtMost?.duration)
+        let outcome = try await database.withConnection(for: .worker, log.logger()) { connection in
+            try await pruning.run(on: connection)
+        }
+        StandardOutput.print(
+            "pruned \(outcome.transactions) transactions with \(outcome.changes) changes; history begins after token \(outcome.horizon)"
+        )
+        if let reader = outcome.keptFor {
+            StandardError.print(
+                "quakes: older history stays for reader \(strippingControlCharacters(reader)); --keep-at-most limits that"
+            )
+        }
+    }
+}

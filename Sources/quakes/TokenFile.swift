@@ -1,0 +1,62 @@
+import Foundation
+import QuakeStore
+import QuakeView
+
+/// The file in which a stream keeps its position: one line, the same as the one that ends each pass. It is replaced as a
+/// whole, and one process at a time follows with it.
+struct TokenFile: Sendable {
+    let path: String
+    private let lock: FollowerLock
+
+    init(_ path: String) throws {
+        self.path = path
+        lock = try FollowerLock(path)
+    }
+
+    /// nil when there is no file yet.
+    func position() throws -> Position? {
+        guard access(path, F_OK) == 0 else { return nil }
+        let stored: Stored
+        do {
+            stored = try JSONDecoder().decode(Stored.self, from: Data(contentsOf: URL(filePath: path)))
+        } catch {
+            throw UnreadableTokenFile(path: path)
+        }
+        return Position(store: stored.store, token: stored.token, committedAt: stored.committed_at)
+    }
+
+    private struct Stored: Decodable {
+        let store: String
+        let token: Int
+        let committed_at: String
+    }
+
+    /// Returns when the position is on disk.
+    func store(_ position: Position) throws {
+        let new = path + ".new"
+        try write(Array((position.json + "\n").utf8), to: new)
+        guard rename(new, path) == 0 else { throw failure("replace", path) }
+    }
+
+    private func write(_ bytes: [UInt8], to path: String) throws {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw failure("open", path) }
+        defer { close(descriptor) }
+        guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count, fsync(descriptor) == 0 else {
+            throw failure("write", path)
+        }
+    }
+
+    private func failure(_ operation: String, _ path: String) -> FileError {
+        FileError(operation: operation, path: path, code: errno)
+    }
+}
+
+/// The file holds something else than a position.
+struct UnreadableTokenFile: Error, CustomStringConvertible {
+    let path: String
+
+    var description: String {
+        "\(path) holds no position of a stream; remove it to start over with a snapshot"
+    }
+}
