@@ -1,6 +1,22 @@
 import Logging
 import PostgreSQL
 
+/// How often a follower looks although nothing was heard.
+public struct PollInterval: Sendable {
+    /// Where it listens.
+    public var listening: Duration
+    /// On a hot standby, which refuses LISTEN.
+    public var standby: Duration
+    /// How long the server may take to give a sign of life before the connection counts as lost.
+    public var answer: Duration
+
+    public init(
+        listening: Duration = .seconds(30), standby: Duration = .seconds(1), answer: Duration = .seconds(10)
+    ) {
+        (self.listening, self.standby, self.answer) = (listening, standby, answer)
+    }
+}
+
 /// Keeps a view up to date: listens, reads what came after the view's position, applies it, and waits.
 ///
 /// The notification is only a hint: every poll interval the follower looks by itself, so that a lost notification
@@ -10,23 +26,12 @@ public struct Follower<V: View>: Sendable {
     private let view: V
     /// Under which name the position is reported to `history.reader`; nil for none.
     private let name: String?
-    private let poll: Poll
+    private let poll: PollInterval
     private let logger: Logger
 
-    /// How often a follower looks although nothing was heard.
-    public struct Poll: Sendable {
-        /// Where it listens.
-        public var listening: Duration = .seconds(30)
-        /// On a hot standby, which refuses LISTEN.
-        public var standby: Duration = .seconds(1)
-        /// How long the server may take to give a sign of life before the connection counts as lost.
-        public var answer: Duration = .seconds(10)
-
-        public init() {}
-    }
-
     public init(
-        _ options: ConnectionOptions, view: V, name: String?, poll: Poll = Poll(), logger: Logger
+        _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
+        logger: Logger
     ) {
         self.options = options
         self.view = view

@@ -1,0 +1,152 @@
+import Foundation
+import Logging
+import PostgreSQL
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+/// A view in memory that takes each pass both ways, row by row and line by line, and compares what it then holds with the
+/// table of the same snapshot.
+final class MemoryView: View {
+    struct State: Sendable {
+        var position: Position?
+        var columns: [ViewColumn] = []
+        /// The values of each row, by code.
+        var rows: [String: [String]] = [:]
+        /// `token.ordinal` of each change, in the order in which it came.
+        var changes: [String] = []
+        var starts: [FreshStart] = []
+        var passes = 0
+    }
+
+    private let state: Mutex<State>
+    /// Called in the middle of each pass, while its snapshot is open.
+    private let duringPass: @Sendable () async throws -> Void
+
+    init(_ state: State = State(), duringPass: @escaping @Sendable () async throws -> Void = {}) {
+        self.state = Mutex(state)
+        self.duringPass = duringPass
+    }
+
+    var now: State { state.withLock { $0 } }
+
+    func position() -> Position? { now.position }
+
+    func accepts(_ columns: [ViewColumn]) -> Bool { now.columns == columns }
+
+    func apply(_ pass: Pass) async throws {
+        var next = now
+        next.position = pass.position
+        next.columns = pass.columns
+        next.passes += 1
+        if let reason = pass.freshStart {
+            next.starts.append(reason)
+            next.rows = [:]
+            next.changes = []
+        }
+        let before = next.rows
+
+        next.rows = try await Self.rows(of: pass, onto: before)
+        try await duringPass()
+        let (codes, changes) = try await Self.lines(of: pass, onto: Set(before.keys))
+        next.changes += changes
+
+        let all = Pass(
+            freshStart: .first, position: pass.position, columns: pass.columns, after: 0,
+            connection: pass.connection)
+        let table = try await Self.rows(of: all, onto: [:])
+        #expect(next.rows == table, "token \(pass.position.token)")
+        #expect(codes == Set(table.keys), "token \(pass.position.token)")
+        state.withLock { $0 = next }
+    }
+
+    private static func rows(of pass: Pass, onto rows: [String: [String]]) async throws -> [String: [String]]
+    {
+        let rows = Mutex(rows)
+        try await pass.forEachRow { row in
+            let code = String(decoding: row.code, as: UTF8.self)
+            let values = row.isGone ? nil : try pass.columns.map { try row.next($0).text }
+            rows.withLock { $0[code] = values }
+        }
+        return rows.withLock { $0 }
+    }
+
+    /// The codes that are there after all lines, and the lines' places.
+    private static func lines(
+        of pass: Pass, onto codes: Set<String>
+    ) async throws -> (codes: Set<String>, changes: [String]) {
+        let found = Mutex((codes: codes, changes: [String]()))
+        try await pass.forEachLine { line in
+            let object = try #require(
+                JSONSerialization.jsonObject(with: Data(line)) as? [String: Any])
+            let row = object["row"] as? [String: Any]
+            try found.withLock { found in
+                if let code = row?["code"] as? String { found.codes.insert(code) }
+                guard let token = object["token"], let ordinal = object["ordinal"] else { return }
+                let key = try #require(object["key"] as? String)
+                found.changes.append("\(token).\(ordinal)")
+                if object["operation"] as? String == "delete", row == nil { found.codes.remove(key) }
+            }
+        }
+        return found.withLock { $0 }
+    }
+}
+
+extension ViewValue {
+    fileprivate var text: String {
+        switch self {
+        case .null: "null"
+        case .integer(let value): "\(value)"
+        case .real(let value): "\(value)"
+        case .boolean(let value): "\(value)"
+        case .time(let value): "\(value)"
+        case .text(let bytes): String(decoding: bytes, as: UTF8.self)
+        }
+    }
+}
+
+extension TestDatabase {
+    /// Follows into `view` while `body` runs.
+    nonisolated(nonsending)
+        func following(
+            _ view: some View, name: String? = nil, poll: PollInterval = PollInterval(),
+            logger: Logger = .quiet, _ body: () async throws -> Void
+        ) async throws
+    {
+        let follower = Follower(try options(), view: view, name: name, poll: poll, logger: logger)
+        let running = Task { try await follower.run() }
+        do {
+            try await body()
+        } catch {
+            running.cancel()
+            throw error
+        }
+        running.cancel()
+        await #expect(throws: CancellationError.self) { try await running.value }
+    }
+
+    /// Catches up once.
+    @discardableResult
+    nonisolated(nonsending)
+        func catchUp(_ view: some View, name: String? = nil, logger: Logger = .quiet) async throws -> Position
+    {
+        try await Follower(try options(), view: view, name: name, logger: logger).catchUp()
+    }
+
+    /// A transaction that sets the magnitude of every earthquake.
+    nonisolated(nonsending)
+        func setMagnitude(_ magnitude: Double) async throws
+    {
+        try await query("update quake set magnitude = \(magnitude)")
+    }
+
+    /// Waits until the view stands where the database does.
+    nonisolated(nonsending)
+        func waitForCatchUp(of view: MemoryView) async throws
+    {
+        let token: Int = try await query("select history.current_token() as token")[0].decode("token")
+        try await waitUntil { view.now.position?.token == token }
+    }
+}

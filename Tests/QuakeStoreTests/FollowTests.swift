@@ -1,0 +1,277 @@
+import Feed
+import PostgreSQL
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+@Suite("Following", .timeLimit(.minutes(5)))
+struct FollowTests {
+    let server = TestServer.shared
+    private static let rarely = PollInterval(listening: .seconds(3600))
+
+    @Test("The first pass is a snapshot, the next ones are what changed since")
+    func passes() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
+            let view = MemoryView()
+
+            try await database.catchUp(view)
+            #expect(view.now.starts == [.first])
+            #expect(view.now.changes.isEmpty)
+            #expect(view.now.rows.keys.sorted() == ["q0a", "q0b"])
+
+            try await database.importFeatures([
+                SmallFeed.feature("b", updated: 2000, magnitude: "2"), SmallFeed.feature("c"),
+            ])
+            try await database.query("delete from quake where code = 'q0a'")
+            try await database.catchUp(view)
+            #expect(view.now.starts == [.first])
+            #expect(view.now.changes == ["2.1", "2.2", "3.1"])
+            #expect(view.now.rows.keys.sorted() == ["q0b", "q0c"])
+
+            try await database.catchUp(view)
+            #expect(view.now.passes == 2, "nothing to apply is no pass")
+        }
+    }
+
+    @Test("Of a view's own past, what was inserted and deleted again, or deleted and brought back, is right")
+    func backAndForth() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let view = MemoryView()
+            try await database.catchUp(view)
+
+            try await database.importFeatures([SmallFeed.feature("b")])
+            try await database.query("delete from quake")
+            try await database.importFeatures([SmallFeed.feature("a", place: "back")])
+            try await database.catchUp(view)
+
+            #expect(view.now.rows.keys.sorted() == ["q0a"])
+            #expect(view.now.changes.count == 4)
+        }
+    }
+
+    @Test("A notification wakes a follower that would look only once an hour")
+    func notified() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let view = MemoryView()
+            try await database.following(view, poll: Self.rarely) {
+                try await waitUntil { view.now.position != nil }
+                for magnitude in 1...5 {
+                    try await database.setMagnitude(Double(magnitude))
+                    try await database.waitForCatchUp(of: view)
+                }
+            }
+            #expect(view.now.starts == [.first])
+        }
+    }
+
+    @Test("A lost notification costs a poll interval, not a change")
+    func lostNotification() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.withoutNotifications()
+            let view = MemoryView()
+            try await database.following(view, poll: PollInterval(listening: .milliseconds(100))) {
+                try await waitUntil { view.now.position != nil }
+                try await database.setMagnitude(2)
+                try await database.waitForCatchUp(of: view)
+            }
+        }
+    }
+
+    @Test("Columns that hold anything PostgreSQL can arrive as they are")
+    func values() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([
+                SmallFeed.feature(
+                    "a", magnitude: "null", more: "\"new\":{\"deep\":[1,null]},\"ids\":\",x,y,\"")
+            ])
+            try await database.query(
+                """
+                update quake set time = '1889-03-11 12:00:00.0015+00', felt = -2147483648, tsunami = true,
+                    magnitude = 1e-300, place = '', title = E'tab\\tquote" \\\\ \\U0001F30B', depth = 'infinity'
+                """)
+            let view = MemoryView()
+            try await database.catchUp(view)
+
+            let row = try #require(view.now.rows["q0a"])
+            let values = Dictionary(uniqueKeysWithValues: zip(view.now.columns.map(\.name), row))
+            #expect(values["time"] == "1889-03-11T12:00:00.001Z")
+            #expect(values["felt"] == "-2147483648")
+            #expect(values["tsunami"] == "true")
+            #expect(values["magnitude"] == "1e-300")
+            #expect(values["place"] == "")
+            #expect(values["title"] == "tab\tquote\" \\ 🌋")
+            #expect(values["depth"] == "inf")
+            #expect(values["ids"] == "[\"x\",\"y\"]")
+            #expect(values["extra"] == "{\"new\": {\"deep\": [1, null]}}")
+            #expect(values["alert"] == "null")
+        }
+    }
+
+    // MARK: Positions that hold no longer
+
+    @Test("A position that holds no longer is noticed and answered with a snapshot", arguments: Loss.allCases)
+    func freshStart(_ loss: Loss) async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.setMagnitude(2)
+            let (view, log) = (MemoryView(), RecordedLog())
+            try await database.catchUp(view)
+            try await database.setMagnitude(3)
+            try await database.setMagnitude(4)
+
+            try await database.query(loss.statement)
+            try await database.catchUp(view, logger: log.logger)
+
+            #expect(view.now.starts == [.first, loss.freshStart])
+            #expect(
+                log.lines.contains {
+                    $0.hasPrefix("notice: \(loss.freshStart); taking a fresh snapshot at token")
+                })
+            try await database.catchUp(view)
+            #expect(view.now.starts.count == 2)
+        }
+    }
+
+    /// What happens while a reader at token 2 is away.
+    enum Loss: CaseIterable {
+        case pruned, otherStore, future, otherTransaction, otherColumns
+
+        var statement: Query {
+            switch self {
+            case .pruned: "select history.prune('0', null, 3)"
+            case .otherStore: "update history.store set store = gen_random_uuid()"
+            case .future: "delete from history.transaction where token >= 2"
+            case .otherTransaction:
+                "update history.transaction set committed_at = committed_at + interval '1 microsecond' where token = 2"
+            case .otherColumns: "alter table quake add column revision integer default 1"
+            }
+        }
+
+        var freshStart: FreshStart {
+            switch self {
+            case .pruned: .pruned(after: 2)
+            case .otherStore: .otherStore
+            case .future: .future(2, newest: 1)
+            case .otherTransaction: .otherTransaction(2)
+            case .otherColumns: .otherColumns
+            }
+        }
+    }
+
+    @Test("A column that is added while a follower listens arrives with a fresh snapshot")
+    func columnAdded() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let view = MemoryView()
+            try await database.following(view, poll: Self.rarely) {
+                try await waitUntil { view.now.position != nil }
+                try await database.query("alter table quake add column revision integer default 7")
+                try await database.setMagnitude(2)
+                try await waitUntil { view.now.starts == [.first, .otherColumns] }
+            }
+            #expect(view.now.rows["q0a"]?.last == "7")
+        }
+    }
+
+    /// reader: pass begins ─ rows ─────────── lines ─ ends     next pass: fresh snapshot? no: it stands at the horizon
+    /// prune:                     all history
+    @Test("History that is pruned during a pass is still there for that pass")
+    func prunedDuringPass() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let view = MemoryView(duringPass: {
+                try await database.query("select history.prune('0')")
+            })
+            try await database.catchUp(view)
+            for magnitude in 2...4 {
+                try await database.setMagnitude(Double(magnitude))
+                try await database.catchUp(view)
+            }
+            #expect(view.now.starts == [.first])
+            #expect(view.now.changes == ["2.1", "3.1", "4.1"])
+            #expect(try await database.count("history.transaction") == 0)
+        }
+    }
+
+    // MARK: Names
+
+    @Test("A named reader's lag is known, and prune spares what it needs for a day, unless told otherwise")
+    func named() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.catchUp(MemoryView(), name: "slow")
+            try await database.setMagnitude(2)
+            try await database.setMagnitude(3)
+
+            try await database.withConnection { connection in
+                let reader = try #require(try await HistoryStatus.read(on: connection).readers.first)
+                #expect(reader.name == "slow")
+                #expect(reader.token == 1)
+                #expect(reader.transactionsBehind == 2)
+                #expect(reader.behind > .zero)
+                #expect(!reader.isBeforeHorizon)
+
+                let spared = try await Pruning(keep: .zero, keepAtMost: nil).run(on: connection)
+                #expect(spared == .init(transactions: 1, changes: 1, horizon: 1, keptFor: "slow"))
+                try await connection.query(
+                    "update history.reader set seen_at = now() - interval '25 hours'", to: "wait a day")
+                let pruned = try await Pruning(keep: .zero, keepAtMost: nil).run(on: connection)
+                #expect(pruned == .init(transactions: 2, changes: 2, horizon: 3, keptFor: nil))
+                let status = try await HistoryStatus.read(on: connection)
+                #expect(status.readers[0].isBeforeHorizon)
+            }
+        }
+    }
+
+    @Test("Nothing is pruned that is younger than asked for, and no more than asked for stays for a reader")
+    func pruneLimits() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.query("select history.report('stuck', 0)")
+            try await database.setMagnitude(2)
+            try await database.query(
+                "update history.transaction set committed_at = committed_at - interval '10 days' where token = 1"
+            )
+            try await database.withConnection { connection in
+                for (keep, keepAtMost, horizon) in [(5, nil, 0), (11, nil, 0), (5, 11, 0), (5, 9, 1)] {
+                    let pruning = Pruning(
+                        keep: .seconds(keep * 86400), keepAtMost: keepAtMost.map { .seconds($0 * 86400) })
+                    let outcome = try await pruning.run(on: connection)
+                    #expect(outcome.horizon == horizon)
+                }
+            }
+        }
+    }
+
+    @Test("A reader that may not report follows all the same, and says what that means")
+    func withoutPermission() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.query("revoke insert on history.reader from quakes")
+            let log = RecordedLog()
+            // The cluster's role is a superuser: read-only sessions are refused alike.
+            try await database.with("-cdefault_transaction_read_only=on").catchUp(
+                MemoryView(), name: "me", logger: log.logger)
+            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("lag will not be known") })
+        }
+    }
+}
+
+extension TestDatabase {
+    /// Takes the notification out of the commit.
+    nonisolated(nonsending)
+        fileprivate func withoutNotifications() async throws
+    {
+        let source: String = try await query(
+            "select pg_get_functiondef('history.commit'::regproc) as source")[0].decode("source")
+        let silent = source.replacing("perform pg_notify('quake_changes', drawn::text);", with: "")
+        #expect(silent != source)
+        try await withConnection { try await $0.execute(script: silent, to: "silence the notifications") }
+    }
+}
