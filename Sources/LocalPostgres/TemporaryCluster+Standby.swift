@@ -1,0 +1,48 @@
+extension TemporaryCluster {
+    /// Creates and starts a hot standby of `primary`, which must be running, from a base backup: it follows
+    /// by streaming replication over the primary's socket.
+    ///
+    /// The primary needs nothing prepared: PostgreSQL's defaults and initdb's `trust` let it replicate. The
+    /// standby has its configuration; `settings` go before that.
+    ///
+    /// - Throws: `LocalPostgresError`, or CancellationError; nothing stays behind then either.
+    package static func startStandby(
+        of primary: LocalCluster, settings: [String: String] = [:]
+    ) async throws -> TemporaryCluster {
+        let standby = try await guarded(
+            in: makeFolder(), settings: primary.settings.merging(settings) { _, callers in callers })
+        do {
+            try await standby.cluster.copy(primary, settings: settings)
+            try await standby.cluster.start()
+        } catch {
+            await standby.remove()
+            throw error
+        }
+        return standby
+    }
+}
+
+extension LocalCluster {
+    /// Fills `data` with a base backup that, once started, follows `primary`. A failure leaves a part of it.
+    fileprivate func copy(_ primary: LocalCluster, settings: [String: String]) async throws {
+        let account = try ServerAccount.current()
+        let configuration = try Self.configuration(settings)
+        let arguments = [
+            "--pgdata", data, "--host", primary.socketDirectory, "--port", "\(ServerSocket.port)",
+            "--username", Self.role, "--no-password", "--write-recovery-conf", "--wal-method", "stream",
+            "--checkpoint", "fast", "--no-sync",
+        ]
+        let backup = try await ServerProgram(primary.program("pg_basebackup"), arguments, as: account)
+        // The watchdog waits for the lock, so it never removes what is still being written.
+        try await HomeLock.holding(lock, waitingUpTo: Self.patience) { lock in
+            try FileSystem.createPrivateDirectory(data, for: account)
+            let outcome = try await backup.run(holding: lock)
+            guard outcome.succeeded else {
+                throw LocalPostgresError.creationFailed(
+                    home: home, program: "pg_basebackup", output: outcome.output)
+            }
+            // Of a setting that stands there twice, the last one counts.
+            try FileSystem.append(configuration, to: "\(data)/quakes.conf", for: account)
+        }
+    }
+}

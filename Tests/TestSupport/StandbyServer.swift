@@ -1,0 +1,95 @@
+import LocalPostgres
+import PostgreSQL
+
+/// Runs `body` beside a hot standby of a running server, and takes the standby away afterwards.
+///
+/// It takes a second or two: the standby is made from a base backup of the whole server.
+nonisolated(nonsending)
+    public func withStandby<Result>(
+        of primary: LocalCluster, settings: [String: String] = [:],
+        _ body: (StandbyServer) async throws -> Result
+    ) async throws -> Result
+{
+    let temporary = try await TemporaryCluster.startStandby(of: primary, settings: settings)
+    do {
+        let standby = StandbyServer(cluster: temporary.cluster, primary: primary)
+        try await standby.waitUntilStreaming()
+        let result = try await body(standby)
+        await temporary.remove()
+        return result
+    } catch {
+        await temporary.remove()
+        throw error
+    }
+}
+
+/// A hot standby: read-only, and behind its primary by as much as replication needs.
+///
+/// Its sessions can't be SERIALIZABLE, and can't LISTEN. A query that stands in replication's way for longer than
+/// `max_standby_streaming_delay` (30 s) is cancelled.
+public struct StandbyServer: Sendable {
+    /// A test may stop it, and start it again, as it likes; the same goes for the primary's.
+    public let cluster: LocalCluster
+    private let primary: LocalCluster
+
+    fileprivate init(cluster: LocalCluster, primary: LocalCluster) {
+        self.cluster = cluster
+        self.primary = primary
+    }
+
+    /// The URL of one of its databases, which are the primary's.
+    public func url(database: String = "quakes") -> String {
+        cluster.url(database: database)
+    }
+
+    /// Waits until it shows all that is committed on the primary now.
+    ///
+    /// - Throws: `NeverHappened` when it does not within half a minute.
+    public func catchUp() async throws {
+        // The place right behind a record of our own. Where the log ends is no such place: it may lie behind a
+        // page's header, which nothing is replayed up to until the next record.
+        let mark: String = try await TestDatabase(url: primary.url(database: "postgres"))
+            .query("select pg_logical_emit_message(true, 'catch up', '')::text as mark")[0].decode("mark")
+        try await waitUntil("coalesce(pg_last_wal_replay_lsn() >= '\(mark)', false)")
+    }
+
+    /// Cuts it off for good: what the primary commits after this, the standby will never have.
+    ///
+    /// - Throws: `NeverHappened` when replication still runs after half a minute.
+    public func disconnect() async throws {
+        try await maintenance.withConnection { connection in
+            try await connection.execute(
+                script: "alter system set primary_conninfo = ''", to: "disconnect the standby")
+            try await connection.execute(script: "select pg_reload_conf()", to: "disconnect the standby")
+        }
+        try await waitUntil("not exists (select from pg_stat_wal_receiver)")
+    }
+
+    /// Makes it a primary of its own, which takes writes when this returns. The old one is not told.
+    ///
+    /// - Throws: `NeverHappened` when that takes more than a minute.
+    public func promote() async throws {
+        let isPromoted: Bool = try await maintenance.query("select pg_promote() as promoted")[0]
+            .decode("promoted")
+        guard isPromoted else { throw NeverHappened() }
+    }
+
+    fileprivate func waitUntilStreaming() async throws {
+        try await waitUntil("exists (select from pg_stat_wal_receiver where status = 'streaming')")
+    }
+
+    /// Waits until a condition in SQL holds on the standby.
+    private func waitUntil(_ condition: String) async throws {
+        try await maintenance.withConnection { connection in
+            try await TestSupport.waitUntil {
+                let rows = try await connection.query(
+                    "select \(unescaped: condition) as holds", to: "ask the standby")
+                return try rows[0].decode("holds")
+            }
+        }
+    }
+
+    private var maintenance: TestDatabase {
+        TestDatabase(url: url(database: "postgres"))
+    }
+}
