@@ -1,6 +1,4 @@
-import Foundation
 import PostgreSQL
-import Synchronization
 import TestSupport
 import Testing
 
@@ -10,34 +8,18 @@ import Testing
 @Suite("History under stress", .timeLimit(.minutes(10)))
 struct HistoryStressTests {
     let server = TestServer.shared
-    private static var duration: Duration {
-        .seconds(ProcessInfo.processInfo.environment["QUAKES_STRESS_SECONDS"].flatMap { Int($0) } ?? 4)
-    }
 
     @Test(
         "A reader by token misses nothing, doubles nothing, and always holds a state that was; a reader by number loses changes"
     )
     func writersAndReaders() async throws {
         try await server.withDatabase { database in
-            try await database.withConnection { connection in
-                try await connection.execute(
-                    script: """
-                        create table note (key text primary key, number double precision);
-                        select history.track('note', 'key')
-                        """, to: "prepare the test")
-            }
-            let deadline = ContinuousClock.now + Self.duration
-            let writers = Writers()
-            let (byToken, byNumber) = try await withThrowingTaskGroup(of: Void.self) { group in
-                async let token = readByToken(database, beside: writers)
-                async let number = readByNumber(database, beside: writers)
-                for writer in 0..<8 {
-                    group.addTask { try await write(database, writer, until: deadline) }
-                }
-                try await group.waitForAll()
-                writers.areDone.withLock { $0 = true }
-                return try await (token, number)
-            }
+            let writers = try await NoteWriters(database)
+            async let token = readByToken(database, beside: writers)
+            async let number = readByNumber(database, beside: writers)
+            try await writers.write(8, seconds: 4)
+            writers.areDone.withLock { $0 = true }
+            let (byToken, byNumber) = try await (token, number)
 
             let all = try await database.query("select token, ordinal from history.changes(0, 'note')")
                 .map { try Place($0) }
@@ -59,60 +41,7 @@ struct HistoryStressTests {
         }
     }
 
-    /// What the readers have to know of the writers: when they can stop.
-    private final class Writers: Sendable {
-        let areDone = Mutex(false)
-    }
-
-    // MARK: Writers
-
-    /// Two are SERIALIZABLE, two have hostile settings; all hold transactions open, use savepoints and roll back at random.
-    private func write(
-        _ database: TestDatabase, _ writer: Int, until deadline: ContinuousClock.Instant
-    ) async throws {
-        var random = SeededGenerator(UInt64(writer))
-        let hostile = "-csearch_path=pg_temp -cTimeZone=Asia/Kathmandu -cextra_float_digits=-12"
-        let database = writer < 2 ? database.with(hostile) : database
-        try await database.withConnection { connection in
-            while ContinuousClock.now < deadline {
-                do {
-                    try await connection.transaction(
-                        writer.isMultiple(of: 4) ? .serializable : .readCommitted, to: "write"
-                    ) {
-                        for _ in 0...random.next(below: 3) { try await step(connection, &random) }
-                        if random.next(below: 6) == 0 { throw RolledBack() }
-                    }
-                } catch is RolledBack {
-                    continue
-                } catch let error as PostgresError where error.isRetryable {
-                    continue
-                }
-            }
-        }
-    }
-
-    private struct RolledBack: Error {}
-
-    private func step(_ connection: Connection, _ random: inout SeededGenerator) async throws {
-        let key = "k\(random.next(below: 40))"
-        switch random.next(below: 6) {
-        case 0: try await connection.execute("delete from public.note where key = \(key)", to: "delete")
-        case 1:
-            try await connection.execute(
-                script: "savepoint s; delete from public.note where key = '\(key)'; rollback to s", to: "try")
-        case 2: try await Task.sleep(for: .milliseconds(random.next(below: 20)))
-        default:
-            try await connection.execute(
-                """
-                insert into public.note values (\(key), random())
-                on conflict (key) do update set number = excluded.number
-                """, to: "write")
-        }
-    }
-
-    // MARK: Readers
-
-    private func readByToken(_ database: TestDatabase, beside writers: Writers) async throws -> [Place] {
+    private func readByToken(_ database: TestDatabase, beside writers: NoteWriters) async throws -> [Place] {
         var (token, seen, view) = (0, [Place](), [String: String]())
         try await database.withConnection { connection in
             var isLast = false
@@ -142,7 +71,9 @@ struct HistoryStressTests {
     }
 
     /// What readers do where changes have only a number of their own.
-    private func readByNumber(_ database: TestDatabase, beside writers: Writers) async throws -> Set<Place> {
+    private func readByNumber(
+        _ database: TestDatabase, beside writers: NoteWriters
+    ) async throws -> Set<Place> {
         var (last, seen) = (0, Set<Place>())
         try await database.withConnection { connection in
             var isLast = false

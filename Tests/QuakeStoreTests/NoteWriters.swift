@@ -1,0 +1,79 @@
+import Foundation
+import PostgreSQL
+import Synchronization
+import TestSupport
+
+/// Writers that collide on a small tracked table `note`.
+///
+/// Some are SERIALIZABLE, two have hostile settings; all hold transactions open, use savepoints and roll back at random.
+final class NoteWriters: Sendable {
+    /// For the readers: whether they have seen enough after one more look.
+    let areDone = Mutex(false)
+
+    private let database: TestDatabase
+
+    /// Creates the table.
+    init(_ database: TestDatabase) async throws {
+        self.database = database
+        try await database.withConnection { connection in
+            try await connection.execute(
+                script: """
+                    create table note (key text primary key, number double precision);
+                    select history.track('note', 'key')
+                    """, to: "prepare the test")
+        }
+    }
+
+    /// Has `count` of them write side by side for some seconds; QUAKES_STRESS_SECONDS goes before what the test wants.
+    func write(_ count: Int, seconds: Int) async throws {
+        let wanted = ProcessInfo.processInfo.environment["QUAKES_STRESS_SECONDS"].flatMap { Int($0) }
+        let deadline = ContinuousClock.now + .seconds(wanted ?? seconds)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<count {
+                group.addTask { try await self.write(writer, until: deadline) }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func write(_ writer: Int, until deadline: ContinuousClock.Instant) async throws {
+        var random = SeededGenerator(UInt64(writer))
+        let hostile = "-csearch_path=pg_temp -cTimeZone=Asia/Kathmandu -cextra_float_digits=-12"
+        let database = writer < 2 ? database.with(hostile) : database
+        try await database.withConnection { connection in
+            while ContinuousClock.now < deadline {
+                do {
+                    try await connection.transaction(
+                        writer.isMultiple(of: 4) ? .serializable : .readCommitted, to: "write"
+                    ) {
+                        for _ in 0...random.next(below: 3) { try await step(connection, &random) }
+                        if random.next(below: 6) == 0 { throw RolledBack() }
+                    }
+                } catch is RolledBack {
+                    continue
+                } catch let error as PostgresError where error.isRetryable {
+                    continue
+                }
+            }
+        }
+    }
+
+    private struct RolledBack: Error {}
+
+    private func step(_ connection: Connection, _ random: inout SeededGenerator) async throws {
+        let key = "k\(random.next(below: 40))"
+        switch random.next(below: 6) {
+        case 0: try await connection.execute("delete from public.note where key = \(key)", to: "delete")
+        case 1:
+            try await connection.execute(
+                script: "savepoint s; delete from public.note where key = '\(key)'; rollback to s", to: "try")
+        case 2: try await Task.sleep(for: .milliseconds(random.next(below: 20)))
+        default:
+            try await connection.execute(
+                """
+                insert into public.note values (\(key), random())
+                on conflict (key) do update set number = excluded.number
+                """, to: "write")
+        }
+    }
+}
