@@ -1,0 +1,152 @@
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+/// What replication replays are the primary's commits, in their order.
+///
+///     writer A (primary)     writer B (primary)     reader (standby)
+///     first change, id 1
+///                            first change, id 2
+///                            commit, token 1
+///                                                   sees id 2; by number it would now never look for id 1
+///     commit, token 2
+///                                                   sees id 1: after token 1 comes token 2
+///
+/// `QUAKES_STRESS_SECONDS=60 swift test --filter StandbyTests` runs it longer.
+@Suite("History on a hot standby", .timeLimit(.minutes(10)))
+struct StandbyTests {
+    @Test("On a hot standby the visible tokens are a prefix at every moment, each transaction whole")
+    func prefix() async throws {
+        try await withPrimary { server, primary in
+            let writers = try await NoteWriters(primary)
+            try await withStandby(of: server.cluster) { standby in
+                async let reading = read(TestDatabase(url: standby.url()), beside: writers)
+                try await writers.write(8, seconds: 3)
+                try await standby.catchUp()
+                writers.areDone.withLock { $0 = true }
+                let (seen, snapshots, overtaken) = try await reading
+
+                #expect(seen == (try await primary.withConnection { try await transactions(after: 0, $0) }))
+                #expect(seen.count > 50)
+                print(
+                    "\(seen.count) tokens in \(snapshots) snapshots; a reader by number would have lost \(overtaken)"
+                )
+                #expect(overtaken > 0)
+            }
+        }
+    }
+
+    @Test("A promoted standby goes on from the tokens it has, and those it never had are diverged there")
+    func promoted() async throws {
+        try await withPrimary { server, primary in
+            try await primary.query("create table note (key text primary key)")
+            try await primary.query("select history.track('note', 'key')")
+            try await withStandby(of: server.cluster) { standby in
+                let copy = TestDatabase(url: standby.url())
+                let kept = try await insert("kept", into: primary)
+                try await standby.catchUp()
+                #expect(try await check(kept, on: copy) == "ok")
+                #expect(try await changedKeys(copy) == ["kept"])
+                try await standby.disconnect()
+                let lost = try await insert("lost", into: primary)
+                try await server.cluster.stop(.immediate)
+
+                try await standby.promote()
+
+                #expect(try await check(kept, on: copy) == "ok")
+                #expect(try await check(lost, on: copy) == "diverged")
+                let new = try await insert("new", into: copy)
+                #expect(try await check(new, on: copy) == "ok")
+                #expect(try await check(lost, on: copy) == "diverged")
+                #expect(try await changedKeys(copy) == ["kept", "new"])
+            }
+        }
+    }
+
+    /// A server of one test's own, because a standby copies all of it, with a migrated database.
+    nonisolated(nonsending)
+        private func withPrimary(_ body: (TemporaryServer, TestDatabase) async throws -> Void) async throws
+    {
+        // Each commit is sent at once; else they come together, several times a second, and hide their order.
+        let server = try await TemporaryServer.start(settings: ["synchronous_commit": "on"])
+        let database = TestDatabase(url: server.url)
+        try await database.withConnection { _ = try await Migrator($0).migrate() }
+        try await body(server, database)
+    }
+
+    // MARK: Reading
+
+    private struct Transaction: Equatable {
+        let token: Int
+        let id: Int
+        let changes: Int
+    }
+
+    /// Reads until the writers are done, in one snapshot each time, and counts those that brought something.
+    private func read(
+        _ standby: TestDatabase, beside writers: NoteWriters
+    ) async throws -> (seen: [Transaction], snapshots: Int, overtaken: Int) {
+        var (seen, snapshots, overtaken, highest) = ([Transaction](), 0, 0, 0)
+        try await standby.withConnection { connection in
+            var isLast = false
+            while !isLast {
+                isLast = writers.areDone.withLock { $0 }
+                try await connection.transaction(.repeatableReadOnly, to: "read") {
+                    let last = seen.last?.token ?? 0
+                    // A token that appears after a greater one was seen would be counted here.
+                    let passed: Int = try await connection.query(
+                        "select count(*) as passed from history.transaction where token <= \(last)",
+                        to: "read")[0].decode("passed")
+                    try #require(passed == seen.count, "a token below \(last) came after it")
+                    let new = try await transactions(after: last, connection)
+                    overtaken += new.count { $0.id < highest }
+                    highest = max(highest, new.map(\.id).max() ?? 0)
+                    seen += new
+                    snapshots += new.isEmpty ? 0 : 1
+                }
+            }
+        }
+        return (seen, snapshots, overtaken)
+    }
+
+    private func transactions(after token: Int, _ connection: Connection) async throws -> [Transaction] {
+        try await connection.query(
+            """
+            select t.token, t.id,
+                   (select count(*) from history.change c where c.transaction = t.id) as changes
+            from history.transaction t where t.token > \(token) order by t.token
+            """, to: "read"
+        ).map { row in
+            try Transaction(token: row.decode("token"), id: row.decode("id"), changes: row.decode("changes"))
+        }
+    }
+
+    // MARK: Positions
+
+    private struct Position {
+        let store: String
+        let token: Int
+        let time: String
+    }
+
+    private func insert(_ key: String, into database: TestDatabase) async throws -> Position {
+        try await database.query("insert into note values (\(key))")
+        let row = try await database.query(
+            "select store::text, token, committed_at::text as time from history.position()")[0]
+        return try Position(
+            store: row.decode("store"), token: row.decode("token"), time: row.decode("time"))
+    }
+
+    private func check(_ position: Position, on database: TestDatabase) async throws -> String {
+        try await database.query(
+            """
+            select history.check(\(position.store)::uuid, \(position.token), \(position.time)::timestamptz)
+                   as answer
+            """)[0].decode("answer")
+    }
+
+    private func changedKeys(_ database: TestDatabase) async throws -> [String] {
+        try await database.query("select key from history.changes(0, 'note')").map { try $0.decode("key") }
+    }
+}
