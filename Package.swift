@@ -109,7 +109,13 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]
         ),
-        .testTarget(name: "QuakeStoreTests", dependencies: ["Migrations", "QuakeStore", "TestSupport"]),
+        .testTarget(
+            name: "QuakeStoreTests",
+            dependencies: [
+                "Migrations", "QuakeStore", "TestSupport",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ]
+        ),
         .testTarget(name: "quakesTests", dependencies: ["quakes", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6]

@@ -5,16 +5,18 @@ import TestSupport
 
 /// Writers that collide on a small tracked table `note`.
 ///
-/// Some are SERIALIZABLE, two have hostile settings; all hold transactions open, use savepoints and roll back at random.
+/// Some are SERIALIZABLE, some have hostile settings or forge the one that history keeps; all hold transactions open, use savepoints and roll back at random.
 final class NoteWriters: Sendable {
     /// For the readers: whether they have seen enough after one more look.
     let areDone = Mutex(false)
 
     private let database: TestDatabase
+    private let seed: UInt64
 
     /// Creates the table.
-    init(_ database: TestDatabase) async throws {
+    init(_ database: TestDatabase, seed: UInt64 = 0) async throws {
         self.database = database
+        self.seed = seed
         try await database.withConnection { connection in
             try await connection.execute(
                 script: """
@@ -37,9 +39,14 @@ final class NoteWriters: Sendable {
     }
 
     private func write(_ writer: Int, until deadline: ContinuousClock.Instant) async throws {
-        var random = SeededGenerator(UInt64(writer))
-        let hostile = "-csearch_path=pg_temp -cTimeZone=Asia/Kathmandu -cextra_float_digits=-12"
-        let database = writer < 2 ? database.with(hostile) : database
+        var random = SeededGenerator(seed << 8 + UInt64(writer))
+        let database =
+            switch writer {
+            case 0, 1:
+                database.with("-csearch_path=pg_temp -cTimeZone=Asia/Kathmandu -cextra_float_digits=-12")
+            case 2: database.with(#"-chistory.transaction=1\ 2\ (0,1)\ 3"#)
+            default: database
+            }
         try await database.withConnection { connection in
             while ContinuousClock.now < deadline {
                 do {

@@ -12,10 +12,12 @@ public struct TestDatabase: Sendable {
 
     /// Settings of the session, as PGOPTIONS has them.
     private var settings: String?
+    private var socketDirectory: String?
 
     public func options() throws -> ConnectionOptions {
         var options = try ConnectionOptions(url)
         if let settings { options["options"] = settings }
+        if let socketDirectory { options["host"] = socketDirectory }
         return options
     }
 
@@ -23,6 +25,13 @@ public struct TestDatabase: Sendable {
     public func with(_ settings: String) -> TestDatabase {
         var database = self
         database.settings = settings
+        return database
+    }
+
+    /// The same database, by way of another socket.
+    public func through(_ socketDirectory: String) -> TestDatabase {
+        var database = self
+        database.socketDirectory = socketDirectory
         return database
     }
 

@@ -1,0 +1,244 @@
+import Foundation
+import LocalPostgres
+import PostgreSQL
+import Subprocess
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+/// Servers of their own: what is done here reaches every connection of a server.
+@Suite("Following through faults", .timeLimit(.minutes(5)))
+struct FollowFaultTests {
+    @Test("Killed backends cost nothing but a new connection", arguments: 1...3)
+    func killedBackends(_ round: Int) async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let (view, log) = (MemoryView(), RecordedLog())
+            try await database.following(view, logger: log.logger) {
+                try await waitUntil { view.now.position != nil }
+                for magnitude in 1...5 {
+                    try await database.query(
+                        """
+                        select pg_terminate_backend(pid) from pg_stat_activity
+                        where datname = current_database() and pid <> pg_backend_pid()
+                        """)
+                    try await database.setMagnitude(Double(magnitude))
+                    try await database.waitForCatchUp(of: view)
+                }
+            }
+            #expect(view.now.starts == [.first])
+            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("connecting again in ") })
+            #expect(log.lines.contains("notice: connected again"))
+        }
+    }
+
+    @Test(
+        "A server that is restarted, cleanly or not, is followed further",
+        arguments: [LocalCluster.StopMode.fast, .immediate])
+    func restarted(_ mode: LocalCluster.StopMode) async throws {
+        try await withServer { server, database in
+            let view = MemoryView()
+            try await database.following(view) {
+                try await waitUntil { view.now.position != nil }
+                for magnitude in 1...3 {
+                    try await server.cluster.stop(mode)
+                    try await server.cluster.start()
+                    try await database.setMagnitude(Double(magnitude))
+                    try await database.waitForCatchUp(of: view)
+                }
+            }
+            #expect(view.now.starts == [.first])
+            #expect(view.now.changes.count == 3)
+        }
+    }
+
+    /// follower: waits for notifications ───────────── probe ── no answer: connects again ── catches up
+    /// path:                          swallows packets
+    /// server:                                  change
+    @Test("A network path that swallows packets is noticed by the probe")
+    func swallowedPackets() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let proxy = try SwallowingProxy(
+                to: try await TestServer.shared.cluster().socketDirectory)
+            let path = database.through(proxy.directory)
+            let (view, log) = (MemoryView(), RecordedLog())
+            let poll = PollInterval(listening: .milliseconds(200), answer: .milliseconds(500))
+            try await path.following(view, poll: poll, logger: log.logger) {
+                try await waitUntil { view.now.position != nil }
+                for magnitude in 1...3 {
+                    proxy.silenceConnections()
+                    try await database.setMagnitude(Double(magnitude))
+                    try await database.waitForCatchUp(of: view)
+                }
+            }
+            #expect(view.now.starts == [.first])
+            #expect(log.lines.contains { $0.contains("no answer from the server within 0.5 seconds") })
+            try proxy.remove()
+        }
+    }
+
+    // MARK: Histories that part
+
+    /// With synchronous_commit off a crash loses the last commits, and the reader has seen them.
+    @Test(
+        "A crash that loses transactions which the reader had is noticed, also when their tokens are used again"
+    )
+    func lostTransactions() async throws {
+        try await withServer(["wal_writer_delay": "10s"]) { server, database in
+            let view = MemoryView()
+            try await database.catchUp(view)
+            var losses = 0
+            for magnitude in 1...20 {
+                try await database.query("checkpoint")
+                try await database.setMagnitude(Double(magnitude))
+                try await database.catchUp(view)
+                try await server.cluster.stop(.immediate)
+                try await server.cluster.start()
+                let starts = view.now.starts.count
+                let lost = try await database.isUnknown(view.now.position)
+                for _ in 0..<magnitude % 3 { try await database.setMagnitude(-1) }
+
+                // The view compares itself with the table.
+                try await database.catchUp(view)
+                #expect(view.now.starts.count == starts + (lost ? 1 : 0))
+                losses += lost ? 1 : 0
+                if losses == 3 { break }
+            }
+            #expect(losses > 0)
+        }
+    }
+
+    @Test("A database that was dumped and restored elsewhere is followed further as far as it is the same")
+    func dumpAndRestore() async throws {
+        try await withServer { server, database in
+            let (early, late) = (MemoryView(), MemoryView())
+            try await database.setMagnitude(2)
+            try await database.catchUp(early)
+            let dump = try await server.dump()
+            try await database.setMagnitude(3)
+            try await database.catchUp(late)
+
+            try await TestServer.shared.withEmptyDatabase { restored in
+                try await TestServer.shared.restore(dump, into: restored)
+                // The token that `late` has stands for something else here.
+                try await restored.setMagnitude(4)
+
+                try await restored.catchUp(early)
+                try await restored.catchUp(late)
+
+                #expect(early.now.starts == [.first])
+                #expect(early.now.changes == ["3.1"])
+                #expect(late.now.starts == [.first, .otherTransaction(3)])
+            }
+        }
+    }
+
+    // MARK: Standbys
+
+    @Test("On a hot standby, which refuses LISTEN, a follower looks often, and goes on when it is promoted")
+    func standby() async throws {
+        try await withServer { server, primary in
+            try await withStandby(of: server.cluster) { standby in
+                let copy = TestDatabase(url: standby.url())
+                let view = MemoryView()
+                let poll = PollInterval(listening: .seconds(3600), standby: .milliseconds(50))
+                try await copy.following(view, name: "on a standby", poll: poll) {
+                    try await waitUntil { view.now.position != nil }
+                    try await primary.setMagnitude(2)
+                    try await standby.catchUp()
+                    try await copy.waitForCatchUp(of: view)
+                    #expect(view.now.changes == ["2.1"])
+
+                    try await standby.promote()
+                    // From now on it listens: it would look only once an hour.
+                    try await copy.waitUntilListening()
+                    try await copy.setMagnitude(3)
+                    try await copy.waitForCatchUp(of: view)
+                }
+                #expect(view.now.starts == [.first])
+            }
+        }
+    }
+
+    @Test("A standby that is promoted without the last transactions is noticed by a reader that had them")
+    func promotedTooEarly() async throws {
+        try await withServer { server, primary in
+            try await withStandby(of: server.cluster) { standby in
+                let view = MemoryView()
+                try await standby.catchUp()
+                try await standby.disconnect()
+                try await primary.setMagnitude(2)
+                try await primary.catchUp(view)
+                try await server.cluster.stop(.immediate)
+                try await standby.promote()
+                let promoted = TestDatabase(url: standby.url())
+
+                try await promoted.catchUp(view)
+                #expect(view.now.starts == [.first, .future(2, newest: 1)])
+
+                try await promoted.setMagnitude(3)
+                try await promoted.catchUp(view)
+                #expect(view.now.starts.count == 2)
+            }
+        }
+    }
+
+    /// With one earthquake in it.
+    nonisolated(nonsending)
+        private func withServer(
+            _ settings: [String: String] = [:],
+            _ body: (TemporaryServer, TestDatabase) async throws -> Void
+        ) async throws
+    {
+        let server = try await TemporaryServer.start(settings: settings)
+        let database = TestDatabase(url: server.url)
+        try await database.withConnection { _ = try await Migrator($0).migrate() }
+        try await database.importFeatures([SmallFeed.feature("a")])
+        try await body(server, database)
+    }
+}
+
+extension TestDatabase {
+    /// Whether the database does not hold the transaction at which a view stands.
+    nonisolated(nonsending)
+        fileprivate func isUnknown(_ position: QuakeStore.Position?) async throws -> Bool
+    {
+        let token = position?.token ?? 0
+        return try await query(
+            "select exists (select from history.transaction where token = \(token)) as known")[0]
+            .decode("known") == false
+    }
+
+    nonisolated(nonsending)
+        fileprivate func waitUntilListening() async throws
+    {
+        try await waitUntil {
+            try await query(
+                "select exists (select from pg_stat_activity where query ilike 'listen %') as listens")[0]
+                .decode("listens")
+        }
+    }
+}
+
+extension TemporaryServer {
+    /// What pg_dump makes of its database.
+    fileprivate func dump() async throws -> String {
+        let result = try await Subprocess.run(
+            .path(.init(try await cluster.program("pg_dump"))), arguments: [url],
+            output: .string(limit: 16 << 20), error: .string(limit: 1 << 16))
+        #expect(result.terminationStatus.isSuccess, "\(result.standardError)")
+        return result.standardOutput
+    }
+}
+
+extension TestServer {
+    fileprivate func restore(_ dump: String, into database: TestDatabase) async throws {
+        let result = try await Subprocess.run(
+            .path(.init(try await cluster().program("psql"))),
+            arguments: ["-qXd", database.url, "-vON_ERROR_STOP=1", "--single-transaction"],
+            input: .string(dump), output: .discarded, error: .string(limit: 1 << 16))
+        #expect(result.terminationStatus.isSuccess, "\(result.standardError)")
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A relay before a server's Unix socket whose connections can fall silent: nothing gets through any more, and neither
+/// side is told. That is what a firewall does that has forgotten a connection.
+public final class SwallowingProxy: Sendable {
+    /// Where it listens: a directory like that of a server.
+    public let directory: String
+    private let listener: Int32
+    private let server: String
+    /// Connections are numbered; those up to this number are silent.
+    private let silentUpTo = Mutex(0)
+    private let accepted = Mutex(0)
+
+    /// - Parameter server: the directory of the server's socket.
+    public init(to server: String, port: Int = 5432) throws {
+        self.server = "\(server)/.s.PGSQL.\(port)"
+        directory =
+            FileManager.default.temporaryDirectory.appending(path: "p\(UUID().uuidString.prefix(8))").path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        let path = "\(directory)/.s.PGSQL.\(port)"
+        listener = try Self.socket(at: path) { bind($0, $1, $2) }
+        guard listen(listener, 16) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        Thread.detachNewThread { [listener] in
+            while case let client = accept(listener, nil, nil), client >= 0 { self.relay(client) }
+        }
+    }
+
+    /// Closes the socket and removes its directory. Connections that are open go on.
+    public func remove() throws {
+        shutdown(listener, Int32(SHUT_RDWR))
+        try FileManager.default.removeItem(atPath: directory)
+    }
+
+    /// From now on nothing gets through the connections that are open; new ones work.
+    public func silenceConnections() {
+        let count = accepted.withLock { $0 }
+        silentUpTo.withLock { $0 = count }
+    }
+
+    public var connectionCount: Int { accepted.withLock { $0 } }
+
+    private func relay(_ client: Int32) {
+        let number = accepted.withLock { count in
+            count += 1
+            return count
+        }
+        guard let server = try? Self.socket(at: server, { connect($0, $1, $2) }) else {
+            close(client)
+            return
+        }
+        for (source, target) in [(client, server), (server, client)] {
+            Thread.detachNewThread { self.pump(number, from: source, to: target) }
+        }
+    }
+
+    private func pump(_ number: Int, from source: Int32, to target: Int32) {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while case let count = read(source, &buffer, buffer.count), count > 0 {
+            if number <= silentUpTo.withLock({ $0 }) { continue }
+            var sent = 0
+            while sent < count {
+                let written = buffer.withUnsafeBytes {
+                    send(target, $0.baseAddress! + sent, count - sent, Int32(MSG_NOSIGNAL))
+                }
+                guard written > 0 else { break }
+                sent += written
+            }
+        }
+        // A silent connection does not even tell that it ended.
+        if number > silentUpTo.withLock({ $0 }) { shutdown(target, Int32(SHUT_WR)) }
+    }
+
+    private static func socket(
+        at path: String, _ use: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) throws -> Int32 {
+        let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                use(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard descriptor >= 0, result == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        return descriptor
+    }
+}
