@@ -22,13 +22,18 @@ struct TokenFile: Sendable {
         } catch {
             throw UnreadableTokenFile(path: path)
         }
-        return Position(store: stored.store, token: stored.token, committedAt: stored.committed_at)
+        return Position(store: stored.store, token: stored.token, committedAt: stored.committedAt)
     }
 
     private struct Stored: Decodable {
         let store: String
         let token: Int
-        let committed_at: String
+        let committedAt: String
+
+        enum CodingKeys: String, CodingKey {
+            case store, token
+            case committedAt = "committed_at"
+        }
     }
 
     /// Returns when the position is on disk.

@@ -1,0 +1,99 @@
+import Foundation
+import PostgreSQL
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+/// Writers that collide on `quake`, and followers of the real engine, each of which compares itself with the table after
+/// every pass.
+///
+/// `QUAKES_STRESS_SECONDS=60 swift test --filter FollowStress` runs it longer.
+@Suite("Following under stress", .timeLimit(.minutes(10)))
+struct FollowStressTests {
+    @Test("Followers hold a state that was after every pass, miss nothing, and have each change once")
+    func writersAndFollowers() async throws {
+        let seconds = ProcessInfo.processInfo.environment["QUAKES_STRESS_SECONDS"].flatMap { Int($0) } ?? 3
+        try await TestServer.shared.withDatabase { database in
+            let deadline = ContinuousClock.now + .seconds(seconds)
+            let views = (0..<3).map { _ in MemoryView() }
+            let following = views.map { view in
+                Task { try await database.following(view) { try await waitUntilCancelled() } }
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for writer in 0..<8 {
+                    group.addTask { try await write(database, writer, until: deadline) }
+                }
+                try await group.waitForAll()
+            }
+            for view in views { try await database.waitForCatchUp(of: view) }
+            for task in following {
+                task.cancel()
+                _ = await task.result
+            }
+
+            let history = try await database.query("select token, ordinal from history.changes(0, 'quake')")
+                .map { "\(try $0.decode("token", as: Int.self)).\(try $0.decode("ordinal", as: Int.self))" }
+            for view in views {
+                // What came before the snapshot was in it.
+                #expect(view.now.changes == history.suffix(view.now.changes.count))
+                #expect(view.now.changes.count > 50)
+                #expect(view.now.starts == [.first])
+            }
+            print("\(history.count) changes in \(views.map(\.now.passes)) passes")
+        }
+    }
+
+    private func waitUntilCancelled() async throws {
+        while true { try await Task.sleep(for: .seconds(3600)) }
+    }
+
+    /// A third are SERIALIZABLE, and some have settings that would blur what is kept.
+    private func write(
+        _ database: TestDatabase, _ writer: Int, until deadline: ContinuousClock.Instant
+    ) async throws {
+        var random = SeededGenerator(UInt64(writer))
+        let hostile = "-cTimeZone=Asia/Kathmandu -cextra_float_digits=-12 -cdatestyle=German"
+        let database = writer < 2 ? database.with(hostile) : database
+        try await database.withConnection { connection in
+            while ContinuousClock.now < deadline {
+                do {
+                    try await connection.transaction(
+                        writer.isMultiple(of: 3) ? .serializable : .readCommitted, to: "write"
+                    ) {
+                        for _ in 0...random.next(below: 4) { try await step(connection, &random) }
+                        if random.next(below: 6) == 0 { throw RolledBack() }
+                    }
+                } catch is RolledBack {
+                    continue
+                } catch let error as PostgresError where error.isRetryable || error.sqlState == "23505" {
+                    continue
+                }
+            }
+        }
+    }
+
+    private struct RolledBack: Error {}
+
+    private func step(_ connection: Connection, _ random: inout SeededGenerator) async throws {
+        let code = "q0\(random.next(below: 60))"
+        switch random.next(below: 8) {
+        case 0: try await connection.execute("delete from quake where code = \(code)", to: "delete")
+        case 1:
+            try await connection.execute(
+                script: "savepoint s; delete from quake where code = '\(code)'; rollback to s", to: "try")
+        case 2:
+            try await connection.execute(
+                "update quake set code = code || 'x' where code = \(code) and length(code) < 9", to: "rename")
+        case 3: try await Task.sleep(for: .milliseconds(random.next(below: 20)))
+        default:
+            try await connection.execute(
+                """
+                insert into quake (code, net, net_code, time, updated, longitude, latitude, magnitude)
+                values (\(code), 'q0', 'x', now(), clock_timestamp(), random(), random(), random())
+                on conflict (code) do update
+                set updated = excluded.updated, longitude = excluded.longitude, magnitude = excluded.magnitude
+                """, to: "write")
+        }
+    }
+}
