@@ -116,7 +116,12 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
-        .testTarget(name: "quakesTests", dependencies: ["quakes", "TestSupport"]),
+        .testTarget(
+            name: "quakesTests",
+            dependencies: [
+                "quakes", "TestSupport", .product(name: "Subprocess", package: "swift-subprocess"),
+            ]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

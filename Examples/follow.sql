@@ -1,0 +1,25 @@
+-- One pass of a reader in psql: prints what changed since the position in position.sql, and keeps the new one there.
+-- psql can't wait for a notification, so it looks again and again:
+--
+--     touch position.sql
+--     while psql -qX -d "$DATABASE_URL" -f Examples/follow.sql; do sleep 1; done
+\set ON_ERROR_STOP on
+\set store 00000000-0000-0000-0000-000000000000
+\set token 0
+\set committed_at -infinity
+\i position.sql
+begin isolation level repeatable read, read only;
+select store as new_store, token as new_token, committed_at as new_committed_at,
+       history.check(:'store', :token, :'committed_at') = 'ok' as ok
+from history.position() \gset
+\if :ok
+    select token, author, operation, key, before, row from history.changes(:token, 'quake');
+\else
+    \echo 'starting over: forget everything and take all rows'
+    table quake;
+\endif
+commit;
+\o position.sql
+\qecho '\\set store' :new_store
+\qecho '\\set token' :new_token
+\qecho '\\set committed_at' :'new_committed_at'
