@@ -48,8 +48,8 @@ struct ExampleTests {
             let result = try await Subprocess.run(
                 .name("python3"), arguments: [Self.path("follow.py"), database.url], input: .none,
                 output: .sequence, error: .discarded
-            ) { execution, output in
-                var lines = output.lines().makeAsyncIterator()
+            ) { execution in
+                var lines = execution.standardOutput.strings().makeAsyncIterator()
                 #expect(try await lines.next()?.hasPrefix("1 earthquakes at token 1") == true)
                 try await database.insert("q0b")
                 #expect(try await lines.next()?.hasPrefix("2 earthquakes at token 2") == true)

@@ -58,7 +58,7 @@ struct Reading<V: View> {
     private func announce(_ freshStart: FreshStart?, at position: Position) {
         switch freshStart {
         case nil: logger.debug("applying the changes up to token \(position.token)")
-        case .first?: logger.info("first start: taking a snapshot at token \(position.token)")
+        case .first?: logger.notice("first start: taking a snapshot at token \(position.token)")
         case let reason?: logger.notice("\(reason); taking a fresh snapshot at token \(position.token)")
         }
     }
