@@ -110,14 +110,21 @@ public struct Migrator: Sendable {
             uniqueKeysWithValues: rows.map { try ($0.decode("number"), $0.decode("checksum")) })
     }
 
+    /// The server computes the checksums, which it did when it recorded them.
     private func checkForEdits(_ applied: [Int: String]) async throws {
-        for migration in Migration.all {
-            guard let checksum = applied[migration.number] else { continue }
-            let rows = try await connection.query(
-                "select encode(sha256(convert_to(\(migration.sql), 'UTF8')), 'hex') as checksum",
-                to: "check migration \(migration.title)")
-            guard try rows[0].decode("checksum") == checksum else {
-                throw MigrationError.edited(migration.title)
+        let known = Migration.all.filter { applied[$0.number] != nil }
+        let texts = known.reduce("" as Query) { list, migration in
+            "\(list) (\(migration.number), \(migration.sql)),"
+        }
+        let rows = try await connection.query(
+            """
+            select number, encode(sha256(convert_to(sql, 'UTF8')), 'hex') as checksum
+            from (values \(texts) (null, null)) as known (number, sql) where number is not null
+            """, to: "check the applied migrations")
+        for row in rows {
+            let number: Int = try row.decode("number")
+            guard try row.decode("checksum") == applied[number] else {
+                throw MigrationError.edited(known.first { $0.number == number }?.title ?? "\(number)")
             }
         }
     }
