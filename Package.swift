@@ -58,7 +58,7 @@ let package = Package(
             path: "migrations",
             resources: [
                 .embedInCode("0001_quake.sql"), .embedInCode("0002_history.sql"),
-                .embedInCode("0003_following.sql"),
+                .embedInCode("0003_following.sql"), .embedInCode("0004_settle.sql"),
             ]
         ),
         .target(

@@ -24,5 +24,6 @@ public struct Migration: Sendable {
         Migration(1, "quake", PackageResources._001_quake_sql),
         Migration(2, "history", PackageResources._002_history_sql),
         Migration(3, "following", PackageResources._003_following_sql),
+        Migration(4, "settle", PackageResources._004_settle_sql),
     ]
 }

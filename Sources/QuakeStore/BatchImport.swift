@@ -19,14 +19,16 @@ struct BatchImport {
     /// - Parameter bytes: how much of the document ends with this batch.
     nonisolated(nonsending)
         func importFirst(
-            _ count: Int, of batch: FeatureBatch, bytes: Int, decoder: inout FeatureDecoder
+            _ count: Int, of batch: FeatureBatch, bytes: Int, document: DocumentState,
+            decoder: inout FeatureDecoder
         ) async throws -> ImportCounts
     {
         var refused: [Int: Rejection] = [:]
         var attempt = 1
         while true {
             do {
-                return try await commit(batch.features.prefix(count), batch, bytes, refused, &decoder)
+                return try await commit(
+                    batch.features.prefix(count), batch, bytes, document, refused, &decoder)
             } catch let error as PostgresError where error.isRefusedValue && refused.isEmpty {
                 try await findRefused(batch.features.prefix(count), batch, &decoder, &refused)
                 guard !refused.isEmpty else { throw error }
@@ -43,17 +45,27 @@ struct BatchImport {
     nonisolated(nonsending)
         private func commit(
             _ features: ArraySlice<FeatureBatch.Feature>, _ batch: FeatureBatch, _ bytes: Int,
-            _ refused: [Int: Rejection], _ decoder: inout FeatureDecoder
+            _ document: DocumentState, _ refused: [Int: Rejection], _ decoder: inout FeatureDecoder
         ) async throws -> ImportCounts
     {
         try await connection.transaction(to: "import a batch") {
+            if document.isBeginning {
+                try await connection.execute("delete from pg_temp.present", to: "forget the last document")
+            }
             let rejections = try await copy(features, batch, refused, &decoder)
-            var counts = try await merge(of: features.count - rejections.count)
+            var counts = try await merge(of: features.count - rejections.count, document)
             counts.bytes = bytes
             counts.rejected = rejections.count
             counts.seen += rejections.count
+            counts.unreadable = try await note(rejections, of: batch, document)
+            if let settlement = document.settlement {
+                try await settlement.settle(&counts, isDryRun: run == nil, on: connection)
+            }
             if let run {
-                try await keep(rejections, of: batch, run)
+                if !rejections.isEmpty {
+                    try await connection.execute(
+                        MergeStatement.keepRejects(run: run), to: "keep rejected features")
+                }
                 let row = try await connection.query(
                     MergeStatement.addCounts(counts, run: run), to: "record the batch's counts")[0]
                 counts.history = try row.decodeIfPresent("history", as: Int.self).map { $0...$0 }
@@ -107,12 +119,13 @@ struct BatchImport {
     }
 
     nonisolated(nonsending)
-        private func merge(of copied: Int) async throws -> ImportCounts
+        private func merge(of copied: Int, _ document: DocumentState) async throws -> ImportCounts
     {
         var counts = ImportCounts()
         counts.seen = copied
         if copied == 0 { return counts }
-        let statement = run == nil ? MergeStatement.preview : MergeStatement.merge
+        let statement =
+            run == nil ? MergeStatement.preview(document) : MergeStatement.merge(document)
         let row = try await connection.query(statement, to: "merge a batch of \(copied) features")[0]
         counts.inserted = try row.decode("inserted")
         counts.updated = try row.decode("updated")
@@ -129,22 +142,29 @@ struct BatchImport {
     // MARK: Rejects
 
     nonisolated(nonsending)
-        private func keep(
-            _ rejections: [(FeatureBatch.Feature, Rejection)], of batch: FeatureBatch, _ run: Int
-        ) async throws
+        private func note(
+            _ rejections: [(FeatureBatch.Feature, Rejection)], of batch: FeatureBatch,
+            _ document: DocumentState
+        ) async throws -> Int
     {
-        if rejections.isEmpty { return }
+        if rejections.isEmpty { return 0 }
+        var unreadable = 0
         try await connection.copy(
             into: "pg_temp.rejected", columns: MergeStatement.rejectedColumns, to: "copy rejected features"
         ) { writer in
             var rows = BinaryRows()
             for (feature, rejection) in rejections {
-                try rows.append(feature, rejection, from: batch)
+                let code = try batch.withBytes(of: feature) { readableCode(of: $0) }
+                if code == nil { unreadable += 1 }
+                try rows.append(feature, rejection, code, from: batch)
                 try await writer.write(rows)
                 rows.removeAll()
             }
         }
-        try await connection.execute(MergeStatement.keepRejects(run: run), to: "keep rejected features")
+        if document.notesPresence {
+            try await connection.execute(MergeStatement.noteRejects, to: "note rejected features")
+        }
+        return unreadable
     }
 
     /// Halves the batch until each feature is found that the server refuses. Nothing of it is committed.
@@ -176,7 +196,7 @@ struct BatchImport {
         do {
             try await connection.transaction(to: "try a part of a batch") {
                 let rejections = try await copy(features, batch, [:], &decoder)
-                _ = try await merge(of: features.count - rejections.count)
+                _ = try await merge(of: features.count - rejections.count, DocumentState())
                 throw RolledBack()
             }
             return nil
@@ -193,7 +213,7 @@ struct BatchImport {
 extension BinaryRows {
     /// Appends one row of `rejected`: at most 64 KiB of the feature's bytes.
     fileprivate mutating func append(
-        _ feature: FeatureBatch.Feature, _ rejection: Rejection, from batch: FeatureBatch
+        _ feature: FeatureBatch.Feature, _ rejection: Rejection, _ code: String?, from batch: FeatureBatch
     ) throws {
         beginRow(columns: MergeStatement.rejectedColumns.count)
         appendInteger(Int64(feature.ordinal))
@@ -204,5 +224,6 @@ extension BinaryRows {
             appendBytes { $0.append(contentsOf: bytes.prefix(FeatureScanner.keptOfOversized)) }
         }
         appendInteger(Int64(feature.size))
+        if let code { appendBytes { $0.append(contentsOf: code.utf8) } } else { appendNull() }
     }
 }

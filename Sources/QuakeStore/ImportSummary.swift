@@ -14,8 +14,16 @@ public struct ImportCounts: Sendable, Equatable {
     public var stale = 0
     /// Features that could not be imported, kept in `import.reject`.
     public var rejected = 0
+    /// Events that were deleted because the document shows them under another code.
+    public var superseded = 0
+    /// Events that were deleted because the document no longer has them.
+    public var retracted = 0
     /// Size of the document after inflation, in bytes.
     public var bytes = 0
+    /// Rejected features whose id can't be read: which events they are is not known.
+    var unreadable = 0
+    /// Why nothing was deleted.
+    var brake: BrakeHeld?
 
     /// The first and the last transaction in `history.transaction`; nil when nothing changed.
     var history: ClosedRange<Int>?
@@ -29,6 +37,10 @@ public struct ImportCounts: Sendable, Equatable {
         left.unchanged += right.unchanged
         left.stale += right.stale
         left.rejected += right.rejected
+        left.superseded += right.superseded
+        left.retracted += right.retracted
+        left.unreadable += right.unreadable
+        left.brake = right.brake ?? left.brake
         left.bytes += right.bytes
         if let added = right.history {
             left.history = (left.history?.lowerBound ?? added.lowerBound)...added.upperBound

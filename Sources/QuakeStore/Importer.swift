@@ -10,8 +10,19 @@ public struct Importer: Sendable {
         public var rejectLimit = RejectLimit.standard
         /// Counts what an import would do, and writes nothing.
         public var isDryRun = false
+        public var retraction = Retraction.auto
 
         public init() {}
+    }
+
+    /// What happens to events that a document shows to be renamed or withdrawn.
+    public enum Retraction: String, Sendable, CaseIterable {
+        /// They are deleted, unless they are suspiciously many.
+        case auto
+        /// They are deleted.
+        case force
+        /// Nothing is.
+        case never
     }
 
     /// How far a run has come.
@@ -67,11 +78,12 @@ public struct Importer: Sendable {
         let start = ContinuousClock.now
         var document = DocumentImport(
             batchImport: BatchImport(connection: connection, logger: logger, run: run),
-            batchSize: options.batchSize)
+            options: options)
         var summary = ImportSummary(run: run, source: source)
         do {
             try await document.read(source, progress)
-            try checkRejects(document.counts)
+            try options.checkRejects(document.counts)
+            if let brake = document.counts.brake { throw brake }
         } catch is CancellationError {
             summary.outcome = .cancelled
             summary.failure = CancellationError()
@@ -84,9 +96,11 @@ public struct Importer: Sendable {
         summary.duration = .now - start
         return summary
     }
+}
 
-    private func checkRejects(_ counts: ImportCounts) throws {
-        guard options.rejectLimit.allows(rejected: counts.rejected, of: counts.seen) else {
+extension Importer.Options {
+    fileprivate func checkRejects(_ counts: ImportCounts) throws {
+        guard rejectLimit.allows(rejected: counts.rejected, of: counts.seen) else {
             throw TooManyRejects(rejected: counts.rejected, seen: counts.seen)
         }
     }
@@ -95,16 +109,16 @@ public struct Importer: Sendable {
 /// The work on one document: scan, collect, import batch by batch.
 private struct DocumentImport {
     let batchImport: BatchImport
-    let batchSize: Int
+    let options: Importer.Options
     private(set) var counts = ImportCounts()
     private var scanner = FeatureScanner()
     private var decoder = FeatureDecoder()
     private var batch = FeatureBatch()
     private var bytesRead = 0
 
-    init(batchImport: BatchImport, batchSize: Int) {
+    init(batchImport: BatchImport, options: Importer.Options) {
         self.batchImport = batchImport
-        self.batchSize = batchSize
+        self.options = options
     }
 
     /// The URL that the document's metadata name.
@@ -115,8 +129,8 @@ private struct DocumentImport {
     {
         try await source.read { chunk in
             try scan(chunk)
-            while batch.count >= batchSize {
-                try await importBatch(batchSize, documentEnd: nil)
+            while batch.count >= options.batchSize {
+                try await importBatch(options.batchSize, documentEnd: nil)
             }
             progress(Importer.Progress(bytes: bytesRead, features: scanner.count))
         }
@@ -137,7 +151,26 @@ private struct DocumentImport {
     {
         let end = documentEnd ?? batch.features[count - 1].end
         counts += try await batchImport.importFirst(
-            count, of: batch, bytes: end - counts.bytes, decoder: &decoder)
+            count, of: batch, bytes: end - counts.bytes, document: state(isLast: documentEnd != nil),
+            decoder: &decoder)
         try batch.removeFirst(count)
+    }
+
+    private func state(isLast: Bool) -> DocumentState {
+        let identity = FeedIdentity(scanner.metadata)
+        var state = DocumentState(generated: scanner.metadata.generated)
+        state.isBeginning = counts.seen == 0
+        // Metadata may also come behind the features.
+        let maySettle = identity != nil || scanner.metadata.url == nil && !isLast
+        state.notesPresence = maySettle && options.retraction != .never
+        // An empty list is what a broken service makes; and of an event whose id can't be read nobody knows which it is.
+        if isLast, state.notesPresence, scanner.count > 0, counts.unreadable == 0 {
+            state.settlement = identity.map {
+                Settlement(
+                    identity: $0, retraction: options.retraction, rejectLimit: options.rejectLimit,
+                    before: counts)
+            }
+        }
+        return state
     }
 }

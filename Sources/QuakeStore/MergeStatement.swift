@@ -1,3 +1,4 @@
+import Feed
 import PostgreSQL
 
 /// The SQL of one batch: from the temporary table into `quake`.
@@ -20,28 +21,59 @@ enum MergeStatement {
         create temporary table if not exists incoming on commit delete rows as
             select 0::bigint as ordinal, \(QuakeColumn.list()) from public.quake with no data;
         create temporary table if not exists rejected (
-            ordinal bigint, byte_offset bigint, reason text, message text, raw bytea, size bigint
+            ordinal bigint, byte_offset bigint, reason text, message text, raw bytea, size bigint, code text
         ) on commit delete rows;
+        create temporary table if not exists present (code text not null, ids text[], is_current boolean not null);
         set client_min_messages = notice
         """
 
     static let incomingColumns = ["ordinal"] + QuakeColumn.allCases.map(\.rawValue)
-    static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size"]
+    static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size", "code"]
 
     /// Of the features with one code the newest counts, among equals the last of the document.
-    private static let compared = """
-        newest as (
-            select distinct on (code) *
-            from pg_temp.incoming
-            order by code, updated desc, ordinal desc
+    ///
+    /// A feature is older when the row was revised later; and when a newer document has shown that the event is gone, or
+    /// what it is now.
+    ///
+    /// - Parameter generated: when the document was made.
+    private static func compared(_ generated: Instant?) -> Query {
+        let isBetterKnown: Query = """
+            \(generated?.milliseconds) is not null
+            and (select exists (select from import.settled
+                                where settled.generated > to_timestamp(\(generated?.milliseconds) / 1000.0)))
+            and import.is_known_better(import.service_of(newest.url), to_timestamp(\(generated?.milliseconds) / 1000.0),
+                                       newest.time, newest.updated)
+            """
+        return """
+            newest as (
+                select distinct on (code) *
+                from pg_temp.incoming
+                order by code, updated desc, ordinal desc
+            ),
+            compared as (
+                select newest.*,
+                       quake.code is null as is_new,
+                       case when quake.code is null
+                            then exists (select from import.withdrawn
+                                         where withdrawn.code = newest.code
+                                           and withdrawn.generated >= to_timestamp(\(generated?.milliseconds) / 1000.0))
+                                 or \(isBetterKnown)
+                            when quake.updated = newest.updated then \(isBetterKnown) and differing.differs
+                            else quake.updated > newest.updated end as is_older,
+                       differing.differs
+                from newest left join public.quake on quake.code = newest.code
+                cross join lateral (
+                    select (\(unescaped: QuakeColumn.list("quake.")))
+                           is distinct from (\(unescaped: QuakeColumn.list("newest."))) as differs) as differing
+            )
+            """
+    }
+
+    /// Notes the features as present in the document.
+    private static let presence = """
+        noted as (
+            insert into pg_temp.present (code, ids, is_current) select code, ids, not is_older from compared
         ),
-        compared as (
-            select newest.*,
-                   quake.code is null as is_new,
-                   quake.updated > newest.updated as is_older,
-                   (\(QuakeColumn.list("quake."))) is distinct from (\(QuakeColumn.list("newest."))) as differs
-            from newest left join public.quake on quake.code = newest.code
-        )
         """
 
     /// Merges the batch and counts.
@@ -49,13 +81,15 @@ enum MergeStatement {
     /// Rows that are equal are found by the join and never touched: no lock, no WAL, no change. The update's own
     /// conditions are for the case that another worker came in between. Rows are locked in code order, so that two
     /// workers wait for each other rather than deadlock.
-    static let merge: Query = """
-        with \(unescaped: compared),
+    static func merge(_ document: DocumentState) -> Query {
+        """
+        with \(compared(document.generated)),
+        \(unescaped: document.notesPresence ? presence : "")
         merged as (
             insert into public.quake (\(unescaped: QuakeColumn.list()))
             select \(unescaped: QuakeColumn.list())
             from compared
-            where is_new or (not is_older and differs)
+            where not is_older and (is_new or differs)
             order by code
             on conflict (code) do update
             set \(unescaped: QuakeColumn.assignments)
@@ -69,22 +103,35 @@ enum MergeStatement {
                (select count(*) from compared where is_older) as stale,
                (select count(*) from compared) as codes
         """
+    }
 
     /// What the merge would do, without doing or locking anything.
-    static let preview: Query = """
-        with \(unescaped: compared)
-        select count(*) filter (where is_new) as inserted,
-               count(*) filter (where not is_older and differs) as updated,
-               count(*) filter (where is_older) as stale,
-               count(*) as codes
-        from compared
+    static func preview(_ document: DocumentState) -> Query {
         """
+        with \(compared(document.generated)),
+        \(unescaped: document.notesPresence ? presence : "")
+        counted as (
+            select count(*) filter (where is_new and not is_older) as inserted,
+                   count(*) filter (where not is_new and not is_older and differs) as updated,
+                   count(*) filter (where is_older) as stale,
+                   count(*) as codes
+            from compared
+        )
+        select * from counted
+        """
+    }
 
     /// Features that are older than another one of the same batch and code.
     static let staleWithinBatch: Query = """
         select count(*) as stale
         from (select updated < max(updated) over (partition by code) as is_older from pg_temp.incoming) as feature
         where is_older
+        """
+
+    /// A rejected feature is present all the same.
+    static let noteRejects: Query = """
+        insert into pg_temp.present (code, is_current)
+        select code, false from pg_temp.rejected where code is not null
         """
 
     /// The same broken bytes are kept once and counted.
@@ -109,6 +156,7 @@ enum MergeStatement {
         set seen = seen + \(counts.seen), inserted = inserted + \(counts.inserted),
             updated = updated + \(counts.updated), unchanged = unchanged + \(counts.unchanged),
             stale = stale + \(counts.stale), rejected = rejected + \(counts.rejected),
+            superseded = superseded + \(counts.superseded), retracted = retracted + \(counts.retracted),
             bytes = bytes + \(counts.bytes)
         where id = \(run)
         returning nullif(split_part(current_setting('history.transaction', true), ' ', 1), '')::bigint as history

@@ -22,7 +22,7 @@ struct ExitStatus {
     init(_ error: any Error) {
         switch error {
         case let error as FeedError: rawValue = Self.status(error)
-        case is TooManyRejects: rawValue = Self.badData
+        case is TooManyRejects, is BrakeHeld: rawValue = Self.badData
         case is PastError, is UnknownCodes: rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
         case is MigrationError, is LocalPostgresError, is TimedOut: rawValue = Self.unavailable

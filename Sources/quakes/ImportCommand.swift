@@ -30,6 +30,12 @@ struct ImportCommand: AsyncParsableCommand {
             valueName: "n|p%"))
     var maxRejects: RejectLimit = .standard
 
+    @Option(
+        help: ArgumentHelp(
+            "What a feed that is complete for its time no longer has is deleted: auto, unless it is suspiciously much; force, always; never.",
+            valueName: "auto|force|never"))
+    var retract = Importer.Retraction.auto
+
     @Flag(help: "Only count what the import would do; write nothing.")
     var dryRun = false
 
@@ -70,6 +76,7 @@ struct ImportCommand: AsyncParsableCommand {
         options.batchSize = batch
         options.rejectLimit = maxRejects
         options.isDryRun = dryRun
+        options.retraction = retract
         let logger = log.logger()
         let status = try await database.withConnection(for: .worker, logger) { connection in
             let importer = try await Importer(connection, options: options, logger: logger)
@@ -118,6 +125,8 @@ extension FeedSource: ExpressibleByArgument {
     }
 }
 
+extension Importer.Retraction: ExpressibleByArgument {}
+
 extension RejectLimit: ExpressibleByArgument {
     public init?(argument: String) {
         if argument.hasSuffix("%"), let percent = Double(argument.dropLast()), (0...100).contains(percent) {
@@ -137,7 +146,8 @@ extension ImportSummary {
     var text: String {
         let counts = [
             ("seen", counts.seen), ("inserted", counts.inserted), ("updated", counts.updated),
-            ("unchanged", counts.unchanged), ("stale", counts.stale), ("rejected", counts.rejected),
+            ("unchanged", counts.unchanged), ("stale", counts.stale), ("superseded", counts.superseded),
+            ("retracted", counts.retracted), ("rejected", counts.rejected),
         ].map { "\($0.1) \($0.0)" }.joined(separator: ", ")
         let name = strippingControlCharacters("\(source)")
         let run = run.map { "run \($0)" } ?? "dry run"
@@ -155,8 +165,8 @@ extension ImportSummary {
         object.append("updated", counts.updated)
         object.append("unchanged", counts.unchanged)
         object.append("stale", counts.stale)
-        object.append("superseded", 0)
-        object.append("retracted", 0)
+        object.append("superseded", counts.superseded)
+        object.append("retracted", counts.retracted)
         object.append("rejected", counts.rejected)
         object.append("bytes", counts.bytes)
         object.append("seconds", duration / .seconds(1))

@@ -1,0 +1,19 @@
+/// The id of a feature that may be rejected for any reason; nil when it can't be read.
+///
+/// It tells that an event is in a document although it could not be imported from it.
+public func readableCode(of feature: UnsafeBufferPointer<UInt8>) -> String? {
+    var cursor = JSONCursor(feature)
+    var code: String?
+    do {
+        try cursor.readObject { (cursor, name) throws(JSONError) in
+            if name.equals("id", in: feature), cursor.next == UInt8(ascii: "\"") {
+                code = try cursor.readString().string(from: feature)
+            } else {
+                try cursor.skipValue()
+            }
+        }
+    } catch {
+        // What comes after the id does not matter.
+    }
+    return code.flatMap { $0.unicodeScalars.contains("\0") ? nil : $0 }
+}

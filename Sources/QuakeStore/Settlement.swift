@@ -1,0 +1,59 @@
+import Feed
+import PostgreSQL
+
+/// What the import of a batch has to know of its document.
+struct DocumentState {
+    /// When the document was made; nil while that is not known.
+    var generated: Instant?
+    /// No batch of it was imported yet.
+    var isBeginning = false
+    /// Whether the document may settle, so that its features are noted.
+    var notesPresence = false
+    /// Set with the last batch of a document that settles.
+    var settlement: Settlement?
+}
+
+/// Deletes what a complete document shows to be renamed or withdrawn, in the transaction of its last batch.
+struct Settlement {
+    let identity: FeedIdentity
+    let retraction: Importer.Retraction
+    let rejectLimit: RejectLimit
+    /// What the batches before the last one counted.
+    let before: ImportCounts
+
+    /// Settles, unless the document is too bad to be believed.
+    func settle(_ counts: inout ImportCounts, isDryRun: Bool, on connection: Connection) async throws {
+        let (rejected, seen) = (before.rejected + counts.rejected, before.seen + counts.seen)
+        guard counts.unreadable == 0, rejectLimit.allows(rejected: rejected, of: seen) else { return }
+        let generated = identity.generated.milliseconds
+        let row = try await connection.query(
+            """
+            select superseded, retracted, in_window, would_retract, is_braked
+            from import.settle(\(identity.service), \(identity.name), to_timestamp(\(generated) / 1000.0),
+                               to_timestamp(\(identity.windowStart?.milliseconds) / 1000.0),
+                               \(retraction == .force), \(isDryRun))
+            """, to: "settle \(identity.name)")[0]
+        counts.superseded = try row.decode("superseded")
+        counts.retracted = try row.decode("retracted")
+        if try row.decode("is_braked") {
+            counts.brake = BrakeHeld(
+                feed: identity.name, missing: try row.decode("would_retract"),
+                inWindow: try row.decode("in_window"))
+        }
+    }
+}
+
+/// A document lacks so many events that the feed is more likely broken than the events gone. The upserts of the document
+/// stay.
+public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
+    /// Such as `all_day`.
+    public let feed: String
+    /// How many events of the window the document lacks.
+    public let missing: Int
+    /// How many there are.
+    public let inWindow: Int
+
+    public var description: String {
+        "\(feed) lacks \(missing) of the \(inWindow) events of its window, too many to be believed: nothing was deleted; look at the feed, and if it is right: --retract force"
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+/// 120 hourly snapshots of a real day feed, one after the other, beside an oracle in a few lines.
+@Suite("A replayed feed", .timeLimit(.minutes(10)), .needsRealFeeds)
+struct ReplayTests {
+    @Test("Per step, what is inserted, updated and retracted is what the archive's own account says")
+    func replay() async throws {
+        let steps = try Step.all()
+        try await TestServer.shared.withDatabase { database in
+            var oracle = Oracle()
+            for (number, step) in steps.enumerated() {
+                let summary = try await database.importFile(step.path)
+                let expected = oracle.take(step)
+                #expect(summary.failure == nil)
+                #expect(summary.counts.inserted == expected.inserted, "step \(number)")
+                #expect(summary.counts.updated == expected.updated, "step \(number)")
+                #expect(summary.counts.retracted == expected.retracted.count, "step \(number)")
+                if let account = step.account {
+                    #expect(Set(account.goneEarly) == Set(expected.retracted), "step \(number)")
+                }
+            }
+            #expect(try await database.codes() == Set(oracle.updated.keys))
+            #expect(oracle.retractions == 35)
+        }
+    }
+
+    /// order: 1, 0, 2, 1, 3, 2, …
+    @Test("Snapshots that come again late, after their successors, retract nothing and bring nothing back")
+    func lateSnapshots() async throws {
+        let steps = try Step.all()
+        try await TestServer.shared.withDatabase { database in
+            var oracle = Oracle()
+            for (previous, step) in zip([steps[0]] + steps, steps) {
+                try await database.importFile(step.path)
+                _ = oracle.take(step)
+                let before = try await database.query(
+                    "select md5(string_agg(quake::text, ',' order by code)) from quake")[0]
+                let late = try await database.importFile(previous.path)
+                let after = try await database.query(
+                    "select md5(string_agg(quake::text, ',' order by code)) from quake")[0]
+                #expect(late.counts.retracted == 0)
+                #expect(try before.decode("md5", as: String.self) == after.decode("md5", as: String.self))
+            }
+            #expect(try await database.codes() == Set(oracle.updated.keys))
+        }
+    }
+
+    /// What the table has to hold after each document: the rules of the design once more, over dictionaries.
+    private struct Oracle {
+        /// When each event was revised, by code.
+        var updated: [String: Int] = [:]
+        private var time: [String: Int] = [:]
+        var retractions = 0
+
+        mutating func take(_ step: Step) -> (inserted: Int, updated: Int, retracted: [String]) {
+            var (inserted, revised) = (0, 0)
+            for (code, event) in step.events {
+                if let known = updated[code] {
+                    if event.updated > known { revised += 1 }
+                } else {
+                    inserted += 1
+                }
+                updated[code] = max(event.updated, updated[code] ?? 0)
+                time[code] = event.time
+            }
+            let window = step.generated - 86_400_000...step.generated
+            let gone = updated.keys.filter { code in
+                step.events[code] == nil && window.contains(time[code] ?? 0)
+                    && updated[code] ?? 0 < step.generated - 300_000
+            }
+            for code in gone { updated[code] = nil }
+            retractions += gone.count
+            return (inserted, revised, gone)
+        }
+    }
+
+    private struct Step {
+        let path: String
+        let generated: Int
+        let events: [String: (time: Int, updated: Int)]
+        /// What the archive says; nil for the first document.
+        let account: Account?
+
+        struct Account: Decodable {
+            let step: Int
+            let goneEarly: [String]
+
+            enum CodingKeys: String, CodingKey {
+                case step
+                case goneEarly = "gone_early"
+            }
+        }
+
+        private struct Document: Decodable {
+            let metadata: Metadata
+            let features: [Feature]
+            struct Metadata: Decodable { let generated: Int }
+            struct Feature: Decodable {
+                let id: String
+                let properties: Properties
+            }
+            struct Properties: Decodable {
+                let time: Int
+                let updated: Int
+            }
+        }
+
+        static func all() throws -> [Step] {
+            let folder = RealFeeds.folder.appending(path: "replay-all_day")
+            let accounts = try JSONDecoder().decode(
+                [Account].self, from: Data(contentsOf: folder.appending(path: "expected.json")))
+            return try (0..<120).map { number in
+                let name = String(repeating: "0", count: 3 - "\(number)".count) + "\(number).geojson.gz"
+                let path = folder.appending(path: name).path
+                let document = try JSONDecoder().decode(Document.self, from: try inflated(path))
+                let events = document.features.map { ($0.id, ($0.properties.time, $0.properties.updated)) }
+                return Step(
+                    path: path, generated: document.metadata.generated,
+                    events: Dictionary(events) { $1 }, account: accounts.first { $0.step == number })
+            }
+        }
+
+        private static func inflated(_ path: String) throws -> Data {
+            let gzip = Process()
+            let pipe = Pipe()
+            gzip.executableURL = URL(filePath: "/usr/bin/env")
+            gzip.arguments = ["gzip", "-dc", path]
+            gzip.standardOutput = pipe
+            try gzip.run()
+            return pipe.fileHandleForReading.readDataToEndOfFile()
+        }
+    }
+}
+
+extension TestDatabase {
+    nonisolated(nonsending)
+        func codes() async throws -> Set<String>
+    {
+        Set(try await query("select code from quake").map { try $0.decode("code") })
+    }
+}
