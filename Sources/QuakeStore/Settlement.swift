@@ -53,6 +53,10 @@ public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
     /// How many there are.
     public let inWindow: Int
 
+    public init(feed: String, missing: Int, inWindow: Int) {
+        (self.feed, self.missing, self.inWindow) = (feed, missing, inWindow)
+    }
+
     public var description: String {
         "\(feed) lacks \(missing) of the \(inWindow) events of its window, too many to be believed: nothing was deleted; look at the feed, and if it is right: --retract force"
     }

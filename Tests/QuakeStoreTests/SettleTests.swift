@@ -1,0 +1,267 @@
+import Foundation
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("Settling a feed", .timeLimit(.minutes(5)))
+struct SettleTests {
+    let server = TestServer.shared
+
+    // MARK: Renamed
+
+    @Test("A renamed event is one row before and one row after, and history tells it", arguments: [1, 100])
+    func renamed(batchSize: Int) async throws {
+        try await server.withDatabase { database in
+            try await database.settle(Feed("2.5_day", at: 60, [Event("us1"), Event("us2")]), batchSize)
+
+            let summary = try await database.settle(
+                Feed("2.5_day", at: 120, [Event("ci1", ids: ["us1", "ci1"]), Event("us2")]), batchSize)
+
+            #expect(summary.counts.superseded == 1)
+            #expect(try await database.codes() == ["ci1", "us2"])
+            let history = try await database.query(
+                "select key, operation, reason from history.change where reason is not null")
+            #expect(history.count == 1)
+            #expect(try history[0].decode("key") == "us1")
+            #expect(try history[0].decode("operation") == "delete")
+            #expect(try history[0].decode("reason") == "superseded by ci1")
+        }
+    }
+
+    @Test("Two events that list each other stay both")
+    func twins() async throws {
+        try await server.withDatabase { database in
+            let twins = [Event("us1", ids: ["us1", "ci1"]), Event("ci1", ids: ["ci1", "us1"])]
+            for minute in [60, 120] { try await database.settle(Feed("all_day", at: minute, twins)) }
+
+            #expect(try await database.codes() == ["us1", "ci1"])
+        }
+    }
+
+    @Test("An event that a stale record lists is not deleted")
+    func staleLister() async throws {
+        try await server.withDatabase { database in
+            try await database.settle(
+                Feed("2.5_day", at: 60, [Event("us1"), Event("ci1", updated: 50)]))
+            let summary = try await database.settle(
+                Feed("2.5_day", at: 120, [Event("ci1", updated: 10, ids: ["us1", "ci1"])]))
+
+            #expect(summary.counts.superseded == 0)
+            #expect(try await database.codes() == ["us1", "ci1"])
+        }
+    }
+
+    // MARK: Withdrawn
+
+    @Test("What a complete feed no longer has is deleted, and comes back only with a newer document")
+    func withdrawn() async throws {
+        try await server.withDatabase { database in
+            let events = (1...8).map { Event("us\($0)") }
+            try await database.settle(Feed("all_day", at: 60, events))
+
+            let summary = try await database.settle(Feed("all_day", at: 120, Array(events.dropFirst())))
+            #expect(summary.counts.retracted == 1)
+            #expect(try await database.codes().count == 7)
+            #expect(try await database.reasons() == ["retracted by all_day"])
+
+            let late = try await database.settle(Feed("all_week", at: 119, events))
+            #expect(late.counts.stale == 1)
+            #expect(try await database.codes().count == 7)
+
+            let back = try await database.settle(Feed("all_day", at: 130, events))
+            #expect(back.counts.inserted == 1)
+        }
+    }
+
+    @Test(
+        "Rows that the feed does not answer for stay",
+        arguments: [
+            "update quake set url = null", "update quake set url = 'https://elsewhere.example.org/us1'",
+            "update quake set time = time - interval '2 days'",
+            "update quake set updated = to_timestamp(120 * 60 - 299)",
+        ])
+    func spared(_ statement: String) async throws {
+        try await server.withDatabase { database in
+            let events = (1...8).map { Event("us\($0)") }
+            try await database.settle(Feed("all_day", at: 60, events))
+            try await database.query("\(unescaped: statement) where code = 'us1'")
+
+            let summary = try await database.settle(Feed("all_day", at: 120, Array(events.dropFirst())))
+
+            #expect(summary.counts.retracted == 0)
+            #expect(try await database.codes().count == 8)
+        }
+    }
+
+    @Test(
+        "A document that can't be trusted to be whole retracts nothing",
+        arguments: [
+            Feed("2.5_day", at: 120, [Event("us1")]),
+            Feed("all_day", at: 120, []),
+            Feed("all_day", at: 120, [Event("us1")], broken: "]"),
+            Feed("all_day", at: 120, [Event("us1")], more: "{\"type\":\"Feature\",\"id\":7}"),
+            Feed("all_day", at: 120, [Event("us1")], path: "summary/other/all_day.geojson"),
+            Feed("all_day", at: 60, [Event("us1")]),
+        ])
+    func untrusted(_ feed: Feed) async throws {
+        try await server.withDatabase { database in
+            try await database.settle(Feed("all_day", at: 60, (1...3).map { Event("us\($0)") }))
+            try await database.settle(feed, retraction: .force)
+            #expect(try await database.codes().count == 3)
+        }
+    }
+
+    @Test("A reject and a stale feature count as present")
+    func present() async throws {
+        try await server.withDatabase { database in
+            let events = (1...8).map { Event("us\($0)", updated: 20) }
+            try await database.settle(Feed("all_day", at: 60, events))
+            let later = Feed(
+                "all_day", at: 120, Array(events.dropFirst(2)) + [Event("us2", updated: 10)],
+                more: Event("us1").json.replacing("\"mag\":1", with: "\"mag\":\"one\""))
+
+            let summary = try await database.settle(later)
+
+            #expect(summary.counts.rejected == 1)
+            #expect(summary.counts.stale == 1)
+            #expect(summary.counts.retracted == 0)
+            #expect(try await database.codes().count == 8)
+        }
+    }
+
+    // MARK: The brake
+
+    @Test(
+        "More than five events and a tenth are not believed to be gone, unless forced",
+        arguments: [(20, 5, false), (20, 6, true), (80, 8, false), (80, 9, true), (3, 2, false)])
+    func brake(_ count: Int, _ missing: Int, _ isBraked: Bool) async throws {
+        try await server.withDatabase { database in
+            let events = (1...count).map { Event("us\($0)") }
+            try await database.settle(Feed("all_day", at: 60, events))
+            let rest = Array(events.dropFirst(missing)) + [Event("us999")]
+
+            let summary = try await database.settle(Feed("all_day", at: 120, rest))
+
+            #expect(
+                summary.failure as? BrakeHeld
+                    == (isBraked ? BrakeHeld(feed: "all_day", missing: missing, inWindow: count + 1) : nil))
+            #expect(summary.counts.inserted == 1, "the upserts stay")
+            #expect(try await database.codes().count == count + 1 - (isBraked ? 0 : missing))
+            if isBraked {
+                let never = try await database.settle(Feed("all_day", at: 121, rest), retraction: .never)
+                #expect(never.failure == nil && never.counts.retracted == 0)
+                let forced = try await database.settle(Feed("all_day", at: 122, rest), retraction: .force)
+                #expect(forced.counts.retracted == missing)
+            }
+        }
+    }
+
+    @Test("A dry run says what would be deleted, and deletes nothing")
+    func dryRun() async throws {
+        try await server.withDatabase { database in
+            let events = (1...8).map { Event("us\($0)") }
+            try await database.settle(Feed("all_day", at: 60, events))
+            var options = Importer.Options()
+            options.isDryRun = true
+            let rest = [Event("ci2", ids: ["us2"])] + events.dropFirst(2)
+
+            let summary = try await database.importDocument(Feed("all_day", at: 120, rest).json, options)
+
+            #expect(summary.counts.superseded == 1)
+            #expect(summary.counts.retracted == 1)
+            #expect(summary.counts.inserted == 1)
+            #expect(try await database.codes() == Set(events.map(\.code)))
+        }
+    }
+
+    // MARK: In any order
+
+    /// Feeds of different length, made of one truth at different times, flapping events included.
+    @Test(
+        "Hour, day and week feeds in any order end in the same table", arguments: 1...8 as ClosedRange<UInt64>
+    )
+    func anyOrder(seed: UInt64) async throws {
+        var random = SeededGenerator(seed)
+        var truth: [Event] = []
+        var feeds: [Feed] = []
+        for step in 0..<12 {
+            let minute = 10_000 + step * 20
+            truth += (0..<3).map { Event("us\(step)x\($0)", time: minute - 1, updated: minute - 1) }
+            let gone = Set((0..<random.next(below: 2)).map { _ in random.next(below: truth.count) })
+            // An event that is gone is gone for all feeds made after this minute.
+            truth = truth.enumerated().filter { !gone.contains($0.offset) }.map(\.element)
+            for (name, period) in [("all_hour", 60), ("all_day", 1440), ("all_week", 10_080)] {
+                let made = minute + 6 + feeds.count % 3
+                feeds.append(Feed(name, at: made, truth.filter { $0.time >= made - period }))
+            }
+        }
+        let shuffled = feeds.shuffled(using: &random)
+        try await server.withDatabase { database in
+            for feed in shuffled { try await database.settle(feed, retraction: .force) }
+            // What only documents of the past had, and no newer one could have had, may be there.
+            #expect(try await database.codes() == Set(truth.map(\.code)), "seed \(seed)")
+        }
+    }
+}
+
+/// An event of a hand-written feed; minutes since 1970.
+struct Event: Sendable {
+    let code: String
+    let time: Int
+    let updated: Int
+    let ids: [String]
+
+    init(_ code: String, time: Int = 1, updated: Int = 2, ids: [String]? = nil) {
+        (self.code, self.time, self.updated, self.ids) = (code, time, updated, ids ?? [code])
+    }
+
+    var json: String {
+        """
+        {"type":"Feature","properties":{"mag":1,"place":"p","time":\(time * 60_000),"updated":\(updated * 60_000),\
+        "url":"https://quake.example.gov/eventpage/\(code)","net":"\(code.prefix(2))","code":"\(code.dropFirst(2))",\
+        "ids":",\(ids.joined(separator: ",")),"},"geometry":{"type":"Point","coordinates":[1,2,3]},"id":"\(code)"}
+        """
+    }
+}
+
+/// A hand-written document that says which feed it is and when it was made.
+struct Feed: Sendable, CustomTestStringConvertible {
+    let name: String
+    let json: String
+    var testDescription: String { name }
+
+    init(
+        _ name: String, at minute: Int, _ events: [Event], more: String? = nil, broken: String = "",
+        path: String? = nil
+    ) {
+        self.name = name
+        let features = (events.map(\.json) + [more].compactMap(\.self)).joined(separator: ",")
+        json = """
+            {"type":"FeatureCollection","metadata":{"generated":\(minute * 60_000),\
+            "url":"http://quake.example.gov/feed/v1.0/\(path ?? "summary/\(name).geojson")"},"features":[\(features)]\(broken)}
+            """
+    }
+}
+
+extension TestDatabase {
+    @discardableResult
+    nonisolated(nonsending)
+        fileprivate func settle(
+            _ feed: Feed, _ batchSize: Int = 20_000, retraction: Importer.Retraction = .auto
+        ) async throws -> ImportSummary
+    {
+        var options = Importer.Options()
+        options.batchSize = batchSize
+        options.retraction = retraction
+        return try await importDocument(feed.json, options)
+    }
+
+    nonisolated(nonsending)
+        fileprivate func reasons() async throws -> [String]
+    {
+        try await query("select reason from history.change where reason is not null").map {
+            try $0.decode("reason")
+        }
+    }
+}
