@@ -23,7 +23,7 @@ struct ExitStatus {
         switch error {
         case let error as FeedError: rawValue = Self.status(error)
         case is TooManyRejects, is BrakeHeld: rawValue = Self.badData
-        case is PastError, is UnknownCodes: rawValue = Self.noInput
+        case is PastError, is UnknownCodes, is UnknownReject: rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
         case is MigrationError, is LocalPostgresError, is TimedOut: rawValue = Self.unavailable
         case is SourceBusy, is FollowedAlready: rawValue = Self.busy

@@ -1,0 +1,75 @@
+import Feed
+import PostgreSQL
+
+/// What the last runs say, source by source.
+public struct ImportStatus: Sendable, Equatable {
+    /// By name.
+    public let sources: [Source]
+    /// Different features that could not be imported, and how often such were met.
+    public let rejects: Int
+    public let rejected: Int
+
+    public struct Source: Sendable, Equatable {
+        /// A URL, a path, or `-` for standard input.
+        public let name: String
+        /// When it was last imported well, or asked for and not changed; nil for never.
+        public let freshAt: Instant?
+        /// For how long ago that is.
+        public let age: Duration?
+        /// The last run.
+        public let run: Int
+        public let outcome: String
+        public let started: Instant
+        public let seen: Int
+        public let inserted: Int
+        public let updated: Int
+        public let deleted: Int
+        public let rejected: Int
+        public let error: String?
+
+        /// Whether it can be asked again: a file or a pipe is imported once.
+        public var isFeed: Bool { ["http://", "https://"].contains { name.lowercased().hasPrefix($0) } }
+    }
+
+    /// - Parameter names: only these sources; empty for all.
+    public static func read(of names: [FeedSource], on connection: Connection) async throws -> ImportStatus {
+        let all = try await connection.query(
+            """
+            select last.source, last.id, last.outcome, (extract(epoch from last.started) * 1000)::bigint as started,
+                   last.seen, last.inserted, last.updated, last.superseded + last.retracted as deleted, last.rejected,
+                   last.error, (extract(epoch from fresh.at) * 1000)::bigint as fresh_at,
+                   extract(epoch from clock_timestamp() - fresh.at)::double precision as age
+            from (select distinct on (source) * from import.run order by source, id desc) as last,
+                 lateral (select greatest(
+                              (select max(finished) from import.run
+                               where run.source = last.source and outcome = 'done'),
+                              (select checked_at from import.feed where feed.source = last.source)) as at) as fresh
+            order by last.source
+            """, to: "read the last runs")
+        let rejects = try await connection.query(
+            "select count(*) as rejects, coalesce(sum(count), 0)::bigint as rejected from import.reject",
+            to: "count the rejects")[0]
+        let wanted = Set(names.map { "\($0)" })
+        let sources = try all.map { try Source($0) }.filter { wanted.isEmpty || wanted.contains($0.name) }
+        return ImportStatus(
+            sources: sources, rejects: try rejects.decode("rejects"), rejected: try rejects.decode("rejected")
+        )
+    }
+}
+
+extension ImportStatus.Source {
+    fileprivate init(_ row: Row) throws {
+        name = try row.decode("source")
+        freshAt = try row.decodeIfPresent("fresh_at").map { Instant(milliseconds: $0) }
+        age = try row.decodeIfPresent("age", as: Double.self).map { .seconds($0) }
+        run = try row.decode("id")
+        outcome = try row.decode("outcome")
+        started = Instant(milliseconds: try row.decode("started"))
+        seen = try row.decode("seen")
+        inserted = try row.decode("inserted")
+        updated = try row.decode("updated")
+        deleted = try row.decode("deleted")
+        rejected = try row.decode("rejected")
+        error = try row.decodeIfPresent("error")
+    }
+}

@@ -1,0 +1,64 @@
+import Feed
+import PostgreSQL
+
+/// A feature that could not be imported.
+public struct Reject: Sendable, Equatable {
+    public let id: Int
+    /// The last run that met it, and what that imported.
+    public let run: Int
+    public let source: String
+    /// Its place in that run's document, from 1, and where it began there, in bytes after inflation.
+    public let ordinal: Int
+    public let offset: Int
+    /// One of `Rejection.Reason`.
+    public let reason: String
+    public let message: String
+    /// Of the feature; what is kept of it may be less.
+    public let size: Int
+    public let isCut: Bool
+    /// How often these bytes were met.
+    public let count: Int
+    public let firstSeen: Instant
+    public let lastSeen: Instant
+
+    /// The rejects that were met last come first.
+    ///
+    /// - Parameters:
+    ///   - run: only those that this run met last.
+    ///   - limit: nil is all.
+    public static func list(run: Int?, limit: Int?, on connection: Connection) async throws -> [Reject] {
+        try await connection.query(
+            """
+            select reject.id, run, source, ordinal, byte_offset, reason, message, size, cut, count,
+                   (extract(epoch from first_seen) * 1000)::bigint as first_seen,
+                   (extract(epoch from last_seen) * 1000)::bigint as last_seen
+            from import.reject join import.run on run.id = reject.run
+            where \(run) is null or run = \(run)
+            order by last_seen desc, reject.id
+            limit \(limit)
+            """, to: "list the rejects"
+        ).map { try Reject($0) }
+    }
+
+    /// The bytes of a reject as the feed wrote them, at most 64 KiB; nil when there is no such reject.
+    public static func bytes(of id: Int, on connection: Connection) async throws -> [UInt8]? {
+        try await connection.query(
+            "select raw from import.reject where id = \(id)", to: "read a reject's bytes"
+        ).first?.decode("raw")
+    }
+
+    private init(_ row: Row) throws {
+        id = try row.decode("id")
+        run = try row.decode("run")
+        source = try row.decode("source")
+        ordinal = try row.decode("ordinal")
+        offset = try row.decode("byte_offset")
+        reason = try row.decode("reason")
+        message = try row.decode("message")
+        size = try row.decode("size")
+        isCut = try row.decode("cut")
+        count = try row.decode("count")
+        firstSeen = Instant(milliseconds: try row.decode("first_seen"))
+        lastSeen = Instant(milliseconds: try row.decode("last_seen"))
+    }
+}

@@ -1,0 +1,105 @@
+import ArgumentParser
+import QuakeStore
+
+struct RejectsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rejects",
+        abstract: "Show what could not be imported, and why.",
+        discussion: """
+            The same broken bytes are kept once and counted; the ones met last come first. With an ID it writes the \
+            feature's bytes as the feed had them:
+
+                quakes rejects 7 | head -c 300
+            """)
+
+    @Argument(help: "The reject whose bytes to write.")
+    var id: Int?
+
+    @Option(help: ArgumentHelp("Only those that this run met last.", valueName: "run"))
+    var run: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "At most this many; 0 for all. (default: 20 for a table, else all)", valueName: "n"))
+    var limit: Int?
+
+    @Option(help: "A table for people, or a JSON object a line.")
+    var format = Format.table
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var log: LogOptions
+
+    enum Format: String, ExpressibleByArgument, CaseIterable {
+        case table, ndjson
+    }
+
+    func validate() throws {
+        if let limit, limit < 0 { throw ValidationError("--limit must not be negative") }
+    }
+
+    func run() async throws {
+        try await database.withConnection(for: .reader, log.logger()) { connection in
+            if let id {
+                guard let bytes = try await Reject.bytes(of: id, on: connection) else {
+                    throw UnknownReject(id: id)
+                }
+                bytes.withUnsafeBytes { StandardOutput.write($0) }
+                return
+            }
+            let limit = limit ?? (format == .table ? 20 : 0)
+            let rejects = try await Reject.list(run: run, limit: limit == 0 ? nil : limit, on: connection)
+            switch format {
+            case .ndjson: for reject in rejects { StandardOutput.print(reject.json) }
+            case .table: show(rejects)
+            }
+        }
+    }
+
+    private func show(_ rejects: [Reject]) {
+        var table = Table(columns: [
+            TableColumn(title: "id", alignment: .right),
+            TableColumn(title: "last seen (UTC)"),
+            TableColumn(title: "times", alignment: .right),
+            TableColumn(title: "reason"),
+            TableColumn(title: "message", minimumWidth: 30, flexible: true),
+            TableColumn(title: "run", alignment: .right, priority: 1),
+            TableColumn(title: "source", priority: 2),
+            TableColumn(title: "feature", alignment: .right, priority: 1),
+            TableColumn(title: "at byte", alignment: .right, priority: 1),
+            TableColumn(title: "size", alignment: .right, priority: 2),
+        ])
+        for reject in rejects {
+            table.append([
+                "\(reject.id)", reject.lastSeen.shortText, "\(reject.count)", reject.reason, reject.message,
+                "\(reject.run)", reject.source, "\(reject.ordinal)", "\(reject.offset)", "\(reject.size)",
+            ])
+        }
+        StandardOutput.write(table.render(width: StandardOutput.width))
+    }
+}
+
+/// There is no reject with this number.
+struct UnknownReject: Error, CustomStringConvertible {
+    let id: Int
+
+    var description: String { "there is no reject \(id); quakes rejects lists them" }
+}
+
+extension Reject {
+    fileprivate var json: String {
+        var object = JSONObject()
+        object.append("id", id)
+        object.append("run", run)
+        object.append("source", source)
+        object.append("ordinal", ordinal)
+        object.append("byte_offset", offset)
+        object.append("reason", reason)
+        object.append("message", message)
+        object.append("size", size)
+        object.append("cut", isCut)
+        object.append("count", count)
+        object.append("first_seen", firstSeen.description)
+        object.append("last_seen", lastSeen.description)
+        return object.text
+    }
+}
