@@ -144,11 +144,12 @@ extension RejectLimit: ExpressibleByArgument {
 extension ImportSummary {
     /// One line for people.
     var text: String {
-        let counts = [
+        let always = [
             ("seen", counts.seen), ("inserted", counts.inserted), ("updated", counts.updated),
-            ("unchanged", counts.unchanged), ("stale", counts.stale), ("superseded", counts.superseded),
-            ("retracted", counts.retracted), ("rejected", counts.rejected),
-        ].map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+            ("unchanged", counts.unchanged), ("stale", counts.stale), ("rejected", counts.rejected),
+        ]
+        let deleted = [("superseded", counts.superseded), ("retracted", counts.retracted)]
+        let counts = (always + deleted.filter { $0.1 > 0 }).map { "\($0.1) \($0.0)" }.joined(separator: ", ")
         let name = strippingControlCharacters("\(source)")
         let run = run.map { "run \($0)" } ?? "dry run"
         let outcome = outcome == .done ? "" : " (\(outcome.rawValue))"
