@@ -19,41 +19,13 @@ struct DatabaseOptions: ParsableArguments {
 
     var isGiven: Bool { local || database != nil }
 
-    /// What a command does with the database: a worker needs the schema of its own version, a reader gets along with a
-    /// newer one.
-    enum Use { case worker, reader }
-
     /// Opens a connection to the database for `body`.
     nonisolated(nonsending)
         func withConnection<Result>(
-            for use: Use, _ logger: Logger, _ body: (Connection) async throws -> Result
+            for use: Database.Use, _ logger: Logger, _ body: (Connection) async throws -> Result
         ) async throws -> Result
     {
-        let place = try resolve(Environment.current)
-        return try await Connection.with(try await options(for: place), logger: logger) { connection in
-            try await prepare(connection, in: place, for: use)
-            return try await body(connection)
-        }
-    }
-
-    /// How to open connections to the database, which was looked at once.
-    func connectionOptions(for use: Use, _ logger: Logger) async throws -> ConnectionOptions {
-        let place = try resolve(Environment.current)
-        let options = try await options(for: place)
-        try await Connection.with(options, logger: logger) { connection in
-            try await prepare(connection, in: place, for: use)
-        }
-        return options
-    }
-
-    private func prepare(_ connection: Connection, in place: Place, for use: Use) async throws {
-        let migrator = Migrator(connection)
-        switch (try await migrator.state(), place, use) {
-        case (.current, _, _), (.ahead, _, .reader): break
-        case (.behind, .local, _): try await migrator.migrate()
-        case (.behind(let titles), .named, _): throw MigrationError.behind(titles)
-        case (.ahead(let number), _, .worker): throw MigrationError.ahead(number)
-        }
+        try await located().withConnection(for: use, logger, body)
     }
 
     /// Opens a connection without a look at the schema.
@@ -62,8 +34,7 @@ struct DatabaseOptions: ParsableArguments {
             _ logger: Logger, _ body: (Connection) async throws -> Result
         ) async throws -> Result
     {
-        let place = try resolve(Environment.current)
-        return try await Connection.with(try await options(for: place), logger: logger, body)
+        try await Connection.with(try await located().options, logger: logger, body)
     }
 
     enum Place: Equatable {
@@ -88,9 +59,10 @@ struct DatabaseOptions: ParsableArguments {
         throw NoDatabase()
     }
 
-    private func options(for place: Place) async throws -> ConnectionOptions {
-        switch place {
-        case .named(let options): return options
+    /// Finds the database; the private cluster is started.
+    func located() async throws -> Database {
+        switch try resolve(Environment.current) {
+        case .named(let options): return Database(options: options, isLocal: false)
         case .local:
             let cluster = LocalCluster.current
             switch try await cluster.start() {
@@ -99,7 +71,35 @@ struct DatabaseOptions: ParsableArguments {
             case .created:
                 StandardError.print("quakes: created and started a private cluster in \(cluster.home)")
             }
-            return try ConnectionOptions(cluster.url())
+            return Database(options: try ConnectionOptions(cluster.url()), isLocal: true)
+        }
+    }
+}
+
+/// A database that was found, to open connections to as often as need be.
+struct Database: Sendable {
+    let options: ConnectionOptions
+    /// The private cluster migrates by itself.
+    let isLocal: Bool
+
+    /// What a command does with it: a worker needs the schema of its own version, a reader gets along with a newer one.
+    enum Use { case worker, reader }
+
+    nonisolated(nonsending)
+        func withConnection<Result>(
+            for use: Use, _ logger: Logger, _ body: (Connection) async throws -> Result
+        ) async throws -> Result
+    {
+        try await Connection.with(options, logger: logger) { connection in
+            let migrator = Migrator(connection)
+            switch try await migrator.state() {
+            case .current: break
+            case .ahead(let number): if use == .worker { throw MigrationError.ahead(number) }
+            case .behind(let titles):
+                guard isLocal else { throw MigrationError.behind(titles) }
+                try await migrator.migrate()
+            }
+            return try await body(connection)
         }
     }
 }

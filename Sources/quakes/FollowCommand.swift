@@ -67,8 +67,9 @@ struct FollowCommand: AsyncParsableCommand {
 
     private func follow(_ view: some View) async throws {
         let logger = log.logger()
-        let options = try await database.connectionOptions(for: .reader, logger)
-        let follower = Follower(options, view: view, name: name, logger: logger)
+        let database = try await database.located()
+        try await database.withConnection(for: .reader, logger) { _ in }
+        let follower = Follower(database.options, view: view, name: name, logger: logger)
         guard !once else {
             try await follower.catchUp()
             return

@@ -39,7 +39,12 @@ struct ImportCommand: AsyncParsableCommand {
     @Flag(help: "Only count what the import would do; write nothing.")
     var dryRun = false
 
-    @Option(help: ArgumentHelp("Give up after this long, such as 90s or 15m.", valueName: "duration"))
+    @Option(
+        help: ArgumentHelp(
+            "Import again and again, so often, each source on its own; for a daemon.", valueName: "duration"))
+    var every: DurationArgument?
+
+    @Option(help: ArgumentHelp("Give up a run after this long, such as 90s or 15m.", valueName: "duration"))
     var timeout: DurationArgument?
 
     @Option(help: "Print the summary as text or as one JSON object a source.")
@@ -54,53 +59,115 @@ struct ImportCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard batch > 0 else { throw ValidationError("--batch must be at least 1") }
+        if let every {
+            guard every.duration >= .seconds(1) else { throw ValidationError("--every must be at least 1s") }
+            guard !sources.contains(.standardInput) else {
+                throw ValidationError("standard input can't be imported again and again")
+            }
+        }
     }
 
     func run() async throws {
-        guard let limit = timeout?.duration else { return try await importAll() }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await importAll() }
+        let database = try await database.located()
+        guard let every = every?.duration else { return try await importOnce(into: database) }
+        do {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for source in sources {
+                    group.addTask { try await importAgainAndAgain(source, every, into: database) }
+                }
+                try await group.waitForAll()
+            }
+        } catch is CancellationError {
+            // A signal is how a daemon ends.
+        }
+    }
+
+    // MARK: Once
+
+    /// Imports every source, also after one has failed. Each failure is printed, and the first decides the exit code.
+    private func importOnce(into database: Database) async throws {
+        let status = try await withTimeout { logger in
+            try await database.withConnection(for: .worker, logger) { connection in
+                let importer = try await importer(connection, logger)
+                var firstStatus: Int32?
+                for source in sources {
+                    do {
+                        try await importOne(source, with: importer, logger)
+                    } catch let error as CancellationError {
+                        throw error
+                    } catch {
+                        StandardError.print("quakes: \(Self.text(of: error, importing: source))")
+                        firstStatus = firstStatus ?? ExitStatus(error).rawValue
+                        if (error as? PostgresError)?.connectionLost == true { break }
+                    }
+                }
+                return firstStatus
+            }
+        }
+        if let status { throw ExitCode(status) }
+    }
+
+    /// Runs `body` within `--timeout`.
+    private func withTimeout<Result: Sendable>(
+        _ body: @escaping @Sendable (Logger) async throws -> Result
+    ) async throws -> Result {
+        let logger = log.logger()
+        guard let limit = timeout?.duration else { return try await body(logger) }
+        return try await withThrowingTaskGroup(of: Result.self) { group in
+            group.addTask { try await body(logger) }
             group.addTask {
                 try await Task.sleep(for: limit)
                 throw TimedOut(limit: limit)
             }
             // The first to end decides; the group waits until the other has ended, too.
             defer { group.cancelAll() }
-            try await group.next()
+            return try await group.next()!
         }
     }
 
-    /// Imports every source, also after one has failed. Each failure is printed, and the first decides the exit code.
-    private func importAll() async throws {
+    private func importer(_ connection: Connection, _ logger: Logger) async throws -> Importer {
         var options = Importer.Options()
         options.batchSize = batch
         options.rejectLimit = maxRejects
         options.isDryRun = dryRun
         options.retraction = retract
-        let logger = log.logger()
-        let status = try await database.withConnection(for: .worker, logger) { connection in
-            let importer = try await Importer(connection, options: options, logger: logger)
-            var firstStatus: Int32?
-            for source in sources {
-                do {
-                    try await importOne(source, with: importer)
-                } catch let error as CancellationError {
-                    throw error
-                } catch {
-                    StandardError.print("quakes: \(Self.text(of: error, importing: source))")
-                    firstStatus = firstStatus ?? ExitStatus(error).rawValue
-                    if (error as? PostgresError)?.connectionLost == true { break }
-                }
-            }
-            return firstStatus
-        }
-        if let status { throw ExitCode(status) }
+        return try await Importer(connection, options: options, logger: logger)
     }
 
-    private func importOne(_ source: FeedSource, with importer: Importer) async throws {
+    // MARK: Again and again
+
+    /// Each run has a connection of its own: what happens to one touches none after it.
+    private func importAgainAndAgain(
+        _ source: FeedSource, _ every: Duration, into database: Database
+    ) async throws {
+        var schedule = Schedule(every: every)
+        var random = SystemRandomNumberGenerator()
+        while true {
+            let start = ContinuousClock.now
+            let ending: Schedule.Ending
+            do {
+                try await withTimeout { logger in
+                    try await database.withConnection(for: .worker, logger) { connection in
+                        try await importOne(source, with: importer(connection, logger), logger)
+                    }
+                }
+                ending = .done
+            } catch let error as CancellationError {
+                throw error
+            } catch {
+                log.logger().error("\(Self.text(of: error, importing: source))")
+                ending = Schedule.Ending(error)
+            }
+            let next = schedule.next(after: ending, startedAt: start, now: .now, using: &random)
+            try await Task.sleep(until: next, clock: .continuous)
+        }
+    }
+
+    private func importOne(_ source: FeedSource, with importer: Importer, _ logger: Logger) async throws {
         var line = ProgressLine(source: source)
         let summary = try await importer.run(source) { line.show($0) }
         line.clear()
+        if log.logFormat == .json { logger.notice("run ended", metadata: summary.metadata) }
         switch format {
         case .json: StandardOutput.print(summary.json)
         // Zeros would say no more than the error does.
@@ -154,6 +221,21 @@ extension ImportSummary {
         let run = run.map { "run \($0)" } ?? "dry run"
         let outcome = outcome == .done ? "" : " (\(outcome.rawValue))"
         return "\(name): \(counts) in \(duration.formatted), \(run)\(outcome)"
+    }
+
+    /// All counts, for a log.
+    fileprivate var metadata: Logger.Metadata {
+        var metadata: Logger.Metadata = [
+            "source": "\(source)", "outcome": "\(outcome.rawValue)", "seconds": "\(duration / .seconds(1))",
+            "seen": "\(counts.seen)", "inserted": "\(counts.inserted)", "updated": "\(counts.updated)",
+            "unchanged": "\(counts.unchanged)", "stale": "\(counts.stale)",
+            "superseded": "\(counts.superseded)",
+            "retracted": "\(counts.retracted)", "rejected": "\(counts.rejected)", "bytes": "\(counts.bytes)",
+        ]
+        if let run { metadata["run"] = "\(run)" }
+        if let tokens { metadata["last_token"] = "\(tokens.upperBound)" }
+        if let failure { metadata["error"] = "\(failure)" }
+        return metadata
     }
 
     var json: String {
