@@ -1,0 +1,137 @@
+"""What the benchmarks share: a private server of the run's own, measured programs, and tables of figures.
+
+The executable is the one named by the environment variable QUAKES, else .build/release/quakes.
+"""
+
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+QUAKES = os.path.abspath(os.environ.get("QUAKES", ".build/release/quakes"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Cluster:
+    """A migrated private server in a folder of its own; both are gone at the end.
+
+        with Cluster(wal_level="logical") as cluster:
+            cluster.sql("select 1")
+    """
+
+    def __init__(self, **settings):
+        self.settings = {"shared_buffers": "1GB", "max_wal_size": "8GB", "checkpoint_timeout": "1h", **settings}
+
+    def __enter__(self):
+        if not os.access(QUAKES, os.X_OK):
+            sys.exit(f"there is no {QUAKES}: build it (swift build -c release), or name one in QUAKES")
+        # Also a run that is told to end leaves nothing behind.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        self.home = tempfile.mkdtemp(prefix="quakes-bench-")
+        os.chmod(self.home, 0o755)  # root's server runs as another user
+        self.env = {name: value for name, value in os.environ.items()
+                    if name != "DATABASE_URL" and not name.startswith("PG")}
+        self.env.update(QUAKES_HOME=f"{self.home}/cluster", QUAKES_LOCAL="1")
+        try:
+            self.url = subprocess.check_output([QUAKES, "database", "url"], env=self.env, text=True).strip()
+            self.quakes("database", "start")
+            for name, value in self.settings.items():
+                self.sql(f"alter system set {name} = '{value}'")
+            self.quakes("database", "stop")
+            self.quakes("database", "start")
+            self.quakes("migrate")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run([QUAKES, "database", "stop"], env=self.env, check=True, stdout=subprocess.DEVNULL)
+        shutil.rmtree(self.home)
+
+    def quakes(self, *arguments):
+        """Runs quakes, with what it says on standard error."""
+        subprocess.run([QUAKES, *arguments], env=self.env, check=True, stdout=sys.stderr)
+
+    def sql(self, statement):
+        command = ["psql", self.url, "-qAtX", "-v", "ON_ERROR_STOP=1", "-c", statement]
+        return subprocess.check_output(command, env=self.env, text=True).strip()
+
+    def sample(self, count):
+        """A synthetic feed of so many events: its path."""
+        path = f"{self.home}/{count}.geojson"
+        if not os.path.exists(path):
+            with open(path, "wb") as feed:
+                subprocess.run([QUAKES, "sample", "--count", str(count)], stdout=feed, check=True)
+        return path
+
+    def load(self, feed):
+        """Imports a feed, measured."""
+        return run(QUAKES, "import", "--database", self.url, feed, env=self.env, stdout=subprocess.DEVNULL)
+
+    def empty(self):
+        """No quakes, no history, no dead rows."""
+        # As a replica: a tracked table refuses TRUNCATE.
+        self.sql("set session_replication_role = replica; truncate quake, history.change, history.transaction")
+
+    def wal(self):
+        """How many bytes of WAL were ever written."""
+        return int(self.sql("select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"))
+
+    def compile(self, source, *libraries):
+        """Compiles a C program that lies beside this file: its path."""
+        program = f"{self.home}/{os.path.splitext(source)[0]}"
+        include = subprocess.check_output(["pg_config", "--includedir"], text=True).strip()
+        subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-o", program, f"{HERE}/{source}", f"-I{include}",
+                        *(f"-l{library}" for library in libraries)], check=True)
+        return program
+
+    def view_schema(self):
+        """The table of a view in SQLite, and the expressions that give its columns in PostgreSQL."""
+        types = {"boolean": "integer", "integer": "integer", "double precision": "real"}
+        expressions = {"boolean": "quake.{}::int", "ARRAY": "array_to_json(quake.{})"}
+        columns = [line.split("|") for line in self.sql(
+            "select column_name, data_type from information_schema.columns"
+            " where table_name = 'quake' order by ordinal_position").splitlines()]
+        definitions = [f"{name} {types.get(type, 'text')}{' primary key not null' if name == 'code' else ''}"
+                       for name, type in columns]
+        return (f"create table quake ({', '.join(definitions)})",
+                ", ".join(expressions.get(type, "quake.{}").format(name) for name, type in columns))
+
+
+def run(*arguments, **options):
+    """Runs a program to its end: wall seconds, CPU seconds, peak memory in MB.
+
+    The memory is never less than this script's own, some 15 MB: so Linux counts it.
+    """
+    start = time.monotonic()
+    return finish(subprocess.Popen(arguments, **options), start)
+
+
+def finish(process, start, ends_with=(0,)):
+    """Waits for a program's end; its figures, together with those of its children."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in ends_with:
+        sys.exit(f"{process.args} ended with {process.returncode}")
+    return {"wall": time.monotonic() - start, "cpu": usage.ru_utime + usage.ru_stime,
+            "memory": usage.ru_maxrss / 1024}
+
+
+def medians(rounds):
+    """Of several rounds' figures the median, each figure by itself."""
+    return {name: statistics.median(figures[name] for figures in rounds) for name in rounds[0]}
+
+
+def print_table(*rows):
+    """The first row is the heading; texts stand left, numbers right."""
+    cells = [[cell if isinstance(cell, str) else f"{cell:.2f}" if isinstance(cell, float) else str(cell)
+              for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    for row in cells:
+        print("  ".join(cell.ljust(width) if isinstance(kind, str) else cell.rjust(width)
+                        for cell, width, kind in zip(row, widths, rows[-1])).rstrip())
