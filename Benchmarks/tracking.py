@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""What it costs writers that their table is tracked.
+
+Small writes: pgbench, each transaction updates one random row. By PostgreSQL's default a commit waits until it is on
+disk (fsync and synchronous_commit on), and that is the figure to go by; with synchronous_commit off the disk no longer
+hides what tracking costs. Nobody listens here: Benchmarks/follow.py measures with listeners.
+
+Bulk writes: first load and unchanged reload of a synthetic feed.
+
+Each is measured untracked, tracked, and tracked without its NOTIFY, one after the other in each round; the figures are
+medians. All come from one machine and one server; only their ratios mean anything. The server is a private cluster of
+the run's own.
+
+    Benchmarks/tracking.py [--rows N] [--clients N,…] [--seconds S] [--events N] [--repeat R] [--json]
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+
+from cluster import Cluster, medians, print_table
+
+UNTRACKED, SILENT, TRACKED = VARIANTS = ["untracked", "tracked, no NOTIFY", "tracked"]
+UPDATE = """\\set row random(1, :rows)
+update quake set magnitude = 10 * random() where code = 'q' || :row;
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000, help="of the table that pgbench updates")
+    parser.add_argument("--clients", type=lambda text: [int(count) for count in text.split(",")], default=[1, 8, 32])
+    parser.add_argument("--seconds", type=int, default=10, help="of each pgbench run")
+    parser.add_argument("--events", type=int, default=100_000, help="of the feed")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+
+    # What autovacuum does would fall on one variant or another by chance.
+    with Cluster(autovacuum="off") as cluster:
+        table = TrackedTable(cluster)
+        small = measure_small_writes(cluster, table, options)
+        bulk = measure_loads(cluster, table, options)
+    if options.json:
+        print(json.dumps({"small writes": small, "bulk writes": bulk}, indent=1))
+        return
+    print_table(
+        ("synchronous_commit", "clients", "what", "commits/s", "ratio"),
+        *((row["synchronous_commit"], row["clients"], variant, int(row[variant]), row[variant] / row[UNTRACKED])
+          for row in small for variant in VARIANTS))
+    print()
+    print_table(
+        ("load", "events", "what", "wall s", "wall ratio"),
+        *((load, options.events, variant, by_variant[variant], by_variant[variant] / by_variant[UNTRACKED])
+          for load, by_variant in bulk.items() for variant in VARIANTS))
+
+
+class TrackedTable:
+    """The table quake, which can be tracked or not."""
+
+    def __init__(self, cluster):
+        self.sql = cluster.sql
+        self.commit = self.sql("select pg_get_functiondef('history.commit'::regproc)")
+        self.silent_commit, found = re.subn(r"perform pg_notify\(.*\);", "", self.commit)
+        assert found == 1
+
+    def become(self, variant):
+        for name in ["insert", "update", "delete", "truncate"]:
+            self.sql(f"set client_min_messages = warning; drop trigger if exists history_{name} on quake")
+        if variant != UNTRACKED:
+            self.sql("select history.track('public.quake', 'code')")
+        self.sql(self.silent_commit if variant == SILENT else self.commit)
+
+
+def rounds(count):
+    """The variants of each round, in turning order."""
+    return [VARIANTS[turn % 3:] + VARIANTS[:turn % 3] for turn in range(count)]
+
+
+def measure_small_writes(cluster, table, options):
+    cluster.load(cluster.sample(options.rows))
+    # Codes that a script of pgbench can name; a synthetic feed repeats a few, so there are somewhat fewer rows.
+    cluster.sql("update quake set code = 'q' || number"
+                " from (select code as old, row_number() over (order by code) as number from quake) as numbered"
+                " where code = old")
+    rows = cluster.sql("select count(*) from quake")
+    script = f"{cluster.home}/update.sql"
+    with open(script, "w") as file:
+        file.write(UPDATE)
+
+    def commits_per_second(clients, synchronous_commit):
+        cluster.sql("truncate history.change, history.transaction")
+        cluster.sql("vacuum full analyze quake")
+        cluster.sql("checkpoint")
+        binaries = subprocess.check_output(["pg_config", "--bindir"], text=True).strip()
+        report = subprocess.check_output(
+            [f"{binaries}/pgbench", "-n", "-f", script, "-D", f"rows={rows}", "-c", str(clients),
+             "-j", str(min(clients, os.cpu_count())), "-T", str(options.seconds), cluster.url],
+            env=cluster.env | {"PGOPTIONS": f"-c synchronous_commit={synchronous_commit}"}, text=True,
+            stderr=subprocess.DEVNULL)
+        return float(re.search(r"^tps = ([\d.]+)", report, re.MULTILINE)[1])
+
+    results = []
+    for synchronous_commit in ["on", "off"]:
+        for clients in options.clients:
+            measured = []
+            for variants in rounds(options.repeat):
+                measured.append({})
+                for variant in variants:
+                    table.become(variant)
+                    measured[-1][variant] = commits_per_second(clients, synchronous_commit)
+            results.append({"synchronous_commit": synchronous_commit, "clients": clients} | medians(measured))
+    return results
+
+
+def measure_loads(cluster, table, options):
+    feed = cluster.sample(options.events)
+
+    def seconds():
+        cluster.sql("checkpoint")
+        return cluster.load(feed)["wall"]
+
+    first, reload = [], []
+    for variants in rounds(options.repeat):
+        first.append({})
+        reload.append({})
+        for variant in variants:
+            table.become(variant)
+            cluster.empty()
+            first[-1][variant] = seconds()
+            cluster.sql("vacuum freeze quake")
+            reload[-1][variant] = seconds()
+    return {"first": medians(first), "unchanged reload": medians(reload)}
+
+
+main()
