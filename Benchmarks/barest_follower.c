@@ -1,0 +1,116 @@
+// The barest possible follower: LISTEN, one SELECT, one SQLite commit. No snapshot, no check of the position, no
+// reconnecting: it starts with an empty table at the current token, and any surprise ends it.
+//
+//     barest_follower URL FILE SCHEMA COLUMNS
+//
+// SCHEMA creates SQLite's table quake; COLUMNS are the expressions, in PostgreSQL, that give its columns in order.
+
+#include <libpq-fe.h>
+#include <poll.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static PGconn *connection;
+static sqlite3 *file;
+
+static void fail(const char *reason) {
+    fprintf(stderr, "barest_follower: %s\n", reason);
+    exit(1);
+}
+
+static PGresult *query(const char *sql, const char *parameter) {
+    PGresult *result = PQexecParams(connection, sql, parameter ? 1 : 0, NULL, &parameter, NULL, NULL, 0);
+    ExecStatusType status = PQresultStatus(result);
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) fail(PQerrorMessage(connection));
+    return result;
+}
+
+static void execute(const char *sql) {
+    if (sqlite3_exec(file, sql, NULL, NULL, NULL) != SQLITE_OK) fail(sqlite3_errmsg(file));
+}
+
+static sqlite3_stmt *prepare(const char *sql) {
+    sqlite3_stmt *statement;
+    if (sqlite3_prepare_v2(file, sql, -1, &statement, NULL) != SQLITE_OK) fail(sqlite3_errmsg(file));
+    return statement;
+}
+
+// Binds so many columns of a row, as texts: those of numbers become numbers as the columns' types want it.
+static void run(sqlite3_stmt *statement, PGresult *rows, int row, int column, int count) {
+    for (int index = 0; index < count; index++, column++) {
+        if (PQgetisnull(rows, row, column))
+            sqlite3_bind_null(statement, index + 1);
+        else
+            sqlite3_bind_text(
+                statement, index + 1, PQgetvalue(rows, row, column), PQgetlength(rows, row, column), SQLITE_STATIC);
+    }
+    if (sqlite3_step(statement) != SQLITE_DONE) fail(sqlite3_errmsg(file));
+    sqlite3_reset(statement);
+}
+
+int main(int count, char **arguments) {
+    if (count != 5) fail("URL FILE SCHEMA COLUMNS");
+    const char *columns = arguments[4];
+
+    connection = PQconnectdb(arguments[1]);
+    if (PQstatus(connection) != CONNECTION_OK) fail(PQerrorMessage(connection));
+    if (sqlite3_open(arguments[2], &file) != SQLITE_OK) fail(sqlite3_errmsg(file));
+    execute("pragma journal_mode = wal; pragma synchronous = normal");
+    execute(arguments[3]);
+    execute("create table position (store text not null, token integer not null, committed_at text not null)");
+
+    PQclear(query("listen quake_changes", NULL));
+    PGresult *position = query("select store, token, committed_at from history.position()", NULL);
+    long token = atol(PQgetvalue(position, 0, 1));
+    run(prepare("insert into position values (?, ?, ?)"), position, 0, 0, 3);
+    PQclear(position);
+
+    // One snapshot: the changed rows as it has them, and its token with each of them.
+    char *changes = sqlite3_mprintf(
+        "select changed.key, quake.code, reached.token, reached.committed_at, %s "
+        "from (select token, committed_at from history.transaction "
+        "      where token is not null order by token desc limit 1) as reached, "
+        "     (select distinct change.key "
+        "      from history.transaction join history.change on change.transaction = transaction.id "
+        "      where transaction.token > $1::bigint and change.entity = 'quake') as changed "
+        "left join public.quake on quake.code = changed.key", columns);
+    enum { KEY, CODE, TOKEN, COMMITTED_AT, ROW };
+    sqlite3_stmt *begin = prepare("begin"), *commit = prepare("commit");
+    sqlite3_stmt *delete = prepare("delete from quake where code = ?");
+    sqlite3_stmt *move = prepare("update position set token = ?, committed_at = ?");
+    sqlite3_stmt *upsert = NULL;
+
+    for (;;) {
+        struct pollfd socket = {.fd = PQsocket(connection), .events = POLLIN};
+        poll(&socket, 1, -1);
+        if (!PQconsumeInput(connection)) fail(PQerrorMessage(connection));
+        int is_behind = 0;
+        for (PGnotify *notification; (notification = PQnotifies(connection)); PQfreemem(notification))
+            is_behind |= atol(notification->extra) > token;
+        if (!is_behind) continue;
+
+        char after[24];
+        snprintf(after, sizeof after, "%ld", token);
+        PGresult *rows = query(changes, after);
+        if (!upsert) {
+            char *marks = sqlite3_mprintf("");
+            for (int column = ROW; column < PQnfields(rows); column++)
+                marks = sqlite3_mprintf("%z%s?", marks, column == ROW ? "" : ", ");
+            upsert = prepare(sqlite3_mprintf("insert or replace into quake values (%s)", marks));
+        }
+        if (PQntuples(rows) > 0) {
+            run(begin, rows, 0, 0, 0);
+            for (int row = 0; row < PQntuples(rows); row++) {
+                if (PQgetisnull(rows, row, CODE))
+                    run(delete, rows, row, KEY, 1);
+                else
+                    run(upsert, rows, row, ROW, PQnfields(rows) - ROW);
+            }
+            run(move, rows, 0, TOKEN, 2);
+            run(commit, rows, 0, 0, 0);
+            token = atol(PQgetvalue(rows, 0, TOKEN));
+        }
+        PQclear(rows);
+    }
+}

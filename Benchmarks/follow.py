@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""How long after a commit many followers have it in their views, beside the barest possible follower.
+
+A writer commits transactions of 20 updates at a steady rate; for each it notes the token and the time right after
+COMMIT has returned. Benchmarks/view_observer.c tells when each view's file has reached a token. Latency is the time
+between, of each transaction in each view. Both kinds of followers take turns: `quakes follow` and
+Benchmarks/barest_follower.c. The figures are medians over the rounds, and so are the ratios within each round.
+
+All figures of one run come from one machine and one server; only their ratios mean anything. Needs a C compiler,
+libpq and SQLite with their headers. The server is a private cluster of the run's own.
+
+    Benchmarks/follow.py [--followers N] [--seconds S] [--rate R] [--rows N] [--events N] [--rounds R] [--json]
+"""
+
+import argparse
+import bisect
+import ctypes
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import statistics
+import subprocess
+import sys
+import time
+
+from cluster import QUAKES, Cluster, finish, medians, print_table
+
+QUAKES_FOLLOW, BAREST = KINDS = ["quakes follow", "barest follower"]
+FIGURES = ["p50", "p90", "p99", "max", "cpu", "memory"]
+PATIENCE = 60  # seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--followers", type=int, default=50)
+    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--rate", type=float, default=10, help="transactions a second")
+    parser.add_argument("--rows", type=int, default=20, help="that each of them updates")
+    parser.add_argument("--events", type=int, default=5000, help="in the table")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+
+    rounds = {kind: [] for kind in KINDS}
+    with Cluster(max_connections=4 * options.followers + 20) as cluster:
+        cluster.load(cluster.sample(options.events))
+        cluster.sql("vacuum analyze")
+        bench = Bench(cluster, options)
+        for turn in range(options.rounds):
+            for kind in KINDS if turn % 2 == 0 else reversed(KINDS):
+                rounds[kind].append(bench.measure(kind))
+    results = {kind: medians(figures) for kind, figures in rounds.items()}
+    results["ratio"] = medians([{name: ours[name] / barest[name] for name in FIGURES}
+                                for ours, barest in zip(rounds[QUAKES_FOLLOW], rounds[BAREST])])
+    if options.json:
+        print(json.dumps(results, indent=1))
+        return
+    print(f"{options.followers} followers, {options.rate:g} commits/s of {options.rows} changes")
+    print_table(("from commit to applied", "p50 ms", "p90 ms", "p99 ms", "max ms", "CPU s each", "peak MB each"),
+                *((kind, *(figures[name] for name in FIGURES)) for kind, figures in results.items()))
+
+
+class Bench:
+    def __init__(self, cluster, options):
+        self.cluster = cluster
+        self.options = options
+        self.barest = cluster.compile("barest_follower.c", "pq", "sqlite3")
+        self.observer = cluster.compile("view_observer.c", "sqlite3")
+        self.codes = cluster.sql("select code from quake").splitlines()
+        self.folder = f"{cluster.home}/views"
+
+    def measure(self, kind):
+        """One round of one kind: latencies in ms, CPU seconds and peak MB of a follower."""
+        os.mkdir(self.folder)
+        files = [f"{self.folder}/{number}.sqlite" for number in range(self.options.followers)]
+        start = time.monotonic()
+        followers = [subprocess.Popen(self.command(kind, file), env=self.cluster.env) for file in files]
+        try:
+            wait_until("every view has a token", lambda: all(token(file) is not None for file in files))
+            commits, sightings = self.observe(files)
+        finally:
+            for follower in followers:
+                os.kill(follower.pid, signal.SIGTERM)
+        usage = [finish(follower, start, ends_with=(0, -15)) for follower in followers]
+        shutil.rmtree(self.folder)
+
+        latencies = sorted(latencies_in_ms(commits, sightings))
+        percentile = {f"p{percent}": latencies[len(latencies) * percent // 100] for percent in [50, 90, 99]}
+        return percentile | {"max": latencies[-1]} | {
+            name: statistics.mean(figures[name] for figures in usage) for name in ["cpu", "memory"]}
+
+    def command(self, kind, file):
+        if kind == QUAKES_FOLLOW:
+            return [QUAKES, "follow", "--view", file, "--database", self.cluster.url, "--log-level", "warning"]
+        return [self.barest, self.cluster.url, file, *self.cluster.view_schema()]
+
+    def observe(self, files):
+        """Writes, and watches the views until they have it all: time by token, and for each view what was seen when."""
+        with open(f"{self.folder}/sightings", "w+") as output:
+            observer = subprocess.Popen([self.observer, *files], stdout=output)
+            try:
+                time.sleep(1)
+                commits = Writer(self.cluster.url).write(self.codes, self.options)
+                last = max(commits)
+                wait_until("every view has the last token", lambda: all(token(file) >= last for file in files))
+                time.sleep(1)
+            finally:
+                observer.terminate()
+                observer.wait()
+            output.seek(0)
+            sightings = [[] for _ in files]
+            for line in output:
+                view, reached, moment = map(int, line.split())
+                sightings[view].append((reached, moment))
+        return commits, sightings
+
+
+def latencies_in_ms(commits, sightings):
+    for view in sightings:
+        for committed, moment in commits.items():
+            # The first that shows this token or a later one.
+            place = bisect.bisect_left(view, (committed, 0))
+            if place == len(view):
+                sys.exit(f"a view was never seen with token {committed}")
+            yield (view[place][1] - moment) / 1e6
+
+
+def token(path):
+    """The view's token; None while it has none."""
+    try:
+        file = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            row = file.execute("select token from position").fetchone()
+            return row and row[0]
+        finally:
+            file.close()
+    except sqlite3.OperationalError:
+        return None
+
+
+def wait_until(what, is_so):
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        if time.monotonic() > deadline:
+            sys.exit(f"after {PATIENCE} s it is still not so that {what}")
+        time.sleep(0.2)
+
+
+class Writer:
+    """A connection through libpq itself, so that nothing stands between COMMIT and the clock."""
+
+    def __init__(self, url):
+        self.libpq = ctypes.CDLL("libpq.so.5")
+        for function, result in [("PQconnectdb", ctypes.c_void_p), ("PQexec", ctypes.c_void_p),
+                                 ("PQgetvalue", ctypes.c_char_p), ("PQerrorMessage", ctypes.c_char_p)]:
+            getattr(self.libpq, function).restype = result
+        self.connection = ctypes.c_void_p(self.libpq.PQconnectdb(url.encode()))
+
+    def execute(self, sql):
+        """Returns when the server says that it is done; what has to be read of the result is read afterwards."""
+        return ctypes.c_void_p(self.libpq.PQexec(self.connection, sql.encode()))
+
+    def value(self, result):
+        if self.libpq.PQntuples(result) != 1:
+            sys.exit(f"the writer failed: {self.libpq.PQerrorMessage(self.connection).decode()}")
+        value = self.libpq.PQgetvalue(result, 0, 0)
+        self.libpq.PQclear(result)
+        return value.decode()
+
+    def write(self, codes, options):
+        """Writes at the rate for the time: when each token was committed, in nanoseconds of CLOCK_MONOTONIC."""
+        chance = random.Random(1)
+        commits = {}
+        start = time.monotonic()
+        for number in range(int(options.seconds * options.rate)):
+            time.sleep(max(0, start + number / options.rate - time.monotonic()))
+            chosen = ", ".join(f"'{code}'" for code in chance.sample(codes, options.rows))
+            self.libpq.PQclear(self.execute("begin"))
+            self.libpq.PQclear(self.execute(
+                f"update quake set magnitude = {chance.random()}, updated = now() where code in ({chosen})"))
+            committed = self.execute("commit")
+            moment = time.monotonic_ns()
+            self.libpq.PQclear(committed)
+            # The token that this very session has drawn, whoever else commits.
+            commits[int(self.value(self.execute("select currval('history.token')")))] = moment
+        self.libpq.PQfinish(self.connection)
+        return commits
+
+
+main()
