@@ -61,12 +61,12 @@ class Cluster:
         command = ["psql", self.url, "-qAtX", "-v", "ON_ERROR_STOP=1", "-c", statement]
         return subprocess.check_output(command, env=self.env, text=True).strip()
 
-    def sample(self, count):
-        """A synthetic feed of so many events: its path."""
-        path = f"{self.home}/{count}.geojson"
+    def sample(self, count, revise="0"):
+        """A synthetic feed of so many events, such a part of them revised: its path."""
+        path = f"{self.home}/{count}-{revise}.geojson"
         if not os.path.exists(path):
             with open(path, "wb") as feed:
-                subprocess.run([QUAKES, "sample", "--count", str(count)], stdout=feed, check=True)
+                subprocess.run([QUAKES, "sample", "--count", str(count), "--revise", revise], stdout=feed, check=True)
         return path
 
     def load(self, feed):

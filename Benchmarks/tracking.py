@@ -5,7 +5,7 @@ Small writes: pgbench, each transaction updates one random row. By PostgreSQL's 
 disk (fsync and synchronous_commit on), and that is the figure to go by; with synchronous_commit off the disk no longer
 hides what tracking costs. Nobody listens here: Benchmarks/follow.py measures with listeners.
 
-Bulk writes: first load and unchanged reload of a synthetic feed.
+Bulk writes: first load of a synthetic feed, the same again, and the same with every event revised.
 
 Each is measured untracked, tracked, and tracked without its NOTIFY, one after the other in each round; the figures are
 medians. All come from one machine and one server; only their ratios mean anything. The server is a private cluster of
@@ -117,22 +117,19 @@ def measure_small_writes(cluster, table, options):
 
 def measure_loads(cluster, table, options):
     feed = cluster.sample(options.events)
-
-    def seconds():
-        cluster.sql("checkpoint")
-        return cluster.load(feed)["wall"]
-
-    first, reload = [], []
+    loads = {"first": feed, "unchanged": feed, "all revised": cluster.sample(options.events, revise="1")}
+    measured = {load: [] for load in loads}
     for variants in rounds(options.repeat):
-        first.append({})
-        reload.append({})
+        for figures in measured.values():
+            figures.append({})
         for variant in variants:
             table.become(variant)
             cluster.empty()
-            first[-1][variant] = seconds()
-            cluster.sql("vacuum freeze quake")
-            reload[-1][variant] = seconds()
-    return {"first": medians(first), "unchanged reload": medians(reload)}
+            for load, file in loads.items():
+                cluster.sql("vacuum freeze quake")
+                cluster.sql("checkpoint")
+                measured[load][-1][variant] = cluster.load(file)["wall"]
+    return {load: medians(figures) for load, figures in measured.items()}
 
 
 main()
