@@ -71,10 +71,12 @@ final class PassWriter: @unchecked Sendable {
 
     func commit() throws {
         try queue.writeWithoutTransaction { db in
-            try db.execute(sql: "delete from position")
-            try db.execute(
-                sql: "insert into position values (?, ?, ?)",
-                arguments: [pass.position.store, pass.position.token, pass.position.committedAt])
+            let position = pass.position
+            let statement = try db.cachedStatement(
+                sql: pass.freshStart == nil
+                    ? "update position set store = ?, token = ?, committed_at = ?"
+                    : "insert into position values (?, ?, ?)")
+            try statement.execute(arguments: [position.store, position.token, position.committedAt])
             try db.commit()
         }
     }

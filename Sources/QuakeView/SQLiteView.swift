@@ -76,7 +76,9 @@ public final class SQLiteView: View {
         self.columns.withLock { $0 } == columns.map { SQLiteColumn($0) }
     }
 
-    public func apply(_ pass: Pass) async throws {
+    nonisolated(nonsending)
+        public func apply(_ pass: Pass) async throws
+    {
         do {
             let writer = try PassWriter(pass, on: queue)
             do {

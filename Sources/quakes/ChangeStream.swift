@@ -30,7 +30,9 @@ struct ChangeStream: View {
     /// Each row names its columns.
     func accepts(_ columns: [ViewColumn]) -> Bool { true }
 
-    func apply(_ pass: Pass) async throws {
+    nonisolated(nonsending)
+        func apply(_ pass: Pass) async throws
+    {
         let output = Mutex(LineBuffer())
         if let reason = pass.freshStart {
             var line = JSONObject()

@@ -36,7 +36,9 @@ final class MemoryView: View {
 
     func accepts(_ columns: [ViewColumn]) -> Bool { now.columns == columns }
 
-    func apply(_ pass: Pass) async throws {
+    nonisolated(nonsending)
+        func apply(_ pass: Pass) async throws
+    {
         var next = now
         next.position = pass.position
         next.columns = pass.columns
@@ -54,7 +56,7 @@ final class MemoryView: View {
         next.changes += changes
 
         let all = Pass(
-            freshStart: .first, position: pass.position, columns: pass.columns, after: 0,
+            freshStart: .first, position: pass.position, table: pass.table, after: 0,
             connection: pass.connection)
         let table = try await Self.rows(of: all, onto: [:])
         #expect(next.rows == table, "token \(pass.position.token)")

@@ -97,19 +97,23 @@ public struct Follower<V: View>: Sendable {
                     of: Wakeup.self, bufferingPolicy: .bufferingNewest(1))
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await wake(waker, listener) }
-                    group.addTask {
-                        var reading = try await reading(reader)
-                        for await wakeup in wakeups {
-                            if case .heard(let token) = wakeup, reading.hasReached(token) { continue }
-                            try await reading.catchUp()
-                            try await reading.reportNowAndThen()
-                        }
-                    }
+                    group.addTask { try await read(at: wakeups, reader) }
                     try await group.next()
                     group.cancelAll()
                 }
                 try Task.checkCancellation()
             }
+        }
+    }
+
+    /// Isolated to the connection: its statements, and what the view does with their rows, are calls without a change of
+    /// threads.
+    private func read(at wakeups: AsyncStream<Wakeup>, _ connection: isolated Connection) async throws {
+        var reading = try await reading(connection)
+        for await wakeup in wakeups {
+            if case .heard(let token) = wakeup, reading.hasReached(token) { continue }
+            try await reading.catchUp()
+            try await reading.reportNowAndThen()
         }
     }
 

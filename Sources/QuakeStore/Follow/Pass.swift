@@ -10,14 +10,17 @@ public struct Pass: Sendable {
     /// Where the view stands once it has applied the pass.
     public let position: Position
     /// The table's columns.
-    public let columns: [ViewColumn]
+    public var columns: [ViewColumn] { table.columns }
 
+    let table: TableShape
     /// The token after which the changes are read.
     let after: Int
     let connection: Connection
 
     /// Hands over each changed row once, as this snapshot has it, or as gone; of a fresh start all rows. In no order.
-    public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws {
+    nonisolated(nonsending)
+        public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws
+    {
         try await connection.copy(rowsOf: rows, to: "read the changed rows") { copied in
             var row = try ViewRow(copied)
             try body(&row)
@@ -25,11 +28,10 @@ public struct Pass: Sendable {
     }
 
     private var rows: String {
-        let columns = columns.map(\.expression).joined(separator: ", ")
-        guard freshStart == nil else { return "select code, true, \(columns) from public.quake" }
+        guard freshStart == nil else { return "select code, true, \(table.expressions) from public.quake" }
         // The last change of a key is all a view needs, so this is cheaper than history.changes, which tells each.
         return """
-            select changed.key, quake.code is not null, \(columns)
+            select changed.key, quake.code is not null, \(table.expressions)
             from (select distinct change.key
                   from history.transaction join history.change on change.transaction = transaction.id
                   where transaction.token > \(after) and change.entity = 'quake') as changed
@@ -40,7 +42,9 @@ public struct Pass: Sendable {
     /// Hands over each change in the order of tokens, as one line of JSON; of a fresh start each row.
     ///
     /// The columns are those of `history.changes`.
-    public func forEachLine(_ body: @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws {
+    nonisolated(nonsending)
+        public func forEachLine(_ body: @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws
+    {
         try await connection.copy(rowsOf: lines, to: "read the changes") { row in
             guard let line = try row.nextBytes() else { throw CopiedRowError() }
             try body(line)
@@ -62,6 +66,7 @@ public protocol View: Sendable {
     /// Whether it can take rows of these columns without a fresh start.
     func accepts(_ columns: [ViewColumn]) -> Bool
 
-    /// Takes over a pass and its position, both or neither.
-    func apply(_ pass: Pass) async throws
+    /// Takes over a pass and its position, both or neither. Runs where its caller does, which is where the connection
+    /// works: a pass goes from one to the other without a change of threads.
+    nonisolated(nonsending) func apply(_ pass: Pass) async throws
 }

@@ -56,38 +56,36 @@ extension FreshStart: CustomStringConvertible {
 struct Standing: Sendable {
     /// The snapshot's own position.
     let position: Position
-    let columns: [ViewColumn]
+    /// Changes when the table's columns do.
+    let shape: String
     /// nil when the history from the reader's position on is there.
     let freshStart: FreshStart?
 
     /// - Parameter reader: where the reader stands; nil when it holds nothing.
-    static func read(of reader: Position?, on connection: Connection) async throws -> Standing {
+    nonisolated(nonsending)
+        static func read(of reader: Position?, on connection: Connection) async throws -> Standing
+    {
         let row = try await connection.query(
             """
             select store, token,
                    to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
                    history.check(\(reader?.store)::uuid, \(reader?.token), \(reader?.committedAt)::timestamptz)
                        as verdict,
-                   columns, types
-            from history.position(),
-                 (select array_agg(attname::text order by attnum) as columns,
-                         array_agg(atttypid::regtype::text order by attnum) as types
-                  from pg_attribute
-                  where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped) as attribute
+                   (select string_agg(attname || ' ' || atttypid, ',' order by attnum)
+                    from pg_attribute
+                    where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped) as shape
+            from history.position()
             """, to: "read the history's position")[0]
         let position = Position(
             store: try row.decode("store"), token: try row.decode("token"),
             committedAt: try row.decode("committed_at"))
-        let (names, types): (TextArray, TextArray) = try (row.decode("columns"), row.decode("types"))
+        let verdict: String = try row.decode("verdict")
         return Standing(
-            position: position,
-            columns: zip(names.elements, types.elements).map { ViewColumn(name: $0, sqlType: $1) },
-            freshStart: reader.flatMap {
-                freshStart(of: $0, verdict: try? row.decode("verdict"), now: position)
-            } ?? (reader == nil ? .first : nil))
+            position: position, shape: try row.decode("shape"),
+            freshStart: reader.map { freshStart(of: $0, verdict, now: position) } ?? .first)
     }
 
-    private static func freshStart(of reader: Position, verdict: String?, now: Position) -> FreshStart? {
+    private static func freshStart(of reader: Position, _ verdict: String, now: Position) -> FreshStart? {
         switch verdict {
         case "ok": nil
         case "expired": .pruned(after: reader.token)

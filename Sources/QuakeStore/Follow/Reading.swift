@@ -11,6 +11,8 @@ struct Reading<V: View> {
     let logger: Logger
     /// Where the view stands.
     private(set) var position: Position?
+    /// The table's columns when they were last seen to change.
+    private var table: TableShape?
 
     private var usedAt = ContinuousClock.now
     private var reportedAt: ContinuousClock.Instant?
@@ -35,23 +37,33 @@ struct Reading<V: View> {
 
     /// Applies one pass: everything up to this moment.
     @discardableResult
-    mutating func catchUp() async throws -> Position {
+    nonisolated(nonsending)
+        mutating func catchUp() async throws -> Position
+    {
         try await probe()
-        let known = position
-        let reached = try await connection.transaction(.repeatableReadOnly, to: "follow the changes") {
+        let (known, knownTable) = (position, table)
+        let (reached, table) = try await connection.transaction(.repeatableReadOnly, to: "follow the changes")
+        {
             let standing = try await Standing.read(of: known, on: connection)
+            let table =
+                if let knownTable, knownTable.signature == standing.shape {
+                    knownTable
+                } else {
+                    try await TableShape.read(standing.shape, on: connection)
+                }
             let freshStart =
-                standing.freshStart ?? (view.accepts(standing.columns) ? nil : FreshStart.otherColumns)
+                standing.freshStart ?? (view.accepts(table.columns) ? nil : FreshStart.otherColumns)
             if freshStart != nil || standing.position != known {
                 announce(freshStart, at: standing.position)
                 try await view.apply(
                     Pass(
-                        freshStart: freshStart, position: standing.position, columns: standing.columns,
+                        freshStart: freshStart, position: standing.position, table: table,
                         after: known?.token ?? 0, connection: connection))
             }
-            return standing.position
+            return (standing.position, table)
         }
         position = reached
+        self.table = table
         return reached
     }
 
@@ -64,7 +76,9 @@ struct Reading<V: View> {
     }
 
     /// A connection that was idle for long may be silently gone, and a pass would wait for ever.
-    private mutating func probe() async throws {
+    nonisolated(nonsending)
+        private mutating func probe() async throws
+    {
         defer { usedAt = .now }
         guard .now - usedAt > patience else { return }
         try await connection.expectingAnswer(within: patience) {
@@ -75,14 +89,18 @@ struct Reading<V: View> {
     // MARK: Reporting
 
     /// Reports the position at most every 10 s.
-    mutating func reportNowAndThen() async throws {
+    nonisolated(nonsending)
+        mutating func reportNowAndThen() async throws
+    {
         if let reportedAt, .now - reportedAt < .seconds(10) { return }
         try await report()
     }
 
     /// Tells `history.reader` how far the named reader has come. Where it can't be told, on a standby or for want of a
     /// permission, following goes on without.
-    mutating func report() async throws {
+    nonisolated(nonsending)
+        mutating func report() async throws
+    {
         guard let name, let position, canReport else { return }
         reportedAt = .now
         do {

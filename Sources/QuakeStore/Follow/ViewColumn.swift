@@ -43,6 +43,30 @@ public struct ViewColumn: Sendable, Equatable {
     }
 }
 
+/// The followed table's columns, and the expressions that read them.
+struct TableShape: Sendable {
+    /// See `Standing.shape`.
+    let signature: String
+    let columns: [ViewColumn]
+    let expressions: String
+
+    nonisolated(nonsending)
+        static func read(_ signature: String, on connection: Connection) async throws -> TableShape
+    {
+        let rows = try await connection.query(
+            """
+            select attname as name, atttypid::regtype::text as type
+            from pg_attribute
+            where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped
+            order by attnum
+            """, to: "read the table's columns")
+        let columns = try rows.map { ViewColumn(name: try $0.decode("name"), sqlType: try $0.decode("type")) }
+        return TableShape(
+            signature: signature, columns: columns,
+            expressions: columns.map(\.expression).joined(separator: ", "))
+    }
+}
+
 /// One value of a row. The text's bytes are gone when the closure that was given the row returns.
 public enum ViewValue {
     case null
