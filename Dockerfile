@@ -22,7 +22,8 @@ LABEL org.opencontainers.image.title="quakes" \
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates libpq5 libsqlite3-0 tzdata zlib1g \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --uid 10001 --user-group quakes
+    && useradd --system --uid 10001 --user-group quakes \
+    && install -d -o quakes -g quakes /var/lib/quakes
 COPY --from=build /usr/local/bin/quakes /usr/local/bin/quakes
 # By number, so that a platform that refuses root can tell.
 USER 10001
