@@ -5,6 +5,7 @@ create table import.settled (
     feed text not null,
     generated timestamptz not null,
     window_start timestamptz,
+    window_end timestamptz,
     settled_at timestamptz not null default clock_timestamp(),
     primary key (service, feed, generated)
 );
@@ -15,7 +16,8 @@ comment on column import.settled.service is 'Host that the document names as its
 comment on column import.settled.feed is 'The feed, such as all_day.';
 comment on column import.settled.generated is 'When the document was made.';
 comment on column import.settled.window_start is
-    'From this origin time on, up to generated, the document has every event of its service; null when it has only some.';
+    'From this origin time on, up to window_end, the document has every event of its service; null when it has only some.';
+comment on column import.settled.window_end is 'See window_start.';
 comment on column import.settled.settled_at is 'When it was settled here.';
 comment on index import.settled_generated is 'Documents that are newer than another one.';
 
@@ -60,14 +62,15 @@ set search_path = pg_catalog, pg_temp
 return exists (
     select from import.settled s
     where s.service = $1 and s.generated > made and s.window_start is not null
-      and origin between s.window_start and s.generated
+      and origin between s.window_start and s.window_end
       and revised < s.generated - interval '5 minutes');
 comment on function import.is_known_better(text, timestamptz, timestamptz, timestamptz) is
     'Whether a document newer than one made at a time covers an event of a service: the older one has nothing to say about it.';
 
 -- Settles a document whose features stand in pg_temp.present (code, ids, is_current).
 create function import.settle(
-    service text, feed text, generated timestamptz, window_start timestamptz, force boolean, dry_run boolean,
+    service text, feed text, generated timestamptz, window_start timestamptz, window_end timestamptz,
+    force boolean, dry_run boolean,
     out superseded bigint, out retracted bigint, out in_window bigint, out would_retract bigint, out is_braked boolean)
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -112,7 +115,7 @@ begin
                  and not import.is_known_better(service, generated, q.time, q.updated))
     into in_window, gone
     from public.quake q
-    where q.time between window_start and generated and import.service_of(q.url) = service;
+    where q.time between window_start and window_end and import.service_of(q.url) = service;
 
     would_retract := coalesce(cardinality(gone), 0);
     is_braked := not force and would_retract > 0
@@ -136,11 +139,42 @@ begin
     union all
     select g.code, generated, format('retracted by %s', feed) from unnest(gone) as g(code)
     on conflict (code) do update set generated = excluded.generated, reason = excluded.reason;
-    insert into import.settled (service, feed, generated, window_start)
-    values (service, feed, generated, window_start);
+    insert into import.settled (service, feed, generated, window_start, window_end)
+    values (service, feed, generated, window_start, window_end);
     delete from import.settled s where s.generated < generated - interval '40 days';
     delete from import.withdrawn w where w.generated < generated - interval '40 days';
 end
 $$;
-comment on function import.settle(text, text, timestamptz, timestamptz, boolean, boolean) is
+comment on function import.settle(text, text, timestamptz, timestamptz, timestamptz, boolean, boolean) is
     'Deletes the events that a document shows to be renamed or withdrawn. Held by a brake: when more than 5 and more than a tenth of the window''s events would be retracted, or all of them, nothing is deleted.';
+
+create table import.backfill (
+    id bigint generated always as identity primary key,
+    service text not null,
+    window_start timestamptz not null,
+    window_end timestamptz not null,
+    minimum_magnitude double precision,
+    newest_first boolean not null,
+    reached timestamptz not null,
+    events bigint not null default 0,
+    expected bigint,
+    requests bigint not null default 0,
+    started_at timestamptz not null default now(),
+    finished_at timestamptz
+);
+create unique index backfill_unfinished on import.backfill (service, newest_first, (coalesce(minimum_magnitude, '-infinity')))
+    where finished_at is null;
+comment on table import.backfill is 'Imports of a stretch of the past, window by window; one that was interrupted goes on where it was.';
+comment on column import.backfill.id is 'Number of the backfill.';
+comment on column import.backfill.service is 'URL of the FDSN event service.';
+comment on column import.backfill.window_start is 'From this origin time on.';
+comment on column import.backfill.window_end is 'Up to this origin time, exclusive.';
+comment on column import.backfill.minimum_magnitude is 'Only events of this magnitude or more; null for all.';
+comment on column import.backfill.newest_first is 'Whether it goes from the end to the start.';
+comment on column import.backfill.reached is 'How far it has come: all between its beginning and this time is imported.';
+comment on column import.backfill.events is 'Features that were imported so far.';
+comment on column import.backfill.expected is 'How many the service counted at first.';
+comment on column import.backfill.requests is 'Requests that were made so far.';
+comment on column import.backfill.started_at is 'When it was begun.';
+comment on column import.backfill.finished_at is 'When it was complete; null before.';
+comment on index import.backfill_unfinished is 'One unfinished backfill of a kind.';

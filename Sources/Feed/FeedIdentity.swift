@@ -5,9 +5,13 @@ public struct FeedIdentity: Sendable, Equatable {
     /// Such as `all_day`.
     public let name: String
     public let generated: Instant
-    /// From this origin time on, up to `generated`, the document has every event of its service; nil for a feed
-    /// that leaves out small ones.
-    public let windowStart: Instant?
+    /// The origin times of which the document has every event of its service; nil for a feed that leaves out small
+    /// ones.
+    public let window: ClosedRange<Instant>?
+
+    public init(service: String, name: String, generated: Instant, window: ClosedRange<Instant>?) {
+        (self.service, self.name, self.generated, self.window) = (service, name, generated, window)
+    }
 
     /// Only the summary feeds are known by their URL
     /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php); nil for any other document.
@@ -20,7 +24,7 @@ public struct FeedIdentity: Sendable, Equatable {
         service = match.1.lowercased()
         name = String(match.2)
         self.generated = generated
-        windowStart = Self.period(of: name).map { Instant(milliseconds: generated.milliseconds - $0) }
+        window = Self.period(of: name).map { Instant(milliseconds: generated.milliseconds - $0)...generated }
     }
 
     /// In milliseconds; nil for a feed with a least magnitude.

@@ -30,7 +30,8 @@ struct Settlement {
             """
             select superseded, retracted, in_window, would_retract, is_braked
             from import.settle(\(identity.service), \(identity.name), to_timestamp(\(generated) / 1000.0),
-                               to_timestamp(\(identity.windowStart?.milliseconds) / 1000.0),
+                               to_timestamp(\(identity.window?.lowerBound.milliseconds) / 1000.0),
+                               to_timestamp(\(identity.window?.upperBound.milliseconds) / 1000.0),
                                \(retraction == .force), \(isDryRun))
             """, to: "settle \(identity.name)")[0]
         counts.superseded = try row.decode("superseded")
