@@ -2,8 +2,8 @@ import CZlib
 
 /// Inflates gzip data that arrive in chunks, members after another included (RFC 1952).
 struct GzipDecoder: ~Copyable {
-    /// Inflated beyond this, the data are taken as a bomb: 64 GiB, a hundred times a feed of all events ever.
-    static let defaultLimit = 64 << 30
+    /// Inflated beyond this, the data are taken as a bomb: 4 GiB, some five million events.
+    static let defaultLimit = 4 << 30
     private static let pieceSize = 256 << 10
 
     private let stream: UnsafeMutablePointer<z_stream>
@@ -102,10 +102,16 @@ struct GzipDecoder: ~Copyable {
 /// Inflates a feed when its first two bytes say that it is gzip, whatever its name or headers say, and passes it
 /// through otherwise.
 struct ContentDecoder: ~Copyable {
+    private let limit: Int
     private var gzip: GzipDecoder?
     private var isDecided = false
     /// A first byte that came alone.
     private var held: [UInt8] = []
+
+    /// - Parameter limit: the most bytes that gzip data may inflate to.
+    init(limit: Int = GzipDecoder.defaultLimit) {
+        self.limit = limit
+    }
 
     nonisolated(nonsending)
         mutating func decode(_ chunk: [UInt8], _ body: ([UInt8]) async throws -> Void) async throws
@@ -119,7 +125,7 @@ struct ContentDecoder: ~Copyable {
             }
             held = []
             isDecided = true
-            if chunk.starts(with: [0x1F, 0x8B]) { gzip = GzipDecoder() }
+            if chunk.starts(with: [0x1F, 0x8B]) { gzip = GzipDecoder(limit: limit) }
         }
         if gzip != nil {
             try await gzip!.decode(chunk, body)
