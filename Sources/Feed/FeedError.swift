@@ -7,8 +7,9 @@ public enum FeedError: Error, Sendable, Equatable {
     case brokenCompression(reason: String, offset: Int)
     /// There is no such file, or it can't be read.
     case noInput(path: String, reason: String)
-    /// The feed's server can't be reached or does not deliver.
-    case unavailable(url: String, reason: String)
+    /// The feed's server can't be reached or does not deliver. The HTTP status, when it came to one; and how long the
+    /// server asks to be left alone, when that is longer than the fetch would wait.
+    case unavailable(url: String, reason: String, status: Int? = nil, retryAfter: Duration? = nil)
 }
 
 extension FeedError: CustomStringConvertible {
@@ -18,7 +19,7 @@ extension FeedError: CustomStringConvertible {
         case .brokenCompression(let reason, let offset):
             "broken gzip data: \(reason), at compressed byte \(offset)"
         case .noInput(let path, let reason): "cannot read \(path): \(reason)"
-        case .unavailable(let url, let reason): "cannot fetch \(url): \(reason)"
+        case .unavailable(let url, let reason, _, _): "cannot fetch \(url): \(reason)"
         }
     }
 }

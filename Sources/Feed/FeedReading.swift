@@ -1,18 +1,23 @@
-import AsyncHTTPClient
 import Glibc
-import NIOCore
-import NIOHTTP1
 import NIOPosix
 
 extension FeedSource {
     /// Reads the feed from its beginning to its end and hands over its inflated bytes, chunk by chunk. The source
     /// waits while `body` works.
     ///
+    /// Over HTTP, a feed that the server says is still what `validators` name is not handed over at all. An attempt that
+    /// fails is repeated, but never once a byte has been handed over: what came then stays the beginning of a feed whose
+    /// end is missing.
+    ///
     /// - Throws: `FeedError`, `CancellationError`, what `body` throws.
+    @discardableResult
     nonisolated(nonsending)
-        public func read(_ body: ([UInt8]) async throws -> Void) async throws
+        public func read(
+            unlessStill validators: Validators? = nil, options: FetchOptions = FetchOptions(),
+            _ body: ([UInt8]) async throws -> Void
+        ) async throws -> FetchResult
     {
-        var decoder = ContentDecoder()
+        var decoder = ContentDecoder(limit: options.inflatedLimit)
         switch self {
         case .standardInput:
             try await readDescriptor(STDIN_FILENO) { try await decoder.decode($0, body) }
@@ -21,9 +26,10 @@ extension FeedSource {
             defer { Glibc.close(descriptor) }
             try await readDescriptor(descriptor) { try await decoder.decode($0, body) }
         case .url(let url):
-            try await readURL(url) { try await decoder.decode($0, body) }
+            return try await HTTPFetch(url, unlessStill: validators, options: options).read(body)
         }
         try await decoder.finish(body)
+        return .document(nil, freshFor: nil)
     }
 
     // MARK: Files and pipes
@@ -61,86 +67,6 @@ extension FeedSource {
         .noInput(
             path: self == .standardInput ? "standard input" : "\(self)",
             reason: String(cString: strerror(error)))
-    }
-
-    // MARK: HTTP
-
-    nonisolated(nonsending)
-        private func readURL(_ url: String, _ body: ([UInt8]) async throws -> Void) async throws
-    {
-        var configuration = HTTPClient.Configuration()
-        configuration.timeout = .init(connect: .seconds(10), read: .seconds(60))
-        // A refused connection is said at once.
-        configuration.connectionPool.retryConnectionEstablishment = false
-        configuration.redirectConfiguration = .follow(max: 5, allowCycles: false)
-        try await HTTPClient.withHTTPClient(configuration: configuration) { client in
-            try await readURL(url, with: client, body)
-        }
-    }
-
-    nonisolated(nonsending)
-        private func readURL(
-            _ url: String, with client: HTTPClient, _ body: ([UInt8]) async throws -> Void
-        ) async throws
-    {
-        let response = try await fetching { try await client.execute(request(url), timeout: .seconds(60)) }
-        switch response.status.code {
-        case 200: break
-        case 404, 410: throw FeedError.noInput(path: "\(self)", reason: "HTTP status \(response.status)")
-        default: throw FeedError.unavailable(url: "\(self)", reason: "HTTP status \(response.status)")
-        }
-        var chunks = response.body.makeAsyncIterator()
-        while let buffer = try await fetching({ try await chunks.next() }) {
-            try await body(Array(buffer.readableBytesView))
-        }
-    }
-
-    private func request(_ url: String) -> HTTPClientRequest {
-        var request = HTTPClientRequest(url: url.withoutUserInfo)
-        if let (user, password) = url.userInfo { request.setBasicAuth(username: user, password: password) }
-        request.headers.add(name: "user-agent", value: "quakes (earthquake feed importer)")
-        request.headers.add(name: "accept", value: "application/geo+json, application/json")
-        request.headers.add(name: "accept-encoding", value: "gzip")
-        return request
-    }
-
-    /// Turns the client's errors into one that names the feed.
-    nonisolated(nonsending)
-        private func fetching<Value>(_ body: () async throws -> Value) async throws -> Value
-    {
-        do {
-            return try await body()
-        } catch is CancellationError {
-            throw CancellationError()
-        } catch {
-            // The client reports a cancelled task as its own error.
-            try Task.checkCancellation()
-            throw FeedError.unavailable(url: "\(self)", reason: Self.reason(for: error))
-        }
-    }
-
-    private static func reason(for error: any Error) -> String {
-        switch error {
-        case let error as NIOConnectionError:
-            error.connectionErrors.first.map { reason(for: $0.error) } ?? "host \(error.host) not found"
-        case let error as IOError: String(cString: strerror(error.errnoCode))
-        case HTTPParserError.invalidEOFState: "the connection ended before the feed did"
-        case let error as HTTPClientError: reason(for: error)
-        default: "\(error)"
-        }
-    }
-
-    private static func reason(for error: HTTPClientError) -> String {
-        switch error {
-        case .connectTimeout: "no connection within 10 seconds"
-        case .deadlineExceeded: "no answer within 60 seconds"
-        case .readTimeout: "nothing came for 60 seconds"
-        case .remoteConnectionClosed: "the connection ended before the feed did"
-        case .redirectCycleDetected: "it redirects in a circle"
-        case .redirectLimitReached: "it redirects more than 5 times"
-        case .invalidURL, .emptyHost, .emptyScheme: "not a valid URL"
-        default: "\(error)"
-        }
     }
 }
 

@@ -45,6 +45,12 @@ extension String {
         return String(self[..<range.lowerBound] + self[index(after: range.upperBound)...])
     }
 
+    /// The URL as an error may show it: without credentials, and without the query, which may hold a key.
+    var withoutSecrets: String {
+        let url = withoutUserInfo
+        return url.firstIndex(of: "?").map { url[..<$0] + "?…" } ?? url
+    }
+
     /// The user and the password of a URL, percent escapes resolved.
     var userInfo: (user: String, password: String)? {
         guard let range = userInfoRange else { return nil }

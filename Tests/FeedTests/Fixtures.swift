@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Feed
@@ -84,11 +85,35 @@ func withTemporaryFolder<Result>(
 
 extension FeedSource {
     /// All of the feed's bytes, inflated.
-    func contents() async throws -> [UInt8] {
+    func contents(_ options: FetchOptions = .withoutWaiting()) async throws -> [UInt8] {
         var contents: [UInt8] = []
-        try await read { contents += $0 }
+        try await read(options: options) { contents += $0 }
         return contents
     }
+}
+
+extension FetchOptions {
+    /// Waits between attempts are noted, and over at once; chance takes none of them away. The environment's proxies
+    /// don't count.
+    static func withoutWaiting(noting waits: Waits = Waits()) -> FetchOptions {
+        var options = FetchOptions()
+        options.proxies = ProxySettings(environment: [:])
+        options.sleep = { wait in waits.asked.withLock { $0.append(wait) } }
+        options.random = { 1 }
+        return options
+    }
+
+    func with<Value>(_ path: WritableKeyPath<FetchOptions, Value>, _ value: Value) -> FetchOptions {
+        var options = self
+        options[keyPath: path] = value
+        return options
+    }
+}
+
+/// The waits that were asked for.
+final class Waits: Sendable {
+    let asked = Mutex<[Duration]>([])
+    var all: [Duration] { asked.withLock { $0 } }
 }
 
 /// What `body` throws.

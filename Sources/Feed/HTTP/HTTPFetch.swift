@@ -1,0 +1,118 @@
+import NIOHTTP1
+import NIOSSL
+
+/// One read of a feed over HTTP: attempts, and the redirects within each.
+struct HTTPFetch {
+    private static let redirectLimit = 5
+
+    let url: String
+    let validators: Validators?
+    let options: FetchOptions
+    private let trust: TLSConfiguration
+
+    /// - Throws: `FeedError` when the authorities can't be read.
+    init(_ url: String, unlessStill validators: Validators?, options: FetchOptions) throws {
+        self.url = url
+        self.validators = validators == Validators() ? nil : validators
+        self.options = options
+        trust = try TLSConfiguration(trusting: options.authorities)
+    }
+
+    /// Hands the feed over. Once a byte has been handed over there is no further attempt.
+    nonisolated(nonsending)
+        func read(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult
+    {
+        var hasBegun = false
+        var attempt = 1
+        while true {
+            do {
+                return try await follow { chunk in
+                    hasBegun = true
+                    try await body(chunk)
+                }
+            } catch let failure as FetchFailure {
+                guard !hasBegun, attempt < options.attempts, failure.isPassing,
+                    failure.retryAfter.map({ $0 <= options.retryAfterLimit }) ?? true
+                else { throw error(failure, attempt) }
+                try await options.sleep(wait(after: failure, attempt))
+                attempt += 1
+            }
+        }
+    }
+
+    private func wait(after failure: FetchFailure, _ attempt: Int) -> Duration {
+        let longest = min(options.longestWait, options.firstWait * Double(1 << min(attempt - 1, 20)))
+        return max(longest * (0.5 + options.random() / 2), failure.retryAfter ?? .zero)
+    }
+
+    private func error(_ failure: FetchFailure, _ attempts: Int) -> FeedError {
+        var reason = failure.reason
+        var retryAfter: Duration?
+        if let wait = failure.retryAfter, wait > options.retryAfterLimit {
+            retryAfter = wait
+            reason +=
+                ", and it asks to be left alone for \(wait.inWords); at most \(options.retryAfterLimit.inWords) are waited"
+        }
+        if attempts > 1 { reason += ", after \(attempts) attempts" }
+        return switch failure.status {
+        case .notFound, .gone: .noInput(path: url.withoutSecrets, reason: reason)
+        default:
+            .unavailable(
+                url: url.withoutSecrets, reason: reason, status: failure.status.map { Int($0.code) },
+                retryAfter: retryAfter)
+        }
+    }
+
+    /// One attempt: asks, and asks again where it is sent to.
+    nonisolated(nonsending)
+        private func follow(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult
+    {
+        guard let first = HTTPTarget(url) else { throw FetchFailure(FetchFailure.noURL) }
+        var target = first
+        var visited: Set = [first]
+        while true {
+            let exchange = HTTPExchange(
+                target: target, credentials: target.hasSameOrigin(as: first) ? url.userInfo : nil,
+                validators: validators, options: options, trust: trust)
+            let outcome: HTTPExchange.Outcome
+            do {
+                outcome = try await exchange.run(body)
+            } catch var failure as FetchFailure where target != first {
+                failure.reason = "redirected to \(target.url.withoutSecrets): \(failure.reason)"
+                throw failure
+            }
+            switch outcome {
+            case .result(let result): return result
+            case .redirect(let location):
+                target = try next(after: target, location)
+                guard visited.insert(target).inserted else { throw FetchFailure("it redirects in a circle") }
+                guard visited.count <= Self.redirectLimit + 1 else {
+                    throw FetchFailure("it redirects more than \(Self.redirectLimit) times")
+                }
+            }
+        }
+    }
+
+    private func next(after target: HTTPTarget, _ location: String) throws(FetchFailure) -> HTTPTarget {
+        guard let next = target.redirected(to: location) else {
+            throw FetchFailure("it redirects to what is no http or https URL")
+        }
+        guard next.isSecure || !target.isSecure else {
+            throw FetchFailure("it redirects from https to http, where anyone could change the feed")
+        }
+        return next
+    }
+}
+
+extension TLSConfiguration {
+    /// - Parameter authorities: a PEM file of certificates that are trusted besides the system's.
+    fileprivate init(trusting authorities: String?) throws {
+        self = .makeClientConfiguration()
+        minimumTLSVersion = .tlsv12
+        guard let authorities else { return }
+        guard let certificates = try? NIOSSLCertificate.fromPEMFile(authorities), !certificates.isEmpty else {
+            throw FeedError.noInput(path: authorities, reason: "no file of PEM certificates that can be read")
+        }
+        additionalTrustRoots = [.certificates(certificates)]
+    }
+}

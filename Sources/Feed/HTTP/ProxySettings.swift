@@ -1,0 +1,103 @@
+import Glibc
+
+/// Which proxy a request goes through, as the environment says: `http_proxy`, `https_proxy` or `HTTPS_PROXY`,
+/// `all_proxy` or `ALL_PROXY`; and `no_proxy` or `NO_PROXY`, a list of hosts, domains, addresses and networks that are
+/// reached directly, or `*`.
+///
+/// `HTTP_PROXY` counts for nothing: a CGI server sets it to what a request's header says (https://httpoxy.org).
+/// A server on this machine's loopback is always reached directly.
+public struct ProxySettings: Sendable {
+    private let environment: [String: String]
+
+    public init(environment: [String: String]) {
+        self.environment = environment
+    }
+
+    func proxy(for target: HTTPTarget) throws(FetchFailure) -> Proxy? {
+        guard
+            let (name, value) = variable(
+                (target.isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"])
+                    + ["all_proxy", "ALL_PROXY"]),
+            !isReachedDirectly(target)
+        else { return nil }
+        guard let proxy = Proxy(value) else {
+            throw FetchFailure("\(name) is no http://HOST:PORT; proxies of other kinds are not supported")
+        }
+        return proxy
+    }
+
+    private func variable(_ names: [String]) -> (name: String, value: String)? {
+        for name in names {
+            if let value = environment[name]?.trimmed, !value.isEmpty { return (name, value) }
+        }
+        return nil
+    }
+
+    private func isReachedDirectly(_ target: HTTPTarget) -> Bool {
+        let host = target.host
+        let address = IPAddress(host)
+        if host == "localhost" || host.hasSuffix(".localhost") || address?.isLoopback == true { return true }
+        let list = variable(["no_proxy", "NO_PROXY"])?.value.lowercased() ?? ""
+        return list.split(whereSeparator: { $0 == "," || $0.isWhitespace }).contains { entry in
+            if entry == "*" { return true }
+            let parts = entry.split(separator: "/", omittingEmptySubsequences: false)
+            if let network = IPAddress(parts[0].filter { $0 != "[" && $0 != "]" }) {
+                let bits = parts.count == 2 ? Int(parts[1]) : network.bytes.count * 8
+                return address.map { $0.isEqual(to: network, bits: bits ?? -1) } ?? false
+            }
+            let name = entry.split(separator: ":")
+            guard let domain = name.first, name.count == 1 || Int(name[1]) == target.port else {
+                return false
+            }
+            let suffix = domain.drop { $0 == "*" || $0 == "." }
+            return host == suffix || host.hasSuffix(".\(suffix)")
+        }
+    }
+}
+
+/// An HTTP proxy.
+struct Proxy: Sendable, Equatable, CustomStringConvertible {
+    let target: HTTPTarget
+    let user: String?
+    let password: String
+
+    /// Reads `[http://][USER:PASSWORD@]HOST[:PORT]`. The port is 80 when not said.
+    init?(_ text: String) {
+        let url = text.contains("://") ? text : "http://\(text)"
+        guard let target = HTTPTarget(url), !target.isSecure else { return nil }
+        self.target = target
+        (user, password) = url.userInfo.map { ($0.user, $0.password) } ?? (nil, "")
+    }
+
+    var description: String { target.authority }
+}
+
+/// An IPv4 or IPv6 address.
+private struct IPAddress {
+    let bytes: [UInt8]
+
+    init?(_ text: some StringProtocol) {
+        for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
+            var bytes = [UInt8](repeating: 0, count: count)
+            if inet_pton(family, String(text), &bytes) == 1 {
+                self.bytes = bytes
+                return
+            }
+        }
+        return nil
+    }
+
+    var isLoopback: Bool {
+        bytes.count == 4
+            ? bytes[0] == 127 : bytes.dropLast() == .init(repeating: 0, count: 15) && bytes[15] == 1
+    }
+
+    /// Whether the first `bits` are the same.
+    func isEqual(to other: IPAddress, bits: Int) -> Bool {
+        guard bytes.count == other.bytes.count, (0...bytes.count * 8).contains(bits) else { return false }
+        return (0..<bits).allSatisfy { bit in
+            let mask = UInt8(0x80) >> (bit % 8)
+            return bytes[bit / 8] & mask == other.bytes[bit / 8] & mask
+        }
+    }
+}

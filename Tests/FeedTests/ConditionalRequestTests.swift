@@ -1,0 +1,111 @@
+import NIOHTTP1
+import Testing
+
+@testable import Feed
+
+@Suite(.timeLimit(.minutes(1))) struct ConditionalRequestTests {
+    private static let feed = bytes(of: SampleFeed(count: 20))
+    private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+
+    /// Answers as a server does that knows one state of the feed.
+    private static func answer(_ request: HTTPRequestHead) -> TestFeedServer.Answer {
+        let headers: HTTPHeaders = [
+            "etag": #"W/"a b,c""#, "last-modified": date, "cache-control": "public, max-age=60", "age": "15",
+        ]
+        return request.headers["if-none-match"] == [#"W/"a b,c""#]
+            ? .whole(.notModified, [], headers: headers) : .whole(.ok, feed, headers: headers)
+    }
+
+    @Test func aFeedThatIsStillTheSameIsNotHandedOver() async throws {
+        try await TestFeedServer.run(answering: Self.answer) { server in
+            let source = FeedSource(server.url("/feed"))
+            var read: [UInt8] = []
+            let first = try await source.read(options: .withoutWaiting()) { read += $0 }
+            let validators = Validators(etag: #"W/"a b,c""#, lastModified: Self.date)
+            #expect(first == .document(validators, freshFor: .seconds(45)))
+            #expect(read == Self.feed)
+            #expect(server.requests.last?.headers.contains(name: "if-none-match") == false)
+            #expect(server.requests.last?.headers.contains(name: "if-modified-since") == false)
+
+            let second = try await source.read(unlessStill: validators, options: .withoutWaiting()) { _ in
+                Issue.record("handed over")
+            }
+            #expect(second == .notModified(freshFor: .seconds(45)))
+            #expect(server.requests.last?.headers["if-none-match"] == [#"W/"a b,c""#])
+            #expect(server.requests.last?.headers["if-modified-since"] == [Self.date])
+        }
+    }
+
+    @Test func aFeedThatChangedIsHandedOverWithItsNewValidators() async throws {
+        try await TestFeedServer.run(answering: Self.answer) { server in
+            var read: [UInt8] = []
+            let result = try await FeedSource(server.url("/feed")).read(
+                unlessStill: Validators(etag: #""old""#), options: .withoutWaiting()
+            ) { read += $0 }
+            #expect(
+                result
+                    == .document(
+                        Validators(etag: #"W/"a b,c""#, lastModified: Self.date), freshFor: .seconds(45)))
+            #expect(read == Self.feed)
+            #expect(server.requests.last?.headers.contains(name: "if-modified-since") == false)
+        }
+    }
+
+    @Test(arguments: [nil, Validators()])
+    func aServerThatIsNotAskedMustNotSayNotModified(validators: Validators?) async throws {
+        try await TestFeedServer.run(script: [.whole(.notModified, [])]) { server in
+            let error = await failure {
+                try await FeedSource(server.url("/feed")).read(
+                    unlessStill: validators, options: .withoutWaiting()
+                ) { _ in }
+            }
+            #expect(
+                error as? FeedError
+                    == .unavailable(
+                        url: server.url("/feed"), reason: "HTTP status 304 Not Modified", status: 304))
+        }
+    }
+
+    /// They belong to the URL that was asked for; the server that answers in the end knows them.
+    @Test func validatorsGoAlongWithARedirect() async throws {
+        try await TestFeedServer.run {
+            $0.uri == "/old" ? .whole(.movedPermanently, [], headers: ["location": "/new"]) : Self.answer($0)
+        } _: { server in
+            let source = FeedSource(server.url("/old"))
+            guard
+                case .document(let validators, _) = try await source.read(
+                    options: .withoutWaiting(), { _ in })
+            else { return }
+            let second = try await source.read(unlessStill: validators, options: .withoutWaiting()) { _ in }
+            #expect(second == .notModified(freshFor: .seconds(45)))
+        }
+    }
+
+    @Test func aServerThatSaysNothingHasNoValidators() async throws {
+        try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
+            let result = try await FeedSource(server.url("/feed")).read(options: .withoutWaiting()) { _ in }
+            #expect(result == .document(nil, freshFor: nil))
+        }
+    }
+
+    @Test func aFileHasNoValidators() async throws {
+        let result = try await FeedSource.file("/dev/null").read(unlessStill: Validators(etag: "x")) { _ in }
+        #expect(result == .document(nil, freshFor: nil))
+    }
+
+    @Test(
+        arguments: [
+            ([], nil, nil), (["max-age=60"], nil, 60), (["MAX-AGE=60"], "10", 50),
+            ([#"max-age="60""#], nil, 60),
+            (["public", "max-age=60, must-revalidate"], "60", 0), (["max-age=60"], "61", 0),
+            (["max-age=60"], "soon", 60), (["max-age=60", "max-age=30"], nil, 30), (["max-age=-1"], nil, 0),
+            (["max-age"], nil, 0), (["max-age=99999999999999999999"], nil, 1 << 31), (["no-store"], nil, 0),
+            (["max-age=60, No-Cache"], nil, 0), ([#"no-cache="set-cookie", max-age=60"#], nil, 0),
+            (["s-maxage=60"], nil, nil), (["private"], "5", nil),
+        ] as [([String], String?, Int?)])
+    func aResponseIsFreshForItsMaximumAge(control: [String], age: String?, seconds: Int?) {
+        var headers = HTTPHeaders(control.map { ("Cache-Control", $0) })
+        if let age { headers.add(name: "Age", value: age) }
+        #expect(headers.freshFor == seconds.map { .seconds($0) })
+    }
+}

@@ -1,0 +1,106 @@
+import NIOHTTP1
+import Testing
+
+@testable import Feed
+
+@Suite(.timeLimit(.minutes(1))) struct RedirectTests {
+    private static let feed = bytes(of: SampleFeed(count: 20))
+
+    private static func redirect(
+        to location: String, _ status: HTTPResponseStatus = .found
+    ) -> TestFeedServer.Answer { .whole(status, [], headers: ["location": location]) }
+
+    private func reason(_ url: String) async -> String? {
+        let error = await failure { _ = try await FeedSource(url).contents() }
+        guard case .unavailable(_, let reason, _, _) = error as? FeedError else { return nil }
+        return reason
+    }
+
+    @Test(arguments: [301, 302, 303, 307, 308])
+    func aRedirectIsFollowed(status: Int) async throws {
+        try await TestFeedServer.run { request in
+            switch request.uri {
+            case "/old/feed": Self.redirect(to: "../new?a=b#c", .init(statusCode: status))
+            case "/new?a=b": .whole(.ok, Self.feed)
+            default: .whole(.notFound, [])
+            }
+        } _: { server in
+            let contents = try await FeedSource(server.url("/old/feed")).contents()
+            #expect(contents == Self.feed)
+        }
+    }
+
+    @Test func fiveRedirectsAreFollowedAndNoMore() async throws {
+        try await TestFeedServer.run { request in
+            let left = Int(request.uri.dropFirst()) ?? 0
+            return left == 0 ? .whole(.ok, Self.feed) : Self.redirect(to: "/\(left - 1)")
+        } _: { server in
+            let contents = try await FeedSource(server.url("/5")).contents()
+            #expect(contents == Self.feed)
+            #expect(await reason(server.url("/6")) == "it redirects more than 5 times")
+            #expect(server.requests.count == 6 + 6, "and it is not tried again")
+        }
+    }
+
+    @Test func circlesAreNoticed() async throws {
+        try await TestFeedServer.run { request in
+            switch request.uri {
+            case "/a": Self.redirect(to: "/b")
+            case "/b": Self.redirect(to: "/a#again")
+            default: Self.redirect(to: request.uri)
+            }
+        } _: { server in
+            #expect(await reason(server.url("/a")) == "it redirects in a circle")
+            #expect(await reason(server.url("/self")) == "it redirects in a circle")
+            #expect(server.requests.count == 3)
+        }
+    }
+
+    @Test(arguments: ["ftp://127.0.0.1/", "file:///etc/passwd", "http://", "unix:///run/x", "//"])
+    func onlyHTTPIsFollowed(location: String) async throws {
+        try await TestFeedServer.run(script: [Self.redirect(to: location)]) { server in
+            #expect(await reason(server.url("/")) == "it redirects to what is no http or https URL")
+        }
+    }
+
+    @Test func aRedirectToNowhereIsAnError() async throws {
+        try await TestFeedServer.run(script: [.whole(.found, [])]) { server in
+            #expect(await reason(server.url("/")) == "HTTP status 302 Found")
+        }
+    }
+
+    @Test func anErrorBehindARedirectTellsWhere() async throws {
+        try await TestFeedServer.run { request in
+            request.uri == "/" ? Self.redirect(to: "/new?key=hunter2") : .whole(.forbidden, [])
+        } _: { server in
+            let error = await failure { _ = try await FeedSource(server.url("/")).contents() }
+            #expect(
+                error.map { "\($0)" }
+                    == "cannot fetch \(server.url("/")): redirected to \(server.url("/new?…")): "
+                    + "HTTP status 403 Forbidden")
+        }
+    }
+
+    /// An origin is a scheme, a host and a port: neither another port nor another name gets to see the password.
+    @Test func credentialsAreNotSentToAnotherHost() async throws {
+        try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { other in
+            try await TestFeedServer.run { request in
+                switch request.uri {
+                case "/near": Self.redirect(to: "/feed")
+                case "/port": Self.redirect(to: other.url("/feed"))
+                case "/name": Self.redirect(to: "http://localhost:\(other.port)/feed")
+                case "/given": Self.redirect(to: "http://user:stolen@127.0.0.1:\(other.port)/feed")
+                default: .whole(.ok, Self.feed)
+                }
+            } _: { server in
+                let url = "http://user:hunter2@127.0.0.1:\(server.port)"
+                _ = try await FeedSource("\(url)/near").contents()
+                #expect(server.requests.count == 2)
+                #expect(server.requests.allSatisfy { $0.headers.contains(name: "authorization") })
+                for path in ["/port", "/name", "/given"] { _ = try await FeedSource(url + path).contents() }
+                #expect(other.requests.count == 3)
+                #expect(!other.requests.contains { $0.headers.contains(name: "authorization") })
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import NIOSSL
+
+/// An authority and a server's certificate from it, made by openssl in a folder.
+struct TestCertificates {
+    static let openssl = "/usr/bin/openssl"
+    static let canBeMade = FileManager.default.isExecutableFile(atPath: openssl)
+
+    let authority: String
+    let server: NIOSSLContext
+
+    /// - Parameter names: what the server is called, as openssl's subjectAltName has it.
+    init(in folder: URL, names: String = "IP:127.0.0.1,DNS:feed.example") throws {
+        authority = folder.appending(path: "ca.pem").path
+        try Self.openssl(
+            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=authority -days 2"
+                + " -addext basicConstraints=critical,CA:TRUE -keyout ca.key -out ca.pem", in: folder)
+        try Self.openssl(
+            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=server -days 2"
+                + " -addext subjectAltName=\(names) -addext basicConstraints=critical,CA:FALSE"
+                + " -CA ca.pem -CAkey ca.key -keyout server.key -out server.pem", in: folder)
+        server = try NIOSSLContext(
+            configuration: .makeServerConfiguration(
+                certificateChain: NIOSSLCertificate.fromPEMFile(folder.appending(path: "server.pem").path)
+                    .map { .certificate($0) },
+                privateKey: .privateKey(
+                    NIOSSLPrivateKey(file: folder.appending(path: "server.key").path, format: .pem))))
+    }
+
+    private static func openssl(_ arguments: String, in folder: URL) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: openssl)
+        process.arguments = arguments.split(separator: " ").map(String.init)
+        process.currentDirectoryURL = folder
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw Failed() }
+    }
+
+    struct Failed: Error {}
+}
