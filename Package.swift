@@ -90,7 +90,9 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "LocalPostgres", "PostgreSQL", "QuakeStore", .product(name: "Logging", package: "swift-log"),
+                "Feed", "LocalPostgres", "PostgreSQL", "QuakeStore",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             path: "Tests/TestSupport"

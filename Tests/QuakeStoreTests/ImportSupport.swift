@@ -6,42 +6,6 @@ import QuakeStore
 import TestSupport
 
 extension TestDatabase {
-    /// Imports a document as a file on a connection of its own.
-    @discardableResult
-    nonisolated(nonsending)
-        func importDocument(
-            _ document: String, _ options: Importer.Options = Importer.Options()
-        ) async throws -> ImportSummary
-    {
-        try await SmallFeed.withFile(document) { path in
-            try await importFile(path, options)
-        }
-    }
-
-    @discardableResult
-    nonisolated(nonsending)
-        func importFeatures(
-            _ features: [String], batchSize: Int = 20_000
-        ) async throws -> ImportSummary
-    {
-        var options = Importer.Options()
-        options.batchSize = batchSize
-        let summary = try await importDocument(SmallFeed.document(features), options)
-        if let failure = summary.failure { throw failure }
-        return summary
-    }
-
-    @discardableResult
-    nonisolated(nonsending)
-        func importFile(
-            _ path: String, _ options: Importer.Options = Importer.Options()
-        ) async throws -> ImportSummary
-    {
-        try await withConnection { connection in
-            try await Importer(connection, options: options, logger: .quiet).run(.file(path))
-        }
-    }
-
     /// One column of every earthquake, by code.
     nonisolated(nonsending)
         func column(_ name: String) async throws -> [String: String?]

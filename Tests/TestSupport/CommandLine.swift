@@ -12,6 +12,8 @@ public struct QuakesCommand: Sendable {
 
     /// Nothing of the caller's environment but what programs need.
     public var environment: [String: String]
+    /// What starts the executable and becomes it, such as `prlimit --fsize=0`; empty when nothing is between.
+    public var launcher: [String] = []
 
     public init(_ environment: [String: String] = [:]) {
         self.environment = environment
@@ -34,9 +36,10 @@ public struct QuakesCommand: Sendable {
 
     /// Runs it to its end.
     public func run(_ arguments: [String], input: String = "") async throws -> Outcome {
+        let (program, arguments) = try launched(arguments)
         let result = try await Subprocess.run(
-            .path(.init(try Self.path)), arguments: Arguments(arguments), environment: subprocessEnvironment,
-            input: .string(input), output: .string(limit: 64 << 20), error: .string(limit: 1 << 20))
+            program, arguments: arguments, environment: subprocessEnvironment, input: .string(input),
+            output: .string(limit: 64 << 20), error: .string(limit: 1 << 20))
         return Outcome(
             status: result.terminationStatus.code, output: result.standardOutput,
             errors: result.standardError)
@@ -46,17 +49,35 @@ public struct QuakesCommand: Sendable {
     public func run(
         _ arguments: [String], _ body: @Sendable (pid_t) async throws -> Void
     ) async throws -> Int32 {
+        let nowhere = FileHandle(forWritingAtPath: "/dev/null")!
+        return try await run(arguments, writingTo: nowhere, body).status
+    }
+
+    /// The same, with standard output going to an open file or pipe, which stays open.
+    public func run(
+        _ arguments: [String], writingTo output: FileHandle, _ body: @Sendable (pid_t) async throws -> Void
+    ) async throws -> Outcome {
         let pipe = Pipe()
-        defer { try? pipe.fileHandleForWriting.close() }
+        let (program, arguments) = try launched(arguments)
         let result = try await Subprocess.run(
-            .path(.init(try Self.path)), arguments: Arguments(arguments), environment: subprocessEnvironment,
+            program, arguments: arguments, environment: subprocessEnvironment,
             input: .fileDescriptor(
                 .init(rawValue: pipe.fileHandleForReading.fileDescriptor), closeAfterSpawningProcess: false),
-            output: .discarded, error: .discarded
+            output: .fileDescriptor(
+                .init(rawValue: output.fileDescriptor), closeAfterSpawningProcess: false),
+            error: .string(limit: 1 << 20)
         ) { execution in
             try await body(execution.processIdentifier.value)
         }
-        return result.terminationStatus.code
+        try pipe.fileHandleForWriting.close()
+        return Outcome(status: result.terminationStatus.code, output: "", errors: result.standardError)
+    }
+
+    private func launched(_ arguments: [String]) throws -> (Executable, Arguments) {
+        let all = launcher + [try Self.path] + arguments
+        return (
+            all[0].contains("/") ? .path(.init(all[0])) : .name(all[0]), Arguments(Array(all.dropFirst()))
+        )
     }
 
     private var subprocessEnvironment: Subprocess.Environment {

@@ -77,13 +77,6 @@ struct ExampleTests {
         process.waitUntilExit()
         return process.terminationStatus == 0
     }()
-
-    private func withFolder(_ body: (URL) async throws -> Void) async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "example-\(UUID())")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try await body(folder)
-    }
 }
 
 extension TestDatabase {

@@ -1,0 +1,29 @@
+import GRDB
+
+/// A view's file can't be read or written.
+public struct ViewError: Error, CustomStringConvertible {
+    public let path: String
+    /// The file may well be a view: it could not be read or written, for want of space or of a permission. Else it is none,
+    /// or a broken one.
+    public let isFailure: Bool
+    public let message: String
+
+    init(path: String, isFailure: Bool, message: String) {
+        self.path = path
+        self.isFailure = isFailure
+        self.message = message
+    }
+
+    init(path: String, _ error: DatabaseError) {
+        self.init(
+            path: path, isFailure: Self.failures.contains(error.resultCode),
+            message: error.message ?? "\(error.resultCode)")
+    }
+
+    private static let failures: [ResultCode] = [
+        .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_BUSY,
+        .SQLITE_NOMEM,
+    ]
+
+    public var description: String { "\(path): \(message)" }
+}
