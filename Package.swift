@@ -122,6 +122,13 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "QuakeViewTests",
+            dependencies: [
+                "Feed", "PostgreSQL", "QuakeStore", "QuakeView", "TestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ]
+        ),
+        .testTarget(
             name: "quakesTests",
             dependencies: [
                 "quakes", "TestSupport", .product(name: "Subprocess", package: "swift-subprocess"),

@@ -6,12 +6,15 @@ import Glibc
 /// It is a lock on a file beside: SQLite's own locks on the file itself would go when any descriptor of it is
 /// closed (https://www.sqlite.org/howtocorrupt.html, 2.2).
 public final class FollowerLock: Sendable {
+    /// The file itself, whatever links lead to it: one file has one lock.
+    public let path: String
     private let descriptor: Int32
 
     /// - Parameter path: the file that is followed into; the lock is beside it, with the ending `.lock`.
     /// - Throws: `FollowedAlready`, or `FileError`.
     public init(_ path: String) throws {
-        let lock = path + ".lock"
+        self.path = Self.resolved(path)
+        let lock = self.path + ".lock"
         descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw FileError(operation: "open", path: lock, code: errno) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
@@ -30,6 +33,19 @@ public final class FollowerLock: Sendable {
     }
 
     deinit { close(descriptor) }
+
+    /// Of a file that is not there yet the folder is resolved.
+    private static func resolved(_ path: String) -> String {
+        func real(_ path: String) -> String? {
+            guard let real = realpath(path, nil) else { return nil }
+            defer { free(real) }
+            return String(cString: real)
+        }
+        if let file = real(path) { return file }
+        let name = path.split(separator: "/").last.map(String.init) ?? ""
+        let folder = String(path.dropLast(name.utf8.count))
+        return real(folder.isEmpty ? "." : folder).map { "\($0)/\(name)" } ?? path
+    }
 
     private static func text(of descriptor: Int32) -> String {
         var buffer = [UInt8](repeating: 0, count: 64)

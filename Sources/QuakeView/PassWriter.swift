@@ -21,6 +21,7 @@ final class PassWriter: @unchecked Sendable {
         self.pass = pass
         self.queue = queue
         (upsert, delete) = try queue.writeWithoutTransaction { db in
+            try Self.checkIsThere(db)
             try db.beginTransaction(.immediate)
             do {
                 if pass.freshStart != nil { try Self.startOver(pass.columns, db) }
@@ -33,6 +34,17 @@ final class PassWriter: @unchecked Sendable {
                 try db.rollback()
                 throw error
             }
+        }
+    }
+
+    /// A file that was removed can still be written, but nobody will ever read it.
+    private static func checkIsThere(_ db: Database) throws {
+        var hasMoved: CInt = 0
+        sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_HAS_MOVED, &hasMoved)
+        guard hasMoved == 0 else {
+            throw DatabaseError(
+                resultCode: .SQLITE_READONLY,
+                message: "the file was removed or replaced; start following again")
         }
     }
 
@@ -50,7 +62,6 @@ final class PassWriter: @unchecked Sendable {
             sql: """
                 drop table if exists position;
                 create table position (store text not null, token integer not null, committed_at text not null);
-                pragma application_id = \(SQLiteView.applicationID);
                 pragma user_version = \(SQLiteView.version)
                 """)
     }

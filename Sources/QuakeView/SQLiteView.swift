@@ -1,12 +1,13 @@
 import GRDB
+import GRDBSQLite
 import QuakeStore
 import Synchronization
 
 /// The earthquakes in a SQLite file of the reader's own, which other programs can read while it follows (WAL mode).
 ///
 /// Table `quake` has the columns of the server's table: numbers as numbers, booleans as 0 and 1, times as ISO 8601 text in
-/// UTC with milliseconds, arrays and JSON as JSON text. Table `position` has one row, up to where it follows. Both change
-/// in one SQLite transaction: kill the process anywhere and it resumes exactly.
+/// UTC with milliseconds, arrays and JSON as JSON text. NaN, which SQLite lacks, is null. Table `position` has one row, up
+/// to where it follows. Both change in one SQLite transaction: kill the process anywhere and it resumes exactly.
 ///
 /// Rows and position may together be older than they were, after a crash of the machine: commits are not waited for
 /// (`synchronous = normal`). Then it follows from there.
@@ -17,19 +18,21 @@ public final class SQLiteView: View {
     static let version = 1
 
     private let path: String
-    private let queue: DatabaseQueue
+    let queue: DatabaseQueue
     private let lock: FollowerLock
     /// What table `quake` has; empty while there is none.
     private let columns: Mutex<[SQLiteColumn]>
 
     /// Opens the file, or makes it.
     ///
-    /// - Throws: `FollowedAlready` when another process follows into it; `ViewError` when it is something else.
+    /// - Throws: `FollowedAlready` when another process follows into it; `FileError`; `ViewError` when it is something
+    ///   else.
     public init(_ path: String) throws {
         self.path = path
+        _ = try FileForm(at: path)
         lock = try FollowerLock(path)
         do {
-            queue = try DatabaseQueue(path: path, configuration: Self.configuration)
+            queue = try DatabaseQueue(path: lock.path, configuration: Self.configuration)
             columns = Mutex(try queue.read { try SQLiteColumn.all(in: $0) })
         } catch let error as DatabaseError {
             throw ViewError(path: path, error)
@@ -43,23 +46,18 @@ public final class SQLiteView: View {
         // A pass is one transaction over many accesses.
         configuration.allowsUnsafeTransactions = true
         configuration.prepareDatabase { db in
-            try checkIsView(db)
+            // Before all else, and so in the file itself, not only in its log: that is where FileForm looks.
+            if try Int.fetchOne(db, sql: "pragma application_id") == 0 {
+                try db.execute(sql: "pragma application_id = \(applicationID)")
+            }
             try db.execute(sql: "pragma synchronous = normal")
             // A fresh snapshot of many rows does not leave a log of its size.
             try db.execute(sql: "pragma journal_size_limit = 67108864")
+            // The log stays there, emptied: who may only read needs it (https://www.sqlite.org/wal.html#readonly).
+            var persists: CInt = 1
+            sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &persists)
         }
         return configuration
-    }
-
-    /// Refuses the database of another program. An empty file is no database yet.
-    private static func checkIsView(_ db: Database) throws {
-        let application = try Int.fetchOne(db, sql: "pragma application_id") ?? 0
-        let tables = try Int.fetchOne(db, sql: "select count(*) from sqlite_master") ?? 0
-        guard application == applicationID || (application == 0 && tables == 0) else {
-            throw DatabaseError(
-                resultCode: .SQLITE_NOTADB,
-                message: "it is the database of another program, no view; name another file")
-        }
     }
 
     // MARK: View
@@ -133,17 +131,4 @@ struct SQLiteColumn: Equatable, Sendable {
     var definition: String {
         "\(name.quotedDatabaseIdentifier) \(type)\(name == "code" ? " primary key not null" : "")"
     }
-}
-
-/// The file can't be read or written.
-public struct ViewError: Error, CustomStringConvertible {
-    public let path: String
-    public let message: String
-
-    init(path: String, _ error: DatabaseError) {
-        self.path = path
-        message = error.message ?? "\(error.resultCode)"
-    }
-
-    public var description: String { "\(path): \(message)" }
 }

@@ -11,6 +11,7 @@ public struct ViewFile: Sendable {
     /// - Throws: `FileError` when there is no such file; `ViewError` when it is no view.
     public init(_ path: String) throws {
         guard access(path, R_OK) == 0 else { throw FileError(operation: "read", path: path, code: errno) }
+        guard try FileForm(at: path) == .view else { throw Self.noSnapshot(path) }
         self.path = path
         var configuration = Configuration()
         configuration.readonly = true
@@ -30,9 +31,7 @@ public struct ViewFile: Sendable {
     ) throws -> Position {
         do {
             return try queue.read { db in
-                guard let position = try Position(db) else {
-                    throw DatabaseError(message: "it holds no snapshot yet, or is no view of this version")
-                }
+                guard let position = try Position(db) else { throw Self.noSnapshot(path) }
                 let cursor = try Row.fetchCursor(
                     db,
                     sql: """
@@ -55,5 +54,10 @@ public struct ViewFile: Sendable {
         } catch let error as DatabaseError {
             throw ViewError(path: path, error)
         }
+    }
+
+    private static func noSnapshot(_ path: String) -> ViewError {
+        ViewError(
+            path: path, isFailure: false, message: "it holds no snapshot yet; quakes follow --view takes one")
     }
 }

@@ -27,7 +27,8 @@ struct ExitStatus {
         case let error as PostgresError: rawValue = Self.status(error)
         case is MigrationError, is LocalPostgresError, is TimedOut: rawValue = Self.unavailable
         case is SourceBusy, is FollowedAlready: rawValue = Self.busy
-        case is ViewError, is UnreadableTokenFile: rawValue = Self.badData
+        case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData
+        case is UnreadableTokenFile: rawValue = Self.badData
         case let error as FileError: rawValue = error.code == ENOENT ? Self.noInput : Self.fileFailure
         case is NoDatabase: rawValue = Self.usage
         default: rawValue = Self.internalError

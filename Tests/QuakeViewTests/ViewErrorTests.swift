@@ -1,0 +1,163 @@
+import Foundation
+import GRDB
+import QuakeStore
+import QuakeView
+import TestSupport
+import Testing
+
+@Suite("What can't be a view", .timeLimit(.minutes(5)))
+struct ViewErrorTests {
+    @Test("A second follower of a file is refused and told who has it; after the first it may")
+    func followedAlready() async throws {
+        try await withFolder { folder in
+            let path = folder.appending(path: "view.sqlite").path
+            var first: SQLiteView? = try SQLiteView(path)
+
+            let refusal = #expect(throws: FollowedAlready.self) { try SQLiteView(path) }
+            #expect(refusal?.holder == "process \(getpid())")
+
+            _ = first
+            first = nil
+            _ = try SQLiteView(path)
+        }
+    }
+
+    @Test("A file has one follower, whatever the names by which it is called")
+    func otherNames() async throws {
+        try await withFolder { folder in
+            let path = folder.appending(path: "view.sqlite").path
+            let link = folder.appending(path: "link").path
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "view.sqlite")
+            _ = try SQLiteView(path)
+
+            for name in [link, folder.path + "/../" + folder.lastPathComponent + "/view.sqlite"] {
+                let first = try SQLiteView(name)
+                #expect(throws: FollowedAlready.self) { try SQLiteView(path) }
+                withExtendedLifetime(first) {}
+            }
+
+            #expect(try contents(of: folder)["link.lock"] == nil)
+        }
+    }
+
+    @Test("A file that is removed while it is followed into is missed, not written in vain")
+    func removed() async throws {
+        try await withView { database, path in
+            let view = try SQLiteView(path)
+            try await database.catchUp(view)
+            try await database.importFeatures([SmallFeed.feature("a")])
+
+            try FileManager.default.removeItem(atPath: path)
+            let error = await #expect(throws: ViewError.self) { try await database.catchUp(view) }
+
+            #expect(
+                error?.description == "\(path): the file was removed or replaced; start following again")
+            #expect(error?.isFailure == true)
+        }
+    }
+
+    @Test("What is no view is refused with its reason, and nothing is touched", arguments: Obstacle.allCases)
+    func obstacle(_ obstacle: Obstacle) async throws {
+        try await withFolder { folder in
+            let path = folder.appending(path: "view.sqlite").path
+            try await obstacle.make(path)
+            let before = try contents(of: folder)
+
+            #expect {
+                try SQLiteView(path)
+            } throws: { error in
+                "\(error)" == obstacle.reason(path)
+            }
+            #expect(try contents(of: folder) == before)
+            #expect {
+                try ViewFile(path).forEach(QuakeSelection()) { _ in }
+            } throws: { error in
+                "\(error)" == obstacle.reason(path)
+            }
+            #expect(try contents(of: folder) == before)
+        }
+    }
+
+    enum Obstacle: CaseIterable {
+        case otherProgram
+        /// Not checkpointed: part of it lies in its log.
+        case otherProgramWithLog
+        case otherApplication
+        case text
+        case folder
+
+        func make(_ path: String) async throws {
+            switch self {
+            case .otherProgram, .otherProgramWithLog, .otherApplication:
+                let aside = path + ".aside"
+                var configuration = Configuration()
+                configuration.journalMode = self == .otherProgramWithLog ? .wal : .default
+                let queue = try DatabaseQueue(path: aside, configuration: configuration)
+                try await queue.write { db in
+                    try db.execute(sql: "create table position (token integer); create table quake (code)")
+                    // As many programs number the versions of their own schemas.
+                    try db.execute(sql: "pragma user_version = 1")
+                    if self == .otherApplication { try db.execute(sql: "pragma application_id = 7") }
+                }
+                // As a program leaves it that was killed: closing would empty the log.
+                for ending in ["", "-wal"] where FileManager.default.fileExists(atPath: aside + ending) {
+                    try FileManager.default.copyItem(atPath: aside + ending, toPath: path + ending)
+                }
+                try queue.close()
+                try FileManager.default.removeItem(atPath: aside)
+            case .text:
+                try Data("not a database, but long enough to be one".utf8).write(to: URL(filePath: path))
+            case .folder:
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            }
+        }
+
+        func reason(_ path: String) -> String {
+            switch self {
+            case .otherProgram, .otherProgramWithLog, .otherApplication, .text:
+                "\(path): it is no view, but another program's file; name another one"
+            case .folder: "cannot read \(path): Is a directory"
+            }
+        }
+    }
+
+    @Test("A missing folder is named, and not made")
+    func missingFolder() async throws {
+        try await withFolder { folder in
+            let path = folder.appending(path: "missing/view.sqlite").path
+
+            #expect(throws: FileError(operation: "open", path: path + ".lock", code: ENOENT)) {
+                try SQLiteView(path)
+            }
+
+            #expect(throws: FileError(operation: "read", path: path, code: ENOENT)) { try ViewFile(path) }
+            let after = try contents(of: folder)
+            #expect(after.isEmpty)
+        }
+    }
+
+    @Test("A file without a snapshot is said to have none")
+    func noSnapshot() async throws {
+        try await withFolder { folder in
+            let path = folder.appending(path: "view.sqlite").path
+            try await confirmNoSnapshot(path, Data())
+            _ = try SQLiteView(path)
+            try await confirmNoSnapshot(path, nil)
+        }
+    }
+
+    private func confirmNoSnapshot(_ path: String, _ bytes: Data?) async throws {
+        try bytes?.write(to: URL(filePath: path))
+        let error = #expect(throws: ViewError.self) { try ViewFile(path).forEach(QuakeSelection()) { _ in } }
+        #expect(error?.description == "\(path): it holds no snapshot yet; quakes follow --view takes one")
+    }
+
+    /// The bytes of each file, by name; nil for a folder.
+    private func contents(of folder: URL) throws -> [String: Data?] {
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        return Dictionary(
+            uniqueKeysWithValues: names.map {
+                ($0, FileManager.default.contents(atPath: folder.appending(path: $0).path))
+            })
+    }
+}
