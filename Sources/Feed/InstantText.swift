@@ -70,9 +70,10 @@ extension Instant: CustomStringConvertible {
 
     /// Reads `2014-04-15`, `2014-04-15T12:22`, `2014-04-15T12:22:47` or `2014-04-15T12:22:47.123`, with `Z`, an
     /// offset such as `+02:00`, or nothing, which is UTC; a space may stand for the `T`.
+    /// Years beyond 9999 and before 0, which is 1 BC, are read as `description` writes them.
     public init?(_ text: String) {
         let iso =
-            /(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.](\d{1,3})\d*)?)?)?(?:(Z)|([+-])(\d\d):?(\d\d))?/
+            /(-?\d{4,6})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.](\d{1,3})\d*)?)?)?(?:(Z)|([+-])(\d\d):?(\d\d))?/
             .asciiOnlyDigits()
         guard let match = text.wholeMatch(of: iso)?.output,
             let date = CivilDate(year: Int(match.1) ?? 0, month: Int(match.2) ?? 0, day: Int(match.3) ?? 0)

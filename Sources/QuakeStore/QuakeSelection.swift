@@ -65,7 +65,7 @@ public struct QuakeSelection: Sendable {
                          power(sind((latitude - \(near?.latitude)) / 2), 2)
                          + cosd(latitude) * cosd(\(near?.latitude))
                            * power(sind((longitude - \(near?.longitude)) / 2), 2))))))
-        order by time desc, code
+        order by time desc, code collate "C"
         limit \(limit)
         """
     }
@@ -74,7 +74,7 @@ public struct QuakeSelection: Sendable {
     static let columns = QuakeColumn.allCases.map { column in
         switch column {
         case .time, .updated:
-            "(extract(epoch from \(column.rawValue)) * 1000)::bigint as \(column.rawValue)"
+            "floor(extract(epoch from \(column.rawValue)) * 1000)::bigint as \(column.rawValue)"
         default: column.rawValue
         }
     }.joined(separator: ", ")

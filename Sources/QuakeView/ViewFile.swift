@@ -32,12 +32,16 @@ public struct ViewFile: Sendable {
         do {
             return try queue.read { db in
                 guard let position = try Position(db) else { throw Self.noSnapshot(path) }
+                // A time is its year, which as text is in order only from 0000 to 9999, and 20 bytes more.
                 let cursor = try Row.fetchCursor(
                     db,
                     sql: """
                         select * from quake
-                        where (:since is null or time >= :since) and (:magnitude is null or magnitude >= :magnitude)
-                        order by time desc, code
+                        where (:since is null
+                               or (cast(time as integer), substr(time, -20))
+                                  >= (cast(:since as integer), substr(:since, -20)))
+                          and (:magnitude is null or magnitude >= :magnitude)
+                        order by cast(time as integer) desc, substr(time, -20) desc, code
                         """,
                     arguments: [
                         "since": selection.since?.description, "magnitude": selection.minimumMagnitude,
