@@ -129,6 +129,7 @@ struct SQLiteColumn: Equatable, Sendable {
     }
 
     var definition: String {
-        "\(name.quotedDatabaseIdentifier) \(type)\(name == "code" ? " primary key not null" : "")"
+        let quoted = "\"\(name.replacing("\"", with: "\"\""))\""
+        return "\(quoted) \(type)\(name == "code" ? " primary key not null" : "")"
     }
 }

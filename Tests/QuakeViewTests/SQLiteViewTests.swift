@@ -1,0 +1,302 @@
+import Foundation
+import GRDB
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@testable import QuakeView
+
+@Suite("Following into a SQLite file", .timeLimit(.minutes(5)))
+struct SQLiteViewTests {
+    @Test("Every value arrives as it is, at first and after every kind of change")
+    func values() async throws {
+        try await withView { database, path in
+            try await database.importSample(300)
+            try await database.importFeatures([
+                SmallFeed.feature("null", magnitude: "null"),
+                SmallFeed.feature("more", more: "\"new\":{\"deep\":[1,null,\"é🌋\"]},\"ids\":\",x,y,\""),
+            ])
+            try await database.query(Self.extremes)
+            let (view, log) = (try SQLiteView(path), RecordedLog())
+
+            try await database.catchUp(view, log: log)
+            try await database.expectSame(path)
+            for change in Self.changes {
+                try await database.query(change)
+                try await database.catchUp(view, log: log)
+                try await database.expectSame(path)
+            }
+            for change in Self.changes.reversed() { try await database.query(change) }
+            try await database.catchUp(view, log: log)
+            try await database.expectSame(path)
+
+            #expect(log.lines.filter { $0.contains("snapshot") }.count == 1)
+        }
+    }
+
+    /// Rows that a feed can't bring, or hardly.
+    private static let extremes: Query = """
+        insert into quake (code, net, net_code, place, title, time, updated, felt, sig, tsunami, magnitude, longitude,
+                           latitude, depth, ids, sources, types, extra)
+        values ('', '', '', '', E'tab\\tquote" \\\\ \\u0001 \\U0001F30B', '1889-03-11 12:00:00.0015+00',
+                '0001-01-01 00:00:00.999999+00', -2147483648, 2147483647, false, 1e-307, '-0', 0.1, 'infinity',
+                '{}', '{"",null,"a,b","\\"q\\""}', '{{a,b},{c,d}}', '{}'),
+               ('é', 'e', '́', 'null', '0', '1969-12-31 23:59:59.999999+00', '12026-01-01+00', 0, -1, true,
+                1.7976931348623157e308, 9007199254740993, 5e-324, '-infinity', '{null}', '{🌋}', '{NULL,"NULL"}',
+                '{"n": 1e400, "m": 0.10, "s": "\\u001f"}'),
+               ('e\u{301}', 'e', 'x', E'\\r\\n', '''', '1970-01-01+00', '294276-12-31 23:59:59.999999+00', 1, 1,
+                null, 3, -180, 90, 'nan', null, null, null, 'null')
+        """
+
+    private static let changes: [Query] = [
+        "update quake set magnitude = magnitude / 3, place = null, ids = ids || ids, felt = null",
+        "update quake set code = code || '-new' where code like 'q1%'",
+        "delete from quake where code like 'q2%' or code = ''",
+        "update quake set code = '' where code = 'q0null'",
+        """
+        insert into quake (code, net, net_code, time, updated, longitude, latitude)
+        select before ->> 'code', 'again', '', now(), now(), 1, 2
+        from history.change where operation = 'delete' and key like 'q2%'
+        on conflict do nothing
+        """,
+        """
+        with moved as (delete from quake where code like 'q3%' returning *)
+        insert into quake (code, net, net_code, time, updated, longitude, latitude)
+        select code || '-moved', net, net_code, time, updated, longitude, latitude from moved
+        on conflict do nothing
+        """,
+        "update quake set sig = 1 where code like 'q4%'",
+    ]
+
+    // MARK: Readers
+
+    /// reader: begin ─ reads 1 ──────────────── reads 1 ─ commit ─ reads 2
+    /// view:                    pass to 2 commits
+    @Test("A reader keeps the state it began with, and then sees rows and position of the next one")
+    func isolation() async throws {
+        try await withView { database, path in
+            try await database.importSample(100)
+            let view = try SQLiteView(path)
+            try await database.catchUp(view)
+            let reader = try DatabaseQueue(path: path, configuration: .reader)
+            let before = try await reader.writeWithoutTransaction { db in
+                try db.execute(sql: "begin")
+                return try FileState(db)
+            }
+
+            try await database.query("update quake set magnitude = 9")
+            try await database.query("delete from quake where code like 'q1%'")
+            try await database.catchUp(view)
+
+            #expect(try await reader.writeWithoutTransaction { try FileState($0) } == before)
+            let after = try await reader.writeWithoutTransaction { db in
+                try db.execute(sql: "commit")
+                return try FileState(db)
+            }
+            #expect(try await after.table == database.tableText())
+            #expect(try await after.position == database.positionText())
+        }
+    }
+
+    @Test("At every moment rows and position belong together")
+    func together() async throws {
+        try await withView { database, path in
+            // Token n sets every magnitude to n.
+            try await database.importFeatures((0..<50).map { SmallFeed.feature("\($0)", magnitude: "1") })
+            let view = try SQLiteView(path)
+            try await database.catchUp(view)
+            let reader = try DatabaseQueue(path: path, configuration: .reader)
+            let follower = Follower(try database.options(), view: view, name: nil, logger: .quiet)
+            let following = Task { try await follower.run() }
+            defer { following.cancel() }
+            let writing = Task {
+                for token in 2...40 { try await database.query("update quake set magnitude = \(token)") }
+            }
+
+            var seen: Set<Double> = []
+            while !seen.contains(40) {
+                let state = try reader.read { db in
+                    try GRDB.Row.fetchOne(
+                        db,
+                        sql: """
+                            select min(magnitude) as low, max(magnitude) as high, count(*) as count,
+                                   (select token from position) as token from quake
+                            """)
+                }
+                let values: [Double] = ["low", "high", "token"].map { state?[$0] ?? 0 }
+                #expect(Set(values).count == 1 && state?["count"] == 50, "\(values)")
+                seen.insert(values[0])
+            }
+            try await writing.value
+            following.cancel()
+            await #expect(throws: CancellationError.self) { try await following.value }
+        }
+    }
+
+    @Test(
+        "When the table's columns change, the file gets them with a fresh snapshot, and readers keep it open",
+        arguments: [
+            "alter table quake add column revision integer default 7",
+            "alter table quake add column \"odd \"\"name\" text default 'x'",
+            "alter table quake drop column felt",
+            "alter table quake rename column felt to reports",
+            "alter table quake alter column felt type double precision",
+        ])
+    func columns(_ change: String) async throws {
+        try await withView { database, path in
+            try await database.importSample(50)
+            let (view, log) = (try SQLiteView(path), RecordedLog())
+            try await database.catchUp(view)
+            let reader = try DatabaseQueue(path: path, configuration: .reader)
+            _ = try await reader.read { try FileState($0) }
+
+            try await database.query("\(unescaped: change)")
+            try await database.catchUp(view, log: log)
+
+            #expect(log.lines.contains { $0.hasPrefix("notice: the table's columns have changed") })
+            let table = try await reader.read { try FileState($0) }.table
+            #expect(try await database.tableText().difference(from: table) == nil)
+            try await database.query("delete from quake where code like 'q1%'")
+            try await database.catchUp(view)
+            try await database.expectSame(path)
+            #expect(log.lines.filter { $0.contains("fresh snapshot") }.count == 1)
+        }
+    }
+
+    // MARK: Passes that fail
+
+    @Test(
+        "A pass that breaks in the middle leaves the file as it was, and the next one succeeds",
+        arguments: [Breakage.backendDies, .serverFails, .cancelled], [false, true])
+    func brokenPass(_ breakage: Breakage, first: Bool) async throws {
+        try await withView { database, path in
+            try await database.importSample(3000)
+            try await database.addColumnThatCanBreak()
+            let view = try SQLiteView(path)
+            if !first {
+                try await database.catchUp(view)
+                try await database.query("update quake set magnitude = -magnitude")
+            }
+            let before = first ? nil : try FileState(path)
+
+            try await database.breakLastRow(breakage)
+            let passing = Task { try await database.catchUp(view) }
+            try await database.help(breakage, passing)
+            await #expect(throws: (any Error).self) { try await passing.value }
+
+            if let before {
+                #expect(try FileState(path) == before)
+            } else {
+                #expect(try await view.position() == nil)
+                #expect(throws: ViewError.self) { try ViewFile(path).forEach(QuakeSelection()) { _ in } }
+            }
+            try await database.query("update quake set fragile = null")
+            try await database.catchUp(view)
+            try await database.expectSame(path)
+        }
+    }
+
+    enum Breakage: String { case backendDies, serverFails, cancelled }
+
+    @Test("A full disk is said, leaves the file as it was, and with space again the next pass succeeds")
+    func fullDisk() async throws {
+        try await withView { database, path in
+            try await database.importSample(200)
+            let view = try SQLiteView(path)
+            try await database.catchUp(view)
+            let before = try FileState(path)
+            try await database.importSample(2000)
+
+            try await view.limitPages(to: 100)
+            let error = await #expect(throws: ViewError.self) { try await database.catchUp(view) }
+
+            #expect(error?.description == "\(path): database or disk is full")
+            #expect(try FileState(path) == before)
+            try await view.limitPages(to: 1_000_000)
+            try await database.catchUp(view)
+            try await database.expectSame(path)
+        }
+    }
+
+    // MARK: The file's form
+
+    @Test("A view of another form is built anew")
+    func otherForm() async throws {
+        try await withView { database, path in
+            try await database.importSample(50)
+            try await database.catchUp(SQLiteView(path))
+            try await DatabaseQueue(path: path).write { db in
+                try db.execute(
+                    sql: """
+                        pragma user_version = 7;
+                        drop table quake; create table quake (code text, other integer); insert into quake values ('x', 1);
+                        drop table position; create table position (token text)
+                        """)
+            }
+
+            try await database.catchUp(SQLiteView(path))
+
+            try await database.expectSame(path)
+            let version = try await DatabaseQueue(path: path).read {
+                try Int.fetchOne($0, sql: "pragma user_version")
+            }
+            #expect(version == 1)
+        }
+    }
+}
+
+extension TestDatabase {
+    /// A column whose text comes from a function, which breaks at 'dies' and at 'fails'.
+    nonisolated(nonsending)
+        fileprivate func addColumnThatCanBreak() async throws
+    {
+        try await withConnection { connection in
+            try await connection.execute(
+                script: """
+                    create type fragile as (how text);
+                    create function fragile_text(value fragile) returns text language plpgsql as $$
+                    begin
+                        if value.how = 'serverFails' then raise exception 'it broke'; end if;
+                        if value.how in ('backendDies', 'cancelled') then perform pg_sleep(600); end if;
+                        return value.how;
+                    end $$;
+                    create cast (fragile as text) with function fragile_text(fragile);
+                    alter table quake add column fragile fragile
+                    """, to: "add a column that can break")
+        }
+    }
+
+    /// The table's last row, so that others have been written when it comes.
+    nonisolated(nonsending)
+        fileprivate func breakLastRow(_ breakage: SQLiteViewTests.Breakage) async throws
+    {
+        try await query(
+            """
+            update quake set fragile = row(\(breakage.rawValue))::fragile
+            where ctid = (select max(ctid) from quake)
+            """)
+    }
+
+    /// Does what the server does not do by itself, once the pass waits at that row.
+    nonisolated(nonsending)
+        fileprivate func help(
+            _ breakage: SQLiteViewTests.Breakage, _ passing: Task<Position, any Error>
+        ) async throws
+    {
+        let waiting = "from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
+        if breakage == .serverFails { return }
+        try await waitUntil { try await !query("select pid \(unescaped: waiting)").isEmpty }
+        if breakage == .cancelled {
+            passing.cancel()
+        } else {
+            try await query("select pg_terminate_backend(pid) \(unescaped: waiting)")
+        }
+    }
+}
+
+extension SQLiteView {
+    fileprivate func limitPages(to count: Int) async throws {
+        try await queue.writeWithoutTransaction { try $0.execute(sql: "pragma max_page_count = \(count)") }
+    }
+}
