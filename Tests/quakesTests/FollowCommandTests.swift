@@ -1,0 +1,273 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("quakes follow", .timeLimit(.minutes(5)))
+struct FollowCommandTests {
+    let server = TestServer.shared
+
+    // MARK: A view
+
+    @Test("--once catches up and ends; list --view shows the rows, and on standard error of when they are")
+    func once() async throws {
+        try await withDatabase { database, folder in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let view = folder.appending(path: "view.sqlite").path
+            try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
+            let first = try await quakes.run("follow", "--once", "--view", view)
+            try await database.query("delete from quake where code = 'q0a'")
+            let second = try await quakes.run("follow", "--once", "--view", view)
+
+            // Without a database.
+            let list = try await QuakesCommand().run("list", "--view", view, "--format", "ndjson")
+
+            #expect(first.status == 0 && second.status == 0)
+            #expect(first.errors.hasSuffix("notice: first start: taking a snapshot at token 1\n"))
+            #expect(first.output + second.output + second.errors == "")
+            #expect(list.status == 0)
+            #expect(list.output == (try await quakes.run("list", "--format", "ndjson").output))
+            #expect(list.output.contains("q0b") && !list.output.contains("q0a"))
+            #expect(list.errors.hasPrefix("quakes: \(view) is as of token 2, 20"))
+        }
+    }
+
+    @Test("It follows until SIGTERM, which ends it with 0; what is committed meanwhile arrives")
+    func follows() async throws {
+        try await withDatabase { database, folder in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let view = folder.appending(path: "view.sqlite").path
+
+            let status = try await quakes.run(["follow", "--view", view, "--name", "me"]) { process in
+                for code in ["a", "b"] {
+                    try await waitUntil { FileManager.default.fileExists(atPath: view) }
+                    try await database.importFeatures([SmallFeed.feature(code)])
+                    try await waitUntil {
+                        try await quakes.run("list", "--view", view).output.contains(code)
+                    }
+                }
+                kill(process, SIGTERM)
+            }
+
+            #expect(status == 0)
+            #expect(try TableText(file: view) == (try await database.tableText()))
+            #expect(try await database.query("select from history.reader where name = 'me'").count == 1)
+        }
+    }
+
+    @Test("A second follower of a file ends with 75 and names the first")
+    func busy() async throws {
+        try await withDatabase { database, folder in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let file = folder.appending(path: "file").path
+            for output in [["--view", file], ["--format", "ndjson", "--token", file + ".json"]] {
+                let status = try await quakes.run(["follow"] + output) { process in
+                    let path = output.last!
+                    try await waitUntil { FileManager.default.fileExists(atPath: path) }
+
+                    let second = try await quakes.run(["follow", "--once"] + output)
+
+                    #expect(second.status == 75)
+                    #expect(
+                        second.errors
+                            == "quakes: \(path) is followed into already, by process \(process); stop that one, or name another file\n"
+                    )
+                    kill(process, SIGTERM)
+                }
+                #expect(status == 0)
+            }
+        }
+    }
+
+    @Test("A file that can't be a view ends with 65, one that is missing with 66, and says why")
+    func wrongFile() async throws {
+        try await withDatabase { database, folder in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let (text, missing) = (
+                folder.appending(path: "text").path, folder.appending(path: "no/file").path
+            )
+            try Data("hello".utf8).write(to: URL(filePath: text))
+            let problem = "it is no view, but another program's file; name another one"
+
+            for (arguments, status, message) in [
+                (["follow", "--once", "--view", text], 65, "\(text): \(problem)"),
+                (["list", "--view", text], 65, "\(text): \(problem)"),
+                (
+                    ["follow", "--once", "--view", missing], 66,
+                    "cannot open \(missing).lock: No such file or directory"
+                ),
+                (["list", "--view", missing], 66, "cannot read \(missing): No such file or directory"),
+            ] as [([String], Int32, String)] {
+                let outcome = try await quakes.run(arguments)
+                #expect(outcome.status == status, "\(arguments)")
+                #expect(outcome.errors == "quakes: \(message)\n")
+            }
+        }
+    }
+
+    @Test("In a folder that can't be written, following ends with 74; a view that is there can be listed")
+    func readOnlyFolder() async throws {
+        try await withDatabase { database, folder in
+            let view = folder.appending(path: "view.sqlite").path
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await database.importFeatures([SmallFeed.feature("a")])
+            #expect(try await quakes.run("follow", "--once", "--view", view).status == 0)
+            for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+                chmod(folder.appending(path: name).path, 0o444)
+            }
+            chmod(folder.path, 0o555)
+            defer { chmod(folder.path, 0o755) }
+
+            let new = folder.appending(path: "new").path
+            for output in [["--view", new], ["--format", "ndjson", "--token", new]] {
+                let outcome = try await quakes.withoutPrivileges.run(["follow", "--once"] + output)
+                #expect(outcome.status == 74)
+                #expect(outcome.errors == "quakes: cannot open \(new).lock: Permission denied\n")
+            }
+            let list = try await quakes.withoutPrivileges.run("list", "--view", view)
+            #expect(list.status == 0)
+            #expect(list.output.contains("somewhere"), "\(list.errors)")
+        }
+    }
+
+    @Test("Where the disk has no room it ends with 74, says so, and leaves the view as it was")
+    func noRoom() async throws {
+        try await withDatabase { database, folder in
+            let view = folder.appending(path: "view.sqlite").path
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await database.importSample(100)
+            #expect(try await quakes.run("follow", "--once", "--view", view).status == 0)
+            let before = try TableText(file: view)
+            try await database.importSample(3000)
+
+            var confined = quakes
+            confined.launcher = ["sh", "-c", "ulimit -f 1000; trap '' XFSZ; exec \"$0\" \"$@\""]
+            let outcome = try await confined.run("follow", "--once", "--view", view)
+
+            #expect(outcome.status == 74)
+            #expect(outcome.errors == "quakes: \(view): disk I/O error\n")
+            #expect(try TableText(file: view) == before)
+            #expect(try await quakes.run("follow", "--once", "--view", view).status == 0)
+            #expect(try TableText(file: view) == (try await database.tableText()))
+        }
+    }
+
+    // MARK: A stream
+
+    @Test("The token file holds where the stream stands: the next start goes on from there")
+    func tokenFile() async throws {
+        try await withDatabase { database, folder in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let token = folder.appending(path: "token").path
+            let arguments = ["follow", "--once", "--format", "ndjson", "--token", token]
+            try await database.importFeatures([SmallFeed.feature("a")])
+
+            let first = try await quakes.run(arguments).lines
+            try await database.query("update quake set magnitude = 2")
+            let second = try await quakes.run(arguments).lines
+            let third = try await quakes.run(arguments).lines
+
+            #expect(first.count == 3)
+            #expect(first[0] == "{\"snapshot\":\"first start\"}")
+            #expect(first[1].hasPrefix("{\"row\":{") && first[1].contains("q0a"))
+            #expect(second.count == 2)
+            #expect(
+                second[0].hasPrefix("{\"token\":2,") && second[0].contains("\"before\":{\"magnitude\": 1.5}"))
+            #expect(third == [])
+            let kept = try String(contentsOfFile: token, encoding: .utf8)
+            #expect(kept == second[1] + "\n")
+        }
+    }
+
+    @Test("A consumer that has seen enough ends it with 141, a full disk with 74")
+    func consumerGone() async throws {
+        try await withDatabase { database, folder in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await database.importSample(3000)
+            let (pipe, full) = (Pipe(), try #require(FileHandle(forWritingAtPath: "/dev/full")))
+
+            let head = try await quakes.run(
+                ["follow", "--format", "ndjson"], writingTo: pipe.fileHandleForWriting
+            ) { _ in
+                _ = pipe.fileHandleForReading.availableData
+                try pipe.fileHandleForReading.close()
+            }
+            let disk = try await quakes.run(["follow", "--format", "ndjson"], writingTo: full) { _ in }
+
+            #expect(head.status == 141)
+            #expect(head.lastError == "notice: first start: taking a snapshot at token 1")
+            #expect(disk.status == 74)
+            #expect(disk.lastError == "quakes: cannot write the output: No space left on device")
+        }
+    }
+
+    @Test("A consumer that has stopped reading does not keep SIGTERM from ending it with 0")
+    func consumerStuck() async throws {
+        try await withDatabase { database, folder in
+            try await database.importSample(3000)
+            let pipe = Pipe()
+
+            let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run(
+                ["follow", "--format", "ndjson"], writingTo: pipe.fileHandleForWriting
+            ) { process in
+                let reader = pipe.fileHandleForReading.fileDescriptor
+                try await waitUntil {
+                    var count: Int32 = 0
+                    return ioctl(reader, UInt(FIONREAD), &count) == 0 && count > 60_000
+                }
+                kill(process, SIGTERM)
+            }
+
+            #expect(outcome.status == 0)
+            #expect(outcome.lastError == "notice: first start: taking a snapshot at token 1")
+        }
+    }
+
+    // MARK: Usage
+
+    @Test(
+        "Wrong usage ends with 64",
+        arguments: [
+            ["follow"], ["follow", "--view", "x", "--format", "ndjson"], ["follow", "--format", "csv"],
+            ["follow", "--view", "x", "--token", "y"], ["follow", "--view", "x", "--name", ""],
+            ["list", "--view", "x", "--as-of", "1"], ["list", "--view", "x", "--local"],
+            ["list", "--view", "x", "--database", "y"], ["status", "--format", "csv"], ["prune"],
+            ["prune", "--keep", "2d", "--keep-at-most", "1d"], ["prune", "--keep", "x"],
+        ])
+    func usage(_ arguments: [String]) async throws {
+        let outcome = try await QuakesCommand().run(arguments)
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.hasPrefix("Error: "), "\(outcome.errors)")
+        #expect(outcome.output == "")
+    }
+
+    private func withDatabase(_ body: (TestDatabase, URL) async throws -> Void) async throws {
+        try await withFolder { folder in
+            try await server.withDatabase { database in try await body(database, folder) }
+        }
+    }
+}
+
+extension QuakesCommand.Outcome {
+    var lines: [String] { output.split(separator: "\n").map(String.init) }
+
+    /// The last line on standard error, without the time of a log line.
+    var lastError: String {
+        let line = errors.split(separator: "\n").last ?? ""
+        let time = #/^\d{4}-\S+ /#
+        return String(line).replacing(time, with: "")
+    }
+}
+
+extension QuakesCommand {
+    /// The same for root as for everybody else: permissions count.
+    var withoutPrivileges: QuakesCommand {
+        var quakes = self
+        if geteuid() == 0 {
+            quakes.launcher = [
+                "setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all",
+            ]
+        }
+        return quakes
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("quakes status and quakes prune", .timeLimit(.minutes(5)))
+struct HistoryCommandTests {
+    let server = TestServer.shared
+
+    @Test("status tells token and horizon, and how far each reader is behind")
+    func status() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.query("select history.report('slow', 1)")
+            try await database.query("update quake set magnitude = 2")
+            try await database.query("update quake set magnitude = 3")
+            try await database.query("select history.report(E'fast\\u001b', 3)")
+
+            let table = try await quakes.run("status")
+            let json = try await quakes.run("status", "--format", "json")
+
+            #expect(table.status == 0 && table.errors == "")
+            // After what concerns imports.
+            let lines = Array(table.lines.drop { !$0.hasPrefix("token") })
+            #expect(
+                lines[0].hasPrefix("token 3, committed 20")
+                    && lines[0].hasSuffix("history begins after token 0"))
+            #expect(lines[1].hasPrefix("READER"))
+            #expect(lines[2].hasPrefix("fast") && !lines[2].contains("\u{1B}"))
+            #expect(lines[3].split(separator: " ").prefix(2) == ["slow", "1"])
+            #expect(json.status == 0 && json.errors == "")
+            let object = try #require(
+                try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
+            #expect(object["token"] as? Int == 3 && object["horizon"] as? Int == 0)
+            let slow = try #require((object["readers"] as? [[String: Any]])?.last)
+            #expect(slow["name"] as? String == "slow" && slow["transactions_behind"] as? Int == 2)
+            #expect(try #require(slow["seconds_behind"] as? Double) > 0)
+            #expect(slow["needs_snapshot"] as? Bool == false)
+        }
+    }
+
+    @Test("status --max-lag ends with 69 when a reader is further behind, and says which")
+    func maxLag() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await database.query("select history.report('fast', 1), history.report('slow', 0)")
+            try await database.importFeatures([SmallFeed.feature("a")])
+
+            let fine = try await quakes.run("status", "--max-lag", "1d")
+            let late = try await quakes.run("status", "--max-lag", "0s")
+
+            #expect(fine.status == 0 && fine.errors == "")
+            #expect(late.status == 69)
+            #expect(late.errors.hasPrefix("quakes: reader slow is ") && late.errors.hasSuffix(" behind\n"))
+            #expect(late.output.contains("slow"))
+        }
+    }
+
+    @Test("status of a database in which nothing has happened says token 0")
+    func nothing() async throws {
+        try await server.withDatabase { database in
+            let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run("status")
+
+            #expect(outcome.status == 0)
+            #expect(outcome.lines.count == 1 && outcome.output.hasPrefix("token 0, "))
+        }
+    }
+
+    @Test("prune says what went, what stays for whom, and who came too late")
+    func prune() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
+            try await database.query("select history.report('slow', 1)")
+            try await database.query("update quake set magnitude = 2")
+
+            let young = try await quakes.run("prune", "--keep", "1d")
+            let spared = try await quakes.run("prune", "--keep", "0s")
+            let all = try await quakes.run("prune", "--keep", "0s", "--keep-at-most", "0s")
+            let status = try await quakes.run("status")
+
+            #expect([young, spared, all].map(\.status) == [0, 0, 0])
+            #expect(young.output == "pruned 0 transactions with 0 changes; history begins after token 0\n")
+            #expect(young.errors == "")
+            #expect(spared.output == "pruned 1 transactions with 2 changes; history begins after token 1\n")
+            #expect(
+                spared.errors == "quakes: older history stays for reader slow; --keep-at-most limits that\n")
+            #expect(all.output == "pruned 1 transactions with 2 changes; history begins after token 2\n")
+            #expect(all.errors == "")
+            #expect(status.output.contains("needs a fresh snapshot"))
+        }
+    }
+}
