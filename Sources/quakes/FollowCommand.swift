@@ -57,11 +57,15 @@ struct FollowCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        // The file first: a wrong one needs no database to be refused.
-        if let view {
-            try await follow(SQLiteView(view))
-        } else {
-            try await follow(ChangeStream(tokenFile: token.map { try TokenFile($0) }))
+        do {
+            // The file first: a wrong one needs no database to be refused.
+            if let view {
+                try await follow(SQLiteView(view))
+            } else {
+                try await follow(ChangeStream(tokenFile: token.map { try TokenFile($0) }))
+            }
+        } catch is CancellationError where !once {
+            // A signal is how following ends.
         }
     }
 
@@ -70,14 +74,10 @@ struct FollowCommand: AsyncParsableCommand {
         let database = try await database.located()
         try await database.withConnection(for: .reader, logger) { _ in }
         let follower = Follower(database.options, view: view, name: name, logger: logger)
-        guard !once else {
+        if once {
             try await follower.catchUp()
-            return
-        }
-        do {
+        } else {
             try await follower.run()
-        } catch is CancellationError {
-            // A signal is how following ends.
         }
     }
 }

@@ -55,6 +55,25 @@ struct FollowCommandTests {
         }
     }
 
+    @Test("SIGTERM ends it with 0 also when it has only just begun")
+    func endsAtOnce() async throws {
+        try await withDatabase { database, folder in
+            // The answer to the first connection never comes.
+            let silent = "postgresql://nobody@/x?host=\(folder.path)"
+            let socket = try ListeningSocket(folder.appending(path: ".s.PGSQL.5432").path)
+            let quakes = QuakesCommand(["DATABASE_URL": silent])
+            let view = folder.appending(path: "view.sqlite").path
+
+            let status = try await quakes.run(["follow", "--view", view]) { process in
+                try await waitUntil { FileManager.default.fileExists(atPath: view) }
+                kill(process, SIGTERM)
+            }
+
+            #expect(status == 0)
+            withExtendedLifetime(socket) {}
+        }
+    }
+
     @Test("A second follower of a file ends with 75 and names the first")
     func busy() async throws {
         try await withDatabase { database, folder in
