@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 import QuakeStore
 import QuakeView
@@ -9,19 +10,23 @@ struct TokenFile: Sendable {
     private let lock: FollowerLock
 
     init(_ path: String) throws {
-        self.path = path
         lock = try FollowerLock(path)
+        self.path = lock.path
     }
 
     /// nil when there is no file yet.
     func position() throws -> Position? {
-        guard access(path, F_OK) == 0 else { return nil }
-        let stored: Stored
-        do {
-            stored = try JSONDecoder().decode(Stored.self, from: Data(contentsOf: URL(filePath: path)))
-        } catch {
-            throw UnreadableTokenFile(path: path)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw failure("read", path)
         }
+        defer { close(descriptor) }
+        // More than any position has.
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = read(descriptor, &bytes, bytes.count)
+        guard count >= 0 else { throw failure("read", path) }
+        guard let stored = Stored(Data(bytes[..<count])) else { throw UnreadableTokenFile(path: path) }
         return Position(store: stored.store, token: stored.token, committedAt: stored.committedAt)
     }
 
@@ -33,6 +38,16 @@ struct TokenFile: Sendable {
         enum CodingKeys: String, CodingKey {
             case store, token
             case committedAt = "committed_at"
+        }
+
+        /// nil when it is no position.
+        init?(_ json: Data) {
+            do {
+                self = try JSONDecoder().decode(Stored.self, from: json)
+            } catch {
+                return nil
+            }
+            guard UUID(uuidString: store) != nil, Instant(committedAt) != nil else { return nil }
         }
     }
 

@@ -198,6 +198,43 @@ struct FollowCommandTests {
         }
     }
 
+    @Test(
+        "A token file that holds something else ends with 65 and says what to do",
+        arguments: [
+            "", "garbage", "{}", "{\"store\":\"x\",\"token\":1,\"committed_at\":\"2026-01-01T00:00:00Z\"}",
+            "{\"store\":\"0f0e0000-0000-0000-0000-000000000000\",\"token\":1,\"committed_at\":\"x\"}",
+        ])
+    func garbage(_ text: String) async throws {
+        try await withDatabase { database, folder in
+            let token = folder.appending(path: "token").path
+            try Data(text.utf8).write(to: URL(filePath: token))
+
+            let outcome = try await QuakesCommand(["DATABASE_URL": database.url])
+                .run("follow", "--once", "--format", "ndjson", "--token", token)
+
+            #expect(outcome.status == 65)
+            #expect(
+                outcome.errors
+                    == "quakes: \(token) holds no position of a stream; remove it to start over with a snapshot\n"
+            )
+            #expect(outcome.output == "")
+        }
+    }
+
+    @Test("A token file that can't be read ends with 74 and says so")
+    func unreadable() async throws {
+        try await withDatabase { database, folder in
+            let token = folder.appending(path: "token").path
+            try FileManager.default.createDirectory(atPath: token, withIntermediateDirectories: false)
+
+            let outcome = try await QuakesCommand(["DATABASE_URL": database.url])
+                .run("follow", "--once", "--format", "ndjson", "--token", token)
+
+            #expect(outcome.status == 74)
+            #expect(outcome.errors == "quakes: cannot read \(token): Is a directory\n")
+        }
+    }
+
     @Test("A consumer that has seen enough ends it with 141, a full disk with 74")
     func consumerGone() async throws {
         try await withDatabase { database, folder in
