@@ -198,6 +198,36 @@ struct FollowCommandTests {
         }
     }
 
+    @Test("Rows look the same in a snapshot and in a change, whatever the session's settings")
+    func sessionSettings() async throws {
+        try await withDatabase { database, folder in
+            let strange = [
+                "PGTZ": "Asia/Kathmandu", "PGOPTIONS": "-cextra_float_digits=-12 -cDateStyle=German",
+            ]
+            var quakes = QuakesCommand(["DATABASE_URL": database.url])
+            quakes.environment.merge(strange) { $1 }
+            let token = folder.appending(path: "token").path
+            let arguments = ["follow", "--once", "--format", "ndjson", "--token", token]
+            try await database.importFeatures([SmallFeed.feature("a", magnitude: "1.0000000000000002")])
+
+            let snapshot = try #require(try await quakes.run(arguments).lines.dropFirst().first)
+            try await database.query("update quake set place = place || '!'; ")
+            let change = try #require(try await quakes.run(arguments).lines.first)
+
+            let row = try #require(Self.object(snapshot)["row"] as? [String: Any])
+            var changed = try #require(Self.object(change)["row"] as? [String: Any])
+            #expect(changed["place"] as? String == "somewhere!")
+            changed["place"] = "somewhere"
+            #expect(NSDictionary(dictionary: row) == NSDictionary(dictionary: changed))
+            #expect(snapshot.contains("1.0000000000000002") && snapshot.contains("1970-01-01T00:00:01+00:00"))
+            #expect(try #require(Self.object(change)["committed_at"] as? String).hasSuffix("+00:00"))
+        }
+    }
+
+    private static func object(_ line: String) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+    }
+
     @Test(
         "A token file that holds something else ends with 65 and says what to do",
         arguments: [

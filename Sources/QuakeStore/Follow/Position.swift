@@ -73,7 +73,12 @@ struct Standing: Sendable {
                        as verdict,
                    (select string_agg(attname || ' ' || atttypid, ',' order by attnum)
                     from pg_attribute
-                    where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped) as shape
+                    where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped) as shape,
+                   -- The text of values is the same for every session, as it is in history.changes.
+                   (select array_agg(set_config(name, value, true))
+                    from (values ('timezone', 'UTC'), ('datestyle', 'ISO, YMD'),
+                                 ('intervalstyle', 'postgres'), ('extra_float_digits', '1'),
+                                 ('bytea_output', 'hex')) as setting (name, value)) as settings
             from history.position()
             """, to: "read the history's position")[0]
         let position = Position(
