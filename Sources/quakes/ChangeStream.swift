@@ -17,6 +17,7 @@ struct ChangeStream: View {
     init(tokenFile: TokenFile?) throws {
         self.tokenFile = tokenFile
         reached = Reached(try tokenFile?.position())
+        StandardOutput.endTornLine()
     }
 
     private final class Reached: Sendable {
@@ -44,7 +45,11 @@ struct ChangeStream: View {
             try $0.append(pass.position.json)
             try $0.flush()
         }
-        try tokenFile?.store(pass.position)
+        if let tokenFile {
+            // The position must not outlive the lines.
+            StandardOutput.synchronize()
+            try tokenFile.store(pass.position)
+        }
         reached.position.withLock { $0 = pass.position }
     }
 }

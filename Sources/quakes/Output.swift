@@ -14,6 +14,26 @@ enum StandardOutput {
         write(bytes, to: STDOUT_FILENO)
     }
 
+    /// Where output is appended to a file whose last line was left unfinished by a process that was killed, ends that
+    /// line: it must not take the next one with it.
+    static func endTornLine() {
+        var status = stat()
+        guard fstat(STDOUT_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
+        else { return }
+        // Standard output itself is not open for reading.
+        let file = open("/proc/self/fd/1", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return }
+        defer { close(file) }
+        var last: UInt8 = 0
+        if pread(file, &last, 1, status.st_size - 1) == 1, last != UInt8(ascii: "\n") { write("\n") }
+    }
+
+    /// Returns when what was written to a file is on disk. Elsewhere there is nothing to wait for.
+    static func synchronize() {
+        guard fsync(STDOUT_FILENO) != 0, errno != EINVAL, errno != EROFS else { return }
+        fail()
+    }
+
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
     /// Whether results may be coloured: at a terminal, unless NO_COLOR is set (https://no-color.org).
@@ -37,14 +57,16 @@ enum StandardOutput {
                 if errno == EINTR { continue }
                 // A reader that has seen enough, such as head, is no error; a full disk is.
                 if errno == EPIPE { exit(128 + SIGPIPE) }
-                if descriptor != STDERR_FILENO {
-                    StandardError.print(
-                        "quakes: cannot write the output: \(String(cString: strerror(errno)))")
-                }
-                exit(74)
+                if descriptor == STDERR_FILENO { exit(ExitStatus.fileFailure) }
+                fail()
             }
             rest = rest.dropFirst(written)
         }
+    }
+
+    private static func fail() -> Never {
+        StandardError.print("quakes: cannot write the output: \(String(cString: strerror(errno)))")
+        exit(ExitStatus.fileFailure)
     }
 }
 

@@ -198,6 +198,28 @@ struct FollowCommandTests {
         }
     }
 
+    @Test("A line that a killed process left unfinished in a file does not take the next one with it")
+    func tornLine() async throws {
+        try await withDatabase { database, folder in
+            let file = folder.appending(path: "stream")
+            for (before, expected) in [
+                ("{\"row\":{\"co", "{\"row\":{\"co\n"), ("whole\n", "whole\n"), ("", ""),
+            ] {
+                try Data(before.utf8).write(to: file)
+                let output = try FileHandle(forUpdating: file)
+                try output.seekToEnd()
+
+                let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run(
+                    ["follow", "--once", "--format", "ndjson"], writingTo: output
+                ) { _ in }
+
+                #expect(outcome.status == 0)
+                let text = try String(contentsOf: file, encoding: .utf8)
+                #expect(text.hasPrefix(expected + "{\"snapshot\":\"first start\"}\n"))
+            }
+        }
+    }
+
     @Test("Rows look the same in a snapshot and in a change, whatever the session's settings")
     func sessionSettings() async throws {
         try await withDatabase { database, folder in
