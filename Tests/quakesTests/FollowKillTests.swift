@@ -1,0 +1,150 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// `QUAKES_STRESS_KILLS=200 swift test --filter FollowKill` kills more often; QUAKES_STRESS_SEED repeats a seed, though
+/// not the server's and the scheduler's timing.
+@Suite("Followers that are killed", .timeLimit(.minutes(30)))
+struct FollowKillTests {
+    private let server = TestServer.shared
+    private let kills = Self.number("QUAKES_STRESS_KILLS") ?? 20
+    private let seed = UInt64(Self.number("QUAKES_STRESS_SEED") ?? Int.random(in: 1..<1_000_000))
+
+    @Test("A view that is killed at any moment resumes exactly: in the end it is the table")
+    func view() async throws {
+        try await withFolder { folder in
+            try await server.withDatabase { database in
+                let path = folder.appending(path: "view.sqlite").path
+                let lives = try Lives(
+                    database, ["follow", "--view", path], writing: path + "-wal", seed: seed)
+                try await BusyTable(database: database, seed: seed, prunes: true).whileBusy {
+                    try await lives.liveAndDie(kills)
+                }
+                try await lives.catchUp()
+
+                let (table, file) = (try await database.tableText(), try TableText(file: path))
+                #expect(table.difference(from: file) == nil, "seed \(seed)")
+                let list = try await QuakesCommand().run("list", "--view", path, "--limit", "1")
+                let token: Int = try await database.query("select history.current_token() as token")[0]
+                    .decode("token")
+                #expect(list.errors.contains(" as of token \(token),"), "\(list.errors)")
+                print("view: seed \(seed), \(kills) kills, token \(token), \(table.rows.count) rows")
+            }
+        }
+    }
+
+    @Test(
+        "A stream that is killed at any moment brings each change at least once, and in order: replayed it is the table"
+    )
+    func stream() async throws {
+        try await withFolder { folder in
+            try await server.withDatabase { database in
+                let path = folder.appending(path: "stream").path
+                let token = folder.appending(path: "token").path
+                let lives = try Lives(
+                    database, ["follow", "--format", "ndjson", "--token", token], appendingTo: path,
+                    seed: seed)
+                // A change before the first position would come as a row of its snapshot.
+                try await lives.catchUp()
+                try await BusyTable(database: database, seed: seed).whileBusy {
+                    try await lives.liveAndDie(kills)
+                }
+                try await lives.catchUp()
+
+                let replay = try StreamReplay(Data(contentsOf: URL(filePath: path)), lives: lives.beginnings)
+                let table = try await StreamReplay.table(of: database)
+                #expect(Set(replay.rows.keys) == Set(table.keys), "seed \(seed)")
+                #expect(table.allSatisfy { replay.rows[$0.key] == $0.value }, "seed \(seed)")
+                let history = try await database.query(
+                    "select token || '.' || ordinal as place from history.changes(0, 'quake')")
+                let missing = try Set(history.map { try $0.decode("place", as: String.self) })
+                    .subtracting(replay.changes)
+                #expect(missing.isEmpty, "seed \(seed)")
+                #expect(replay.disorder == nil, "seed \(seed)")
+                #expect(replay.tornLines <= kills)
+                print(
+                    "stream: seed \(seed), \(kills) kills, \(replay.tornLines) torn lines, \(history.count) changes, \(replay.lineCount) lines"
+                )
+            }
+        }
+    }
+
+    private static func number(_ variable: String) -> Int? {
+        ProcessInfo.processInfo.environment[variable].flatMap { Int($0) }
+    }
+}
+
+/// One follower's lives: each ends by SIGKILL, half of them while it writes, and the next goes on from where it was.
+private final class Lives {
+    private let quakes: QuakesCommand
+    private let arguments: [String]
+    private let output: FileHandle
+    /// What it writes to.
+    private let written: URL
+    private var random: SeededGenerator
+    /// How much output there was when each life began.
+    private(set) var beginnings: [Int] = []
+
+    init(
+        _ database: TestDatabase, _ arguments: [String], appendingTo path: String = "/dev/null",
+        writing written: String? = nil, seed: UInt64
+    ) throws {
+        quakes = QuakesCommand(["DATABASE_URL": database.url])
+        self.arguments = arguments
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        output = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        self.written = URL(filePath: written ?? path)
+        random = SeededGenerator(seed)
+    }
+
+    nonisolated(nonsending)
+        func liveAndDie(_ count: Int) async throws
+    {
+        for _ in 0..<count {
+            let lifetime = Duration.milliseconds(random.next(below: 400))
+            let dyingWords =
+                random.next(below: 2) == 0 ? nil : Duration.microseconds(random.next(below: 5000))
+            let outcome = try await live(arguments) { [written] process in
+                if let dyingWords {
+                    let before = written.modification
+                    _ = try await eventually(within: .seconds(1)) { written.modification != before }
+                    try await Task.sleep(for: dyingWords)
+                } else {
+                    try await Task.sleep(for: lifetime)
+                }
+                kill(process, SIGKILL)
+            }
+            #expect(outcome.status == 128 + SIGKILL, "it ended by itself: \(outcome.errors)")
+        }
+    }
+
+    /// A life that ends well.
+    nonisolated(nonsending)
+        func catchUp() async throws
+    {
+        let outcome = try await live(arguments + ["--once"]) { _ in }
+        #expect(outcome.status == 0, "\(outcome.errors)")
+    }
+
+    nonisolated(nonsending)
+        private func live(
+            _ arguments: [String], _ body: @Sendable (pid_t) async throws -> Void
+        ) async throws -> QuakesCommand.Outcome
+    {
+        var status = stat()
+        fstat(output.fileDescriptor, &status)
+        beginnings.append(Int(status.st_size))
+        return try await quakes.run(arguments, writingTo: output, body)
+    }
+}
+
+extension URL {
+    /// Changes whenever the file does.
+    fileprivate var modification: [Int] {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return [] }
+        return [status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
+    }
+}

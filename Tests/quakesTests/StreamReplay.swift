@@ -1,0 +1,71 @@
+import Foundation
+import TestSupport
+
+/// What a consumer makes of the lines of `quakes follow --format ndjson`, as docs/following.md tells it to.
+struct StreamReplay {
+    private(set) var rows: [String: NSDictionary] = [:]
+    /// `token.ordinal` of each change that came.
+    private(set) var changes: Set<String> = []
+    /// Lines that a killed process did not finish.
+    private(set) var tornLines = 0
+    private(set) var lineCount = 0
+    /// The first line with a lower token than one before it in the same life.
+    private(set) var disorder: String?
+
+    /// - Parameter lives: how much of the stream there was when each life of the follower began.
+    init(_ stream: Data, lives: [Int]) throws {
+        var last = (token: 0, ordinal: 0)
+        var lives = lives[...]
+        for line in stream.split(separator: UInt8(ascii: "\n")) {
+            lineCount += 1
+            guard let object = Self.object(line) else {
+                tornLines += 1
+                continue
+            }
+            if let beginning = lives.first, line.startIndex >= beginning {
+                lives = lives.drop { $0 <= line.startIndex }
+                last = (0, 0)
+            }
+            if let token = object["token"] as? Int {
+                let place = (token, object["ordinal"] as? Int ?? Int.max)
+                if place < last { disorder = disorder ?? String(decoding: line, as: UTF8.self) }
+                last = place
+            }
+            try apply(object)
+        }
+    }
+
+    /// nil for what is no whole line.
+    private static func object(_ line: Data) -> [String: Any]? {
+        do {
+            return try JSONSerialization.jsonObject(with: line) as? [String: Any]
+        } catch {
+            return nil
+        }
+    }
+
+    private mutating func apply(_ object: [String: Any]) throws {
+        if object["snapshot"] != nil { rows = [:] }
+        if let key = object["key"] as? String, let token = object["token"], let ordinal = object["ordinal"] {
+            changes.insert("\(token).\(ordinal)")
+            if object["operation"] as? String == "delete", object["row"] is NSNull { rows[key] = nil }
+        }
+        if let row = object["row"] as? [String: Any], let code = row["code"] as? String {
+            rows[code] = NSDictionary(dictionary: row)
+        }
+    }
+
+    /// The rows that a replay should end with.
+    static func table(of database: TestDatabase) async throws -> [String: NSDictionary] {
+        let rows = try await database.with("-cTimeZone=UTC").query(
+            "select code, to_jsonb(quake)::text as row from quake")
+        return try Dictionary(
+            uniqueKeysWithValues: rows.map { row in
+                let text: String = try row.decode("row")
+                return (
+                    try row.decode("code"),
+                    object(Data(text.utf8)).map { NSDictionary(dictionary: $0) } ?? [:]
+                )
+            })
+    }
+}
