@@ -11,9 +11,10 @@ enum FileForm {
 
     /// Looks without leaving a trace.
     ///
-    /// SQLite that opens a file in earnest may move the log of a program that was killed into it. And closing a
-    /// descriptor of our own would end the locks of all connections this process has to the file
-    /// (https://www.sqlite.org/howtocorrupt.html, 2.2). So SQLite looks, and takes the file for one that never changes.
+    /// SQLite that reads a database may move the log of a program that was killed into it. And closing a descriptor of our
+    /// own would end the locks of all connections this process has to the file
+    /// (https://www.sqlite.org/howtocorrupt.html, 2.2). So SQLite opens the file, but only the bytes of its header are
+    /// read: what comes after them need not fit together, when a checkpoint was cut short.
     ///
     /// - Throws: `FileError`; `ViewError` when it is the file of another program.
     init(at path: String) throws {
@@ -39,19 +40,18 @@ enum FileForm {
         }
     }
 
-    /// nil when it is no database.
+    /// nil when it is no database (https://www.sqlite.org/fileformat2.html#the_database_header).
     private static func applicationID(of path: String) -> Int? {
         var connection: OpaquePointer?
-        var statement: OpaquePointer?
-        defer {
-            sqlite3_finalize(statement)
-            sqlite3_close_v2(connection)
-        }
-        let address = URL(filePath: path).absoluteString + "?immutable=1"
-        guard sqlite3_open_v2(address, &connection, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nil) == SQLITE_OK,
-            sqlite3_prepare_v2(connection, "pragma application_id", -1, &statement, nil) == SQLITE_OK,
-            sqlite3_step(statement) == SQLITE_ROW
+        defer { sqlite3_close_v2(connection) }
+        var file: UnsafeMutablePointer<sqlite3_file>?
+        var header = [UInt8](repeating: 0, count: 100)
+        guard sqlite3_open_v2(path, &connection, SQLITE_OPEN_READONLY, nil) == SQLITE_OK,
+            sqlite3_file_control(connection, nil, SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK,
+            let file, let read = file.pointee.pMethods?.pointee.xRead,
+            read(file, &header, CInt(header.count), 0) == SQLITE_OK,
+            header.starts(with: Array("SQLite format 3\0".utf8))
         else { return nil }
-        return Int(sqlite3_column_int(statement, 0))
+        return header[68..<72].reduce(0) { $0 << 8 | Int($1) }
     }
 }
