@@ -11,6 +11,8 @@ public struct Importer: Sendable {
         /// Counts what an import would do, and writes nothing.
         public var isDryRun = false
         public var retraction = Retraction.auto
+        /// How a feed is fetched over HTTP.
+        public var fetch = FetchOptions()
 
         public init() {}
     }
@@ -49,6 +51,9 @@ public struct Importer: Sendable {
     /// A document that fits one batch is imported whole or not at all. Of a longer one that breaks, the batches before
     /// the break stay. Whatever happens after the run began is told by the summary: its outcome and failure.
     ///
+    /// A feed that its server says is unchanged since it was last imported well is no run: only `import.feed` notes that it
+    /// was asked for.
+    ///
     /// - Throws: `SourceBusy` when another process imports the source; `PostgresError` when the run can't be begun.
     nonisolated(nonsending)
         public func run(
@@ -57,33 +62,41 @@ public struct Importer: Sendable {
     {
         let log = RunLog(connection: connection, source: source)
         guard !options.isDryRun else {
-            return await summary(of: source, run: nil, progress)
+            return await importing(source, log, unlessStill: nil, progress).summary
         }
         try await log.lock()
         // Where an error ends this early, the lock ends with the connection.
-        let run = try await log.begin()
-        var summary = await summary(of: source, run: run, progress)
+        let validators = try await log.validators()
+        var (summary, result) = await importing(source, log, unlessStill: validators, progress)
         // A lost connection took the lock with it, and left the run open: the source's next run closes it.
         if let error = summary.failure as? PostgresError, error.connectionLost { return summary }
-        summary.tokens = try await log.end(summary)
+        if case .notModified = result {
+            try await log.touch()
+        } else {
+            summary.tokens = try await log.end(summary, result)
+        }
         try await log.unlock()
         return summary
     }
 
     nonisolated(nonsending)
-        private func summary(
-            of source: FeedSource, run: Int?, _ progress: (Progress) -> Void
-        ) async -> ImportSummary
+        private func importing(
+            _ source: FeedSource, _ log: RunLog, unlessStill validators: Validators?,
+            _ progress: (Progress) -> Void
+        ) async -> (summary: ImportSummary, result: FetchResult?)
     {
         let start = ContinuousClock.now
-        var document = DocumentImport(
-            batchImport: BatchImport(connection: connection, logger: logger, run: run),
-            options: options)
-        var summary = ImportSummary(run: run, source: source)
+        var document = DocumentImport(connection: connection, options: options, logger: logger)
+        var summary = ImportSummary(source: source)
+        var result: FetchResult?
         do {
-            try await document.read(source, progress)
-            try options.checkRejects(document.counts)
-            if let brake = document.counts.brake { throw brake }
+            result = try await document.read(source, log, unlessStill: validators, progress)
+            if case .notModified = result {
+                summary.outcome = .notModified
+            } else {
+                try options.checkRejects(document.counts)
+                if let brake = document.counts.brake { throw brake }
+            }
         } catch is CancellationError {
             summary.outcome = .cancelled
             summary.failure = CancellationError()
@@ -91,10 +104,21 @@ public struct Importer: Sendable {
             summary.outcome = .failed
             summary.failure = error
         }
+        summary.run = document.run
         summary.feed = document.feed
+        summary.generated = document.generated
+        summary.freshFor = result?.freshFor
         summary.counts = document.counts
         summary.duration = .now - start
-        return summary
+        return (summary, result)
+    }
+}
+
+extension FetchResult {
+    fileprivate var freshFor: Duration? {
+        switch self {
+        case .document(_, let freshFor), .notModified(let freshFor): freshFor
+        }
     }
 }
 
@@ -108,34 +132,68 @@ extension Importer.Options {
 
 /// The work on one document: scan, collect, import batch by batch.
 private struct DocumentImport {
-    let batchImport: BatchImport
+    let connection: Connection
     let options: Importer.Options
+    let logger: Logger
+    /// The run in `import.run`; nil for a dry run, and before the first byte came.
+    private(set) var run: Int?
     private(set) var counts = ImportCounts()
     private var scanner = FeatureScanner()
     private var decoder = FeatureDecoder()
     private var batch = FeatureBatch()
     private var bytesRead = 0
 
-    init(batchImport: BatchImport, options: Importer.Options) {
-        self.batchImport = batchImport
+    init(connection: Connection, options: Importer.Options, logger: Logger) {
+        self.connection = connection
         self.options = options
+        self.logger = logger
     }
 
     /// The URL that the document's metadata name.
     var feed: String? { scanner.metadata.url }
+    var generated: Instant? { scanner.metadata.generated }
+
+    /// The run of a URL begins with the first byte, or with the failure to get one: what is unchanged is no run.
+    nonisolated(nonsending)
+        mutating func read(
+            _ source: FeedSource, _ log: RunLog, unlessStill validators: Validators?,
+            _ progress: (Importer.Progress) -> Void
+        ) async throws -> FetchResult
+    {
+        do {
+            if case .url = source {} else { try await begin(log) }
+            let result = try await readChunks(source, log, unlessStill: validators, progress)
+            if case .notModified = result { return result }
+            try await begin(log)
+            try scanner.finish()
+            try await importBatch(batch.count, documentEnd: bytesRead)
+            return result
+        } catch {
+            try await begin(log)
+            throw error
+        }
+    }
 
     nonisolated(nonsending)
-        mutating func read(_ source: FeedSource, _ progress: (Importer.Progress) -> Void) async throws
+        private mutating func begin(_ log: RunLog) async throws
     {
-        try await source.read { chunk in
+        if run == nil, !options.isDryRun { run = try await log.begin() }
+    }
+
+    nonisolated(nonsending)
+        private mutating func readChunks(
+            _ source: FeedSource, _ log: RunLog, unlessStill validators: Validators?,
+            _ progress: (Importer.Progress) -> Void
+        ) async throws -> FetchResult
+    {
+        try await source.read(unlessStill: validators, options: options.fetch) { chunk in
+            try await begin(log)
             try scan(chunk)
             while batch.count >= options.batchSize {
                 try await importBatch(options.batchSize, documentEnd: nil)
             }
             progress(Importer.Progress(bytes: bytesRead, features: scanner.count))
         }
-        try scanner.finish()
-        try await importBatch(batch.count, documentEnd: bytesRead)
     }
 
     private mutating func scan(_ chunk: [UInt8]) throws {
@@ -150,6 +208,7 @@ private struct DocumentImport {
         private mutating func importBatch(_ count: Int, documentEnd: Int?) async throws
     {
         let end = documentEnd ?? batch.features[count - 1].end
+        let batchImport = BatchImport(connection: connection, logger: logger, run: run)
         counts += try await batchImport.importFirst(
             count, of: batch, bytes: end - counts.bytes, document: state(isLast: documentEnd != nil),
             decoder: &decoder)

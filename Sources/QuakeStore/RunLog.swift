@@ -37,6 +37,25 @@ struct RunLog {
         }
     }
 
+    /// What the feed's server said of it when it was last imported well.
+    func validators() async throws -> Validators? {
+        guard case .url = source else { return nil }
+        return try await connection.query(
+            "select etag, last_modified from import.feed where source = \(name)",
+            to: "read the feed's validators"
+        ).first.map { row in
+            Validators(
+                etag: try row.decodeIfPresent("etag"), lastModified: try row.decodeIfPresent("last_modified"))
+        }
+    }
+
+    /// Notes that the feed was asked for and is unchanged.
+    func touch() async throws {
+        try await connection.execute(
+            "update import.feed set checked_at = clock_timestamp() where source = \(name)",
+            to: "note that the feed is unchanged")
+    }
+
     /// Records the run, and names it as the context of what history records. One statement, so that a cancellation leaves
     /// no run open.
     func begin() async throws -> Int {
@@ -47,16 +66,18 @@ struct RunLog {
             """, to: "record the run")[0].decode("id")
     }
 
-    /// Records the outcome, also when the task is cancelled.
+    /// Records the outcome, also when the task is cancelled; of a good one also the validators, so that a failed run never
+    /// hides data behind an "unchanged".
     ///
     /// - Returns: the history tokens of the run's first and last transaction.
-    func end(_ summary: ImportSummary) async throws -> ClosedRange<Int>? {
+    func end(_ summary: ImportSummary, _ result: FetchResult?) async throws -> ClosedRange<Int>? {
         guard let run = summary.run else { return nil }
         let history = summary.counts.history
         let error = summary.failure.map { $0 is CancellationError ? "cancelled" : "\($0)" }
         let row = try await connection.despiteCancellation(within: .seconds(5)) {
             try await connection.query(
                 """
+                with \(keeping(result, summary))
                 update import.run
                 set finished = clock_timestamp(), outcome = \(summary.outcome.rawValue), feed = \(summary.feed),
                     error = \(error),
@@ -70,5 +91,21 @@ struct RunLog {
             let last = try row.decodeIfPresent("last_token", as: Int.self), first <= last
         else { return nil }
         return first...last
+    }
+
+    private func keeping(_ result: FetchResult?, _ summary: ImportSummary) -> Query {
+        guard case .document(let validators, _) = result, case .url = source, summary.outcome == .done else {
+            return "kept as (select)"
+        }
+        return """
+            kept as (
+                insert into import.feed (source, etag, last_modified, generated, checked_at)
+                values (\(name), \(validators?.etag), \(validators?.lastModified),
+                        to_timestamp(\(summary.generated?.milliseconds) / 1000.0), clock_timestamp())
+                on conflict (source) do update
+                set etag = excluded.etag, last_modified = excluded.last_modified, generated = excluded.generated,
+                    checked_at = excluded.checked_at
+            )
+            """
     }
 }

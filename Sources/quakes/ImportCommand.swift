@@ -47,6 +47,11 @@ struct ImportCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Give up a run after this long, such as 90s or 15m.", valueName: "duration"))
     var timeout: DurationArgument?
 
+    @Option(
+        help: ArgumentHelp(
+            "Certificate authorities to trust besides the system's, as PEM.", valueName: "file"))
+    var caFile: String?
+
     @Option(help: "Print the summary as text or as one JSON object a source.")
     var format = Format.text
 
@@ -131,6 +136,8 @@ struct ImportCommand: AsyncParsableCommand {
         options.rejectLimit = maxRejects
         options.isDryRun = dryRun
         options.retraction = retract
+        options.fetch.version = version
+        options.fetch.authorities = caFile
         return try await Importer(connection, options: options, logger: logger)
     }
 
@@ -146,12 +153,12 @@ struct ImportCommand: AsyncParsableCommand {
             let start = ContinuousClock.now
             let ending: Schedule.Ending
             do {
-                try await withTimeout { logger in
+                let summary = try await withTimeout { logger in
                     try await database.withConnection(for: .worker, logger) { connection in
                         try await importOne(source, with: importer(connection, logger), logger)
                     }
                 }
-                ending = .done
+                ending = summary.freshFor.map { .fresh($0) } ?? .done
             } catch let error as CancellationError {
                 throw error
             } catch {
@@ -163,7 +170,10 @@ struct ImportCommand: AsyncParsableCommand {
         }
     }
 
-    private func importOne(_ source: FeedSource, with importer: Importer, _ logger: Logger) async throws {
+    @discardableResult
+    private func importOne(
+        _ source: FeedSource, with importer: Importer, _ logger: Logger
+    ) async throws -> ImportSummary {
         var line = ProgressLine(source: source)
         let summary = try await importer.run(source) { line.show($0) }
         line.clear()
@@ -175,6 +185,7 @@ struct ImportCommand: AsyncParsableCommand {
         case .text: break
         }
         if let failure = summary.failure { throw failure }
+        return summary
     }
 
     /// The error, with its source where it does not name that itself.
@@ -211,6 +222,7 @@ extension RejectLimit: ExpressibleByArgument {
 extension ImportSummary {
     /// One line for people.
     var text: String {
+        if outcome == .notModified { return "\(strippingControlCharacters("\(source)")): not modified" }
         let always = [
             ("seen", counts.seen), ("inserted", counts.inserted), ("updated", counts.updated),
             ("unchanged", counts.unchanged), ("stale", counts.stale), ("rejected", counts.rejected),
