@@ -114,6 +114,14 @@ import Testing
         }
     }
 
+    /// Asked to keep it, the client remembers a connection, and its certificates, for a minute: 60 MB at a fetch a second.
+    @Test func noConnectionIsAskedToStay() async throws {
+        try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
+            _ = try await FeedSource(server.url("/feed")).contents()
+            #expect(server.requests.first?.headers["connection"] == ["close"])
+        }
+    }
+
     /// Whatever comes of a fetch, its connection is gone afterwards.
     @Test func noConnectionIsLeftOpen() async throws {
         let answers: [TestFeedServer.Answer] = [

@@ -64,6 +64,9 @@ struct HTTPExchange {
         let forwarder = target.isSecure ? nil : proxy
         var request = HTTPClientRequest(url: forwarder?.target.url ?? target.url)
         request.headers.add(name: "host", value: target.authority)
+        // A connection that could be used again would be kept in mind for a minute, and a megabyte of certificates
+        // with it, although its client is gone.
+        request.headers.add(name: "connection", value: "close")
         if let forwarder, let user = forwarder.user {
             request.setBasicAuth(username: user, password: forwarder.password)
             request.headers = HTTPHeaders(
