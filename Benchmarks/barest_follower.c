@@ -56,6 +56,7 @@ int main(int count, char **arguments) {
     connection = PQconnectdb(arguments[1]);
     if (PQstatus(connection) != CONNECTION_OK) fail(PQerrorMessage(connection));
     if (sqlite3_open(arguments[2], &file) != SQLITE_OK) fail(sqlite3_errmsg(file));
+    sqlite3_busy_timeout(file, 10000);
     execute("pragma journal_mode = wal; pragma synchronous = normal");
     execute(arguments[3]);
     execute("create table position (store text not null, token integer not null, committed_at text not null)");

@@ -27,6 +27,11 @@ public struct FeedIdentity: Sendable, Equatable {
         window = Self.period(of: name).map { Instant(milliseconds: generated.milliseconds - $0)...generated }
     }
 
+    /// The host of an http or https URL, in lower case and without its port.
+    public static func host(of url: String?) -> String? {
+        url?.prefixMatch(of: #/(?i:https?)://(?:[^/?\#@]*@)?([^/?\#:]+)/#)?.1.lowercased()
+    }
+
     /// In milliseconds; nil for a feed with a least magnitude.
     private static func period(of name: String) -> Int64? {
         let day: Int64 = 86_400_000

@@ -57,17 +57,17 @@ public struct Importer: Sendable {
     /// - Throws: `SourceBusy` when another process imports the source; `PostgresError` when the run can't be begun.
     nonisolated(nonsending)
         public func run(
-            _ source: FeedSource, progress: (Progress) -> Void = { _ in }
+            _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
         ) async throws -> ImportSummary
     {
-        let log = RunLog(connection: connection, source: source)
+        let log = RunLog(connection: connection, source: source, name: window?.name)
         guard !options.isDryRun else {
-            return await importing(source, log, unlessStill: nil, progress).summary
+            return await importing(source, window, log, unlessStill: nil, progress).summary
         }
         try await log.lock()
         // Where an error ends this early, the lock ends with the connection.
         let validators = try await log.validators()
-        var (summary, result) = await importing(source, log, unlessStill: validators, progress)
+        var (summary, result) = await importing(source, window, log, unlessStill: validators, progress)
         // A lost connection took the lock with it, and left the run open: the source's next run closes it.
         if let error = summary.failure as? PostgresError, error.connectionLost { return summary }
         if case .notModified = result {
@@ -81,16 +81,17 @@ public struct Importer: Sendable {
 
     nonisolated(nonsending)
         private func importing(
-            _ source: FeedSource, _ log: RunLog, unlessStill validators: Validators?,
-            _ progress: (Progress) -> Void
+            _ source: FeedSource, _ window: ImportWindow?, _ log: RunLog,
+            unlessStill validators: Validators?, _ progress: (Progress) -> Void
         ) async -> (summary: ImportSummary, result: FetchResult?)
     {
         let start = ContinuousClock.now
-        var document = DocumentImport(connection: connection, options: options, logger: logger)
+        var document = DocumentImport(
+            connection: connection, source: source, window: window, options: options, logger: logger)
         var summary = ImportSummary(source: source)
         var result: FetchResult?
         do {
-            result = try await document.read(source, log, unlessStill: validators, progress)
+            result = try await document.read(log, unlessStill: validators, progress)
             if case .notModified = result {
                 summary.outcome = .notModified
             } else {
@@ -114,6 +115,13 @@ public struct Importer: Sendable {
     }
 }
 
+extension FeedError {
+    /// An event service has nothing there (204), or more than it gives at once (400, 413): no failed run.
+    fileprivate var isAnswerAboutWindow: Bool {
+        if case .unavailable(_, _, let status?, _) = self { [204, 400, 413].contains(status) } else { false }
+    }
+}
+
 extension FetchResult {
     fileprivate var freshFor: Duration? {
         switch self {
@@ -133,6 +141,8 @@ extension Importer.Options {
 /// The work on one document: scan, collect, import batch by batch.
 private struct DocumentImport {
     let connection: Connection
+    let source: FeedSource
+    let window: ImportWindow?
     let options: Importer.Options
     let logger: Logger
     /// The run in `import.run`; nil for a dry run, and before the first byte came.
@@ -143,8 +153,13 @@ private struct DocumentImport {
     private var batch = FeatureBatch()
     private var bytesRead = 0
 
-    init(connection: Connection, options: Importer.Options, logger: Logger) {
+    init(
+        connection: Connection, source: FeedSource, window: ImportWindow?, options: Importer.Options,
+        logger: Logger
+    ) {
         self.connection = connection
+        self.source = source
+        self.window = window
         self.options = options
         self.logger = logger
     }
@@ -156,18 +171,19 @@ private struct DocumentImport {
     /// The run of a URL begins with the first byte, or with the failure to get one: what is unchanged is no run.
     nonisolated(nonsending)
         mutating func read(
-            _ source: FeedSource, _ log: RunLog, unlessStill validators: Validators?,
-            _ progress: (Importer.Progress) -> Void
+            _ log: RunLog, unlessStill validators: Validators?, _ progress: (Importer.Progress) -> Void
         ) async throws -> FetchResult
     {
         do {
             if case .url = source {} else { try await begin(log) }
-            let result = try await readChunks(source, log, unlessStill: validators, progress)
+            let result = try await readChunks(log, unlessStill: validators, progress)
             if case .notModified = result { return result }
             try await begin(log)
             try scanner.finish()
             try await importBatch(batch.count, documentEnd: bytesRead)
             return result
+        } catch let error as FeedError where window != nil && error.isAnswerAboutWindow {
+            throw error
         } catch {
             try await begin(log)
             throw error
@@ -182,8 +198,7 @@ private struct DocumentImport {
 
     nonisolated(nonsending)
         private mutating func readChunks(
-            _ source: FeedSource, _ log: RunLog, unlessStill validators: Validators?,
-            _ progress: (Importer.Progress) -> Void
+            _ log: RunLog, unlessStill validators: Validators?, _ progress: (Importer.Progress) -> Void
         ) async throws -> FetchResult
     {
         try await source.read(unlessStill: validators, options: options.fetch) { chunk in
@@ -216,11 +231,16 @@ private struct DocumentImport {
     }
 
     private func state(isLast: Bool) -> DocumentState {
-        let identity = FeedIdentity(scanner.metadata)
+        let identity =
+            if let window {
+                window.identity(scanner.metadata, of: source, features: scanner.count)
+            } else {
+                FeedIdentity(scanner.metadata)
+            }
         var state = DocumentState(generated: scanner.metadata.generated)
         state.isBeginning = counts.seen == 0
         // Metadata may also come behind the features.
-        let maySettle = identity != nil || scanner.metadata.url == nil && !isLast
+        let maySettle = identity != nil || (window != nil || scanner.metadata.url == nil) && !isLast
         state.notesPresence = maySettle && options.retraction != .never
         // An empty list is what a broken service makes; and of an event whose id can't be read nobody knows which it is.
         if isLast, state.notesPresence, scanner.count > 0, counts.unreadable == 0 {

@@ -5,7 +5,15 @@ import PostgreSQL
 struct RunLog {
     let connection: Connection
     let source: FeedSource
-    private var name: String { "\(source)" }
+    /// How the run is named, and what is locked.
+    let name: String
+
+    init(connection: Connection, source: FeedSource, name: String? = nil) {
+        self.connection = connection
+        self.source = source
+        self.name = name ?? "\(source)"
+    }
+
     /// The source's advisory lock. "quak" in ASCII keeps clear of other programs' locks.
     private var lockKey: Query { "\(0x7175_616B)::int, hashtext(\(name))" }
 
@@ -37,9 +45,11 @@ struct RunLog {
         }
     }
 
+    private var isOwnName: Bool { name == "\(source)" }
+
     /// What the feed's server said of it when it was last imported well.
     func validators() async throws -> Validators? {
-        guard case .url = source else { return nil }
+        guard case .url = source, isOwnName else { return nil }
         return try await connection.query(
             "select etag, last_modified from import.feed where source = \(name)",
             to: "read the feed's validators"
@@ -94,7 +104,9 @@ struct RunLog {
     }
 
     private func keeping(_ result: FetchResult?, _ summary: ImportSummary) -> Query {
-        guard case .document(let validators, _) = result, case .url = source, summary.outcome == .done else {
+        guard case .document(let validators, _) = result, case .url = source, isOwnName,
+            summary.outcome == .done
+        else {
             return "kept as (select)"
         }
         return """

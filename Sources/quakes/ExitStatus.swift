@@ -30,7 +30,7 @@ struct ExitStatus {
         case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData
         case is UnreadableTokenFile: rawValue = Self.badData
         case let error as FileError: rawValue = error.code == ENOENT ? Self.noInput : Self.fileFailure
-        case is NoDatabase: rawValue = Self.usage
+        case is NoDatabase, is BackfillDiffers: rawValue = Self.usage
         default: rawValue = Self.internalError
         }
     }

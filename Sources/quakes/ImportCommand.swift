@@ -137,7 +137,7 @@ struct ImportCommand: AsyncParsableCommand {
         options.isDryRun = dryRun
         options.retraction = retract
         options.fetch.version = version
-        options.fetch.authorities = caFile
+        options.fetch.authorities = caFile ?? Environment.current["SSL_CERT_FILE"]
         return try await Importer(connection, options: options, logger: logger)
     }
 

@@ -19,7 +19,8 @@ struct Quakes: AsyncParsableCommand {
             """,
         version: version,
         subcommands: [
-            ImportCommand.self, ListCommand.self, ChangesCommand.self, FollowCommand.self, DeleteCommand.self,
+            ImportCommand.self, BackfillCommand.self, ListCommand.self, ChangesCommand.self,
+            FollowCommand.self, DeleteCommand.self,
             RejectsCommand.self,
             StatusCommand.self, PruneCommand.self, MigrateCommand.self, DatabaseCommand.self,
             SampleCommand.self,

@@ -1,0 +1,250 @@
+import Feed
+import Logging
+import PostgreSQL
+
+/// Imports a stretch of the past from an FDSN event service, window by window
+/// (https://earthquake.usgs.gov/fdsnws/event/1/, https://www.fdsn.org/webservices/).
+///
+/// A service gives at most some 20,000 events at once, so the stretch is cut into windows that hold fewer. Each window is
+/// imported and settled like a feed; after each it is noted how far it has come, and what was interrupted goes on there.
+public struct Backfill: Sendable {
+    public struct Options: Sendable {
+        /// The service's base URL, without `/query`.
+        public var service = "https://earthquake.usgs.gov/fdsnws/event/1"
+        /// Origin times from here on …
+        public var from: Instant
+        /// … up to here, exclusive; nil for now, or for the end of what is to be resumed.
+        public var to: Instant?
+        public var minimumMagnitude: Double?
+        public var isNewestFirst = false
+        /// How many events the service gives at once.
+        public var limit = 20_000
+        /// The least time between two requests.
+        public var pace: Duration = .seconds(1)
+        /// Forgets an unfinished one.
+        public var startsOver = false
+
+        public init(from: Instant) {
+            self.from = from
+        }
+    }
+
+    /// How far it has come.
+    public struct Progress: Sendable, Equatable {
+        public var events = 0
+        /// How many the service counted at first.
+        public var expected = 0
+        public var requests = 0
+        /// Everything between the beginning and here is imported.
+        public var reached: Instant
+        public var counts = ImportCounts()
+    }
+
+    private let connection: Connection
+    private let importer: Importer
+    private let options: Options
+    private let fetch: FetchOptions
+
+    /// - Parameter imports: how each window is imported.
+    public init(
+        _ connection: Connection, _ options: Options, imports: Importer.Options, logger: Logger
+    ) async throws {
+        self.connection = connection
+        self.options = options
+        fetch = imports.fetch
+        importer = try await Importer(connection, options: imports, logger: logger)
+    }
+
+    /// How the runs are named in `import.run`.
+    private var name: String { "backfill \(options.service)" }
+
+    /// Imports what is left of it.
+    ///
+    /// - Throws: `SourceBusy` when another process fills from the service; `BackfillDiffers`; `FeedError`, `PostgresError`
+    ///   and what else ends a run: the next call goes on where this one was.
+    nonisolated(nonsending)
+        public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress
+    {
+        let lock = RunLog(connection: connection, source: .url(options.service), name: name)
+        try await lock.lock()
+        var state = try await begin()
+        progress(state.progress)
+        var plan = BackfillPlan(
+            range: state.range, isNewestFirst: options.isNewestFirst, limit: options.limit,
+            reached: state.progress.reached, expected: state.progress.expected - state.progress.events)
+        while let window = plan.next {
+            try await Task.sleep(for: options.pace)
+            state.progress.requests += 1
+            let summary = try await importer.run(
+                .url(url("query", window) + "&orderby=time-asc"), window: importWindow(window))
+            switch summary.failure {
+            case nil: break
+            case FeedError.unavailable(_, _, status: 204, _)?: break
+            case FeedError.unavailable(_, _, status: 400, _)?, FeedError.unavailable(_, _, status: 413, _)?:
+                state.progress.requests += 1
+                let count = try await self.count(window)
+                // A service that refuses what it counts as few enough refuses for another reason.
+                guard count > options.limit, plan.hadTooMany(window, count: count) else {
+                    throw summary.failure!
+                }
+                continue
+            case let failure?: throw failure
+            }
+            if summary.counts.seen >= options.limit, plan.hadTooMany(window, count: nil) { continue }
+            plan.took(window, events: summary.counts.seen)
+            state.progress.counts += summary.counts
+            state.progress.events += summary.counts.seen
+            state.progress.reached = plan.reached
+            try await note(state)
+            progress(state.progress)
+        }
+        try await connection.execute(
+            "update import.backfill set finished_at = clock_timestamp() where id = \(state.id)",
+            to: "finish the backfill")
+        try await lock.unlock()
+        return state.progress
+    }
+
+    private func importWindow(_ window: Range<Instant>) -> ImportWindow {
+        let last = Instant(milliseconds: window.upperBound.milliseconds - 1)
+        return ImportWindow(
+            name: name, feed: "backfill \(window.lowerBound)/\(window.upperBound)",
+            times: options.minimumMagnitude == nil ? window.lowerBound...last : nil, limit: options.limit)
+    }
+
+    // MARK: The service
+
+    private func url(_ method: String, _ window: Range<Instant>) -> String {
+        // The end counts as inside.
+        let last = Instant(milliseconds: window.upperBound.milliseconds - 1)
+        let format = method == "count" ? "text" : "geojson"
+        let magnitude = options.minimumMagnitude.map { "&minmagnitude=\($0)" } ?? ""
+        return
+            "\(options.service)/\(method)?format=\(format)&starttime=\(window.lowerBound)&endtime=\(last)\(magnitude)"
+    }
+
+    nonisolated(nonsending)
+        private func count(_ window: Range<Instant>) async throws -> Int
+    {
+        let url = url("count", window)
+        var bytes: [UInt8] = []
+        do {
+            try await FeedSource.url(url).read(options: fetch) { bytes += $0.prefix(1000) }
+        } catch FeedError.unavailable(_, _, status: 204, _) {
+            return 0
+        }
+        let digits = String(decoding: bytes, as: UTF8.self).firstMatch(
+            of: #/^\s*(?:\{\s*"count"\s*:\s*)?(\d{1,12})/#)
+        guard let count = digits.flatMap({ Int($0.1) }) else {
+            throw FeedError.unavailable(url: options.service, reason: "its count is no number")
+        }
+        return count
+    }
+
+    // MARK: What is kept
+
+    private struct State {
+        let id: Int
+        let range: Range<Instant>
+        var progress: Progress
+    }
+
+    /// Resumes the unfinished one, or begins a new one.
+    nonisolated(nonsending)
+        private func begin() async throws -> State
+    {
+        if options.startsOver {
+            try await connection.execute(
+                """
+                delete from import.backfill
+                where service = \(options.service) and newest_first = \(options.isNewestFirst) and finished_at is null
+                  and minimum_magnitude is not distinct from \(options.minimumMagnitude)
+                """, to: "forget the unfinished backfill")
+        }
+        if let state = try await unfinished() {
+            let end = options.to ?? state.range.upperBound
+            guard state.range == options.from..<max(end, options.from) else {
+                throw BackfillDiffers(unfinished: state.range)
+            }
+            return state
+        }
+        let range = options.from..<max(options.from, options.to ?? .now)
+        let expected = range.isEmpty ? 0 : try await count(range)
+        let reached = options.isNewestFirst ? range.upperBound : range.lowerBound
+        let row = try await connection.query(
+            """
+            insert into import.backfill
+                (service, window_start, window_end, minimum_magnitude, newest_first, reached, expected, requests)
+            values (\(options.service), to_timestamp(\(range.lowerBound.milliseconds) / 1000.0),
+                    to_timestamp(\(range.upperBound.milliseconds) / 1000.0), \(options.minimumMagnitude),
+                    \(options.isNewestFirst), to_timestamp(\(reached.milliseconds) / 1000.0), \(expected), 1)
+            returning id
+            """, to: "begin the backfill")[0]
+        return State(
+            id: try row.decode("id"), range: range,
+            progress: Progress(expected: expected, requests: 1, reached: reached))
+    }
+
+    nonisolated(nonsending)
+        private func unfinished() async throws -> State?
+    {
+        let row = try await connection.query(
+            """
+            select id, (extract(epoch from window_start) * 1000)::bigint as window_start,
+                   (extract(epoch from window_end) * 1000)::bigint as window_end,
+                   (extract(epoch from reached) * 1000)::bigint as reached, events, expected, requests
+            from import.backfill
+            where service = \(options.service) and newest_first = \(options.isNewestFirst) and finished_at is null
+              and minimum_magnitude is not distinct from \(options.minimumMagnitude)
+            """, to: "look for an unfinished backfill"
+        ).first
+        return try row.map { row in
+            func instant(_ column: String) throws -> Instant { Instant(milliseconds: try row.decode(column)) }
+            return State(
+                id: try row.decode("id"), range: try instant("window_start")..<instant("window_end"),
+                progress: Progress(
+                    events: try row.decode("events"), expected: try row.decode("expected"),
+                    requests: try row.decode("requests"), reached: try instant("reached")))
+        }
+    }
+
+    nonisolated(nonsending)
+        private func note(_ state: State) async throws
+    {
+        try await connection.execute(
+            """
+            update import.backfill
+            set reached = to_timestamp(\(state.progress.reached.milliseconds) / 1000.0),
+                events = \(state.progress.events), requests = \(state.progress.requests)
+            where id = \(state.id)
+            """, to: "note how far the backfill has come")
+    }
+}
+
+/// A window of a backfill, for the importer.
+public struct ImportWindow: Sendable {
+    /// How the run is named.
+    let name: String
+    /// How history names what told that an event was withdrawn.
+    let feed: String
+    /// The origin times of which the document has every event; nil when small ones are left out.
+    let times: ClosedRange<Instant>?
+    /// A document with so many features may have been cut off.
+    let limit: Int
+
+    func identity(_ metadata: FeedMetadata, of source: FeedSource, features: Int) -> FeedIdentity? {
+        guard features < limit, let generated = metadata.generated,
+            let service = FeedIdentity.host(of: metadata.url) ?? FeedIdentity.host(of: "\(source)")
+        else { return nil }
+        return FeedIdentity(service: service, name: feed, generated: generated, window: times)
+    }
+}
+
+/// There is an unfinished backfill of another stretch.
+public struct BackfillDiffers: Error, Equatable, CustomStringConvertible {
+    public let unfinished: Range<Instant>
+
+    public var description: String {
+        "a backfill from \(unfinished.lowerBound) to \(unfinished.upperBound) is unfinished; finish it with these times, or forget it with --start-over"
+    }
+}

@@ -1,0 +1,113 @@
+import ArgumentParser
+import Feed
+import QuakeStore
+
+struct BackfillCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "backfill",
+        abstract: "Import a stretch of the past from an FDSN event service.",
+        discussion: """
+            The stretch is cut into windows that hold fewer events than the service gives at once. Each is imported like a feed, \
+            and without --min-magnitude what it no longer has is deleted like there. Interrupted in whatever way, the same command \
+            goes on where it was:
+
+                quakes backfill --from 2020-01-01 --to 2021-01-01
+            """)
+
+    @Option(help: ArgumentHelp("Origin times from here on: 2020-01-01, 30d.", valueName: "date"))
+    var from: TimeArgument
+
+    @Option(help: ArgumentHelp("Up to here, exclusive. (default: now)", valueName: "date"))
+    var to: TimeArgument?
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("Only of this magnitude or more.", valueName: "m"))
+    var minMagnitude: Double?
+
+    @Flag(help: "From the end to the beginning.")
+    var newestFirst = false
+
+    @Option(help: ArgumentHelp("The service's URL, up to the version of its interface.", valueName: "url"))
+    var service = "https://earthquake.usgs.gov/fdsnws/event/1"
+
+    @Option(help: ArgumentHelp("The least time between two requests.", valueName: "duration"))
+    var pace = DurationArgument(argument: "1s")!
+
+    @Flag(help: "Forget an unfinished backfill and begin anew.")
+    var startOver = false
+
+    @Option(
+        help: ArgumentHelp(
+            "What the service no longer has is deleted: auto, unless it is suspiciously much; force, always; never.",
+            valueName: "auto|force|never"))
+    var retract = Importer.Retraction.auto
+
+    @Option(
+        help: ArgumentHelp(
+            "Certificate authorities to trust besides the system's, as PEM.", valueName: "file"))
+    var caFile: String?
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var log: LogOptions
+
+    func validate() throws {
+        if let to, to.instant <= from.instant { throw ValidationError("--to must be later than --from") }
+        guard ["http://", "https://"].contains(where: service.lowercased().hasPrefix) else {
+            throw ValidationError("--service must be an http or https URL")
+        }
+    }
+
+    func run() async throws {
+        var options = Backfill.Options(from: from.instant)
+        options.to = to?.instant
+        options.minimumMagnitude = minMagnitude
+        options.isNewestFirst = newestFirst
+        options.service = service.hasSuffix("/") ? String(service.dropLast()) : service
+        options.pace = pace.duration
+        options.startsOver = startOver
+        var imports = Importer.Options()
+        imports.retraction = retract
+        imports.fetch.version = version
+        imports.fetch.authorities = caFile ?? Environment.current["SSL_CERT_FILE"]
+        let logger = log.logger()
+        let outcome = try await database.withConnection(for: .worker, logger) { connection in
+            let backfill = try await Backfill(connection, options, imports: imports, logger: logger)
+            var line = BackfillLine()
+            let outcome = try await backfill.run { line.show($0) }
+            line.end()
+            return outcome
+        }
+        let counts = outcome.counts
+        StandardOutput.print(
+            "\(counts.seen) seen, \(counts.inserted) inserted, \(counts.updated) updated, \(counts.unchanged) unchanged, \(counts.stale) stale, \(counts.superseded) superseded, \(counts.retracted) retracted, \(counts.rejected) rejected; \(outcome.events) events with \(outcome.requests) requests in all"
+        )
+    }
+}
+
+/// How far a backfill has come and how long it may take, on one line of a terminal that is written over, else on a line now
+/// and then.
+private struct BackfillLine {
+    private let start = ContinuousClock.now
+    private var first: Int?
+    private var next = ContinuousClock.now
+
+    mutating func show(_ progress: Backfill.Progress) {
+        let first = self.first ?? progress.events
+        self.first = first
+        let done = progress.events - first
+        let left = max(0, progress.expected - progress.events)
+        let elapsed = ContinuousClock.now - start
+        let estimate = done > 0 ? ", about \((elapsed * (Double(left) / Double(done))).formatted) left" : ""
+        let text =
+            "backfill: \(progress.events) of about \(progress.expected) events, up to \(progress.reached.shortText)\(estimate)"
+        if StandardError.isTerminal {
+            StandardError.replaceLine(text)
+        } else if ContinuousClock.now >= next {
+            next = .now + .seconds(30)
+            StandardError.print("quakes: \(text)")
+        }
+    }
+
+    func end() {
+        if StandardError.isTerminal { StandardError.replaceLine("") }
+    }
+}
