@@ -32,6 +32,9 @@ struct BackfillCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The least time between two requests.", valueName: "duration"))
     var pace = DurationArgument(argument: "1s")!
 
+    @Option(help: ArgumentHelp("How many events the service gives at once.", valueName: "n"))
+    var perRequest = 20_000
+
     @Flag(help: "Forget an unfinished backfill and begin anew.")
     var startOver = false
 
@@ -51,6 +54,7 @@ struct BackfillCommand: AsyncParsableCommand {
 
     func validate() throws {
         if let to, to.instant <= from.instant { throw ValidationError("--to must be later than --from") }
+        guard perRequest > 1 else { throw ValidationError("--per-request must be at least 2") }
         guard ["http://", "https://"].contains(where: service.lowercased().hasPrefix) else {
             throw ValidationError("--service must be an http or https URL")
         }
@@ -63,6 +67,7 @@ struct BackfillCommand: AsyncParsableCommand {
         options.isNewestFirst = newestFirst
         options.service = service.hasSuffix("/") ? String(service.dropLast()) : service
         options.pace = pace.duration
+        options.limit = perRequest
         options.startsOver = startOver
         var imports = Importer.Options()
         imports.retraction = retract

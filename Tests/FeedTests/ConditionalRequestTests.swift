@@ -1,4 +1,5 @@
 import NIOHTTP1
+import TestSupport
 import Testing
 
 @testable import Feed

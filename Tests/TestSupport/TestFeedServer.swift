@@ -5,8 +5,8 @@ import NIOSSL
 import Synchronization
 
 /// A real HTTP server on loopback that lives as long as `body` runs. It answers by request, or by script.
-struct TestFeedServer {
-    enum Answer: Sendable {
+public struct TestFeedServer: Sendable {
+    public enum Answer: Sendable {
         case whole(HTTPResponseStatus, [UInt8], headers: HTTPHeaders = [:])
         /// Promises more than it sends, and closes.
         case cutOff([UInt8], promised: Int)
@@ -24,17 +24,17 @@ struct TestFeedServer {
         case raw(String)
     }
 
-    let port: Int
-    var scheme = "http"
+    public let port: Int
+    public var scheme = "http"
     fileprivate let log: ServerLog
 
-    func url(_ path: String) -> String { "\(scheme)://127.0.0.1:\(port)\(path)" }
+    public func url(_ path: String) -> String { "\(scheme)://127.0.0.1:\(port)\(path)" }
 
     /// What has been asked so far.
-    var requests: [HTTPRequestHead] { log.requests.withLock { $0 } }
-    var openConnections: Int { log.openConnections.withLock { $0 } }
+    public var requests: [HTTPRequestHead] { log.requests.withLock { $0 } }
+    public var openConnections: Int { log.openConnections.withLock { $0 } }
 
-    static func run<Result>(
+    public static func run<Result>(
         isolation: isolated (any Actor)? = #isolation, tls: NIOSSLContext? = nil,
         answering answer: @escaping @Sendable (HTTPRequestHead) -> Answer,
         _ body: (TestFeedServer) async throws -> Result
@@ -65,7 +65,7 @@ struct TestFeedServer {
     }
 
     /// Answers the first request with the first answer, and so on; the last answer is for all further ones.
-    static func run<Result>(
+    public static func run<Result>(
         isolation: isolated (any Actor)? = #isolation, script: [Answer],
         _ body: (TestFeedServer) async throws -> Result
     ) async throws -> Result {
@@ -84,7 +84,7 @@ struct TestFeedServer {
 
 /// Shown without the bytes.
 extension TestFeedServer.Answer: CustomStringConvertible {
-    var description: String {
+    public var description: String {
         switch self {
         case .whole(let status, let body, let headers): "\(status), \(body.count) bytes, \(headers)"
         case .cutOff(let body, let promised): "cut off after \(body.count) of \(promised) bytes"

@@ -1,0 +1,59 @@
+import Foundation
+import NIOHTTP1
+import Synchronization
+
+/// An FDSN event service on loopback, with events that are there by rule: one every `interval` milliseconds from 1970 on.
+public struct TestEventService: Sendable {
+    /// How many events it gives at once.
+    public let limit: Int
+    /// Events are denser here, by so much: a sequence of aftershocks.
+    public let count: Int
+    /// Milliseconds between two events.
+    public static let interval = 60_000
+
+    public init(count: Int, limit: Int) {
+        (self.count, self.limit) = (count, limit)
+    }
+
+    /// The whole stretch, as command line options.
+    public var stretch: [String] {
+        ["--from", "1970-01-01", "--to", time((count - 1) * Self.interval + 1)]
+    }
+
+    public func answer(_ request: HTTPRequestHead) -> TestFeedServer.Answer {
+        let url = URLComponents(string: request.uri)
+        let values = Dictionary(
+            (url?.queryItems ?? []).map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { $1 })
+        guard let start = values["starttime"].flatMap(milliseconds),
+            let end = values["endtime"].flatMap(milliseconds)
+        else { return .whole(.badRequest, Array("Bad time".utf8)) }
+        let first = max(0, (start + Self.interval - 1) / Self.interval)
+        let last = min(count - 1, end / Self.interval)
+        let found = max(0, last - first + 1)
+        if url?.path.hasSuffix("/count") == true { return .whole(.ok, Array("\(found)".utf8)) }
+        if found == 0 { return .whole(.noContent, []) }
+        guard found <= limit else {
+            return .whole(
+                .badRequest, Array("\(found) matching events exceeds search limit of \(limit)".utf8))
+        }
+        let now = Int(Date().timeIntervalSince1970 * 1000)
+        let features = (first...last).map(feature).joined(separator: ",")
+        let document =
+            "{\"type\":\"FeatureCollection\",\"metadata\":{\"generated\":\(now),\"url\":\"http://127.0.0.1\(request.uri)\"},\"features\":[\(features)]}"
+        return .whole(.ok, Array(document.utf8))
+    }
+
+    private func feature(_ number: Int) -> String {
+        "{\"type\":\"Feature\",\"properties\":{\"mag\":1,\"time\":\(number * Self.interval),\"updated\":1,\"url\":\"http://127.0.0.1/event/q0\(number)\",\"net\":\"q0\",\"code\":\"\(number)\"},\"geometry\":{\"type\":\"Point\",\"coordinates\":[1,2,3]},\"id\":\"q0\(number)\"}"
+    }
+
+    private func time(_ milliseconds: Int) -> String {
+        Date(timeIntervalSince1970: Double(milliseconds) / 1000).ISO8601Format(
+            .init(includingFractionalSeconds: true))
+    }
+
+    private func milliseconds(_ text: String) -> Int? {
+        let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        return (try? format.parse(text)).map { Int(($0.timeIntervalSince1970 * 1000).rounded()) }
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+/// `QUAKES_STRESS_EVENTS=300000 swift test --filter Backfill` fills a longer past.
+@Suite("quakes backfill", .timeLimit(.minutes(10)))
+struct BackfillCommandTests {
+    private static let events =
+        ProcessInfo.processInfo.environment["QUAKES_STRESS_EVENTS"].flatMap { Int($0) } ?? 30_000
+
+    @Test(
+        "A backfill that is killed five times ends complete, with hardly more requests than there are windows",
+        arguments: [[], ["--newest-first"]])
+    func killed(_ order: [String]) async throws {
+        let service = TestEventService(count: Self.events, limit: Self.events / 15)
+        try await TestServer.shared.withDatabase { database in
+            try await TestFeedServer.run(answering: service.answer) { server in
+                let arguments =
+                    ["backfill", "--database", database.url, "--service", server.url("/fdsnws/event/1")]
+                    + ["--pace", "0s", "--per-request", "\(service.limit)"] + service.stretch + order
+                var kills = 0
+                while kills < 5 {
+                    let before = server.requests.count
+                    let status = try await QuakesCommand().run(arguments) { process in
+                        // In the middle of a window, or between two.
+                        let next = before + Int.random(in: 1...3)
+                        _ = try await eventually { server.requests.count >= next }
+                        try await Task.sleep(for: .milliseconds(Int.random(in: 0...50)))
+                        kill(process, SIGKILL)
+                    }
+                    #expect(status == 128 + SIGKILL || status == 0)
+                    kills += 1
+                    // The backend of a killed worker holds the lock until it notices.
+                    try await waitUntil {
+                        try await database.query(
+                            "select not exists (select from pg_locks where locktype = 'advisory') as free")[0]
+                            .decode("free")
+                    }
+                }
+
+                let last = try await QuakesCommand().run(arguments)
+
+                #expect(last.status == 0, "\(last.errors)")
+                let row = try await database.query(
+                    "select count(*) as count, count(distinct code) as codes from quake")[0]
+                #expect(try row.decode("count") == Self.events)
+                // 15 windows are the least; each kill repeats one at most.
+                print("\(server.requests.count) requests for \(Self.events) events")
+                #expect(server.requests.count <= 15 + 5 + 10)
+            }
+        }
+    }
+
+    @Test("What the service no longer has is deleted, window by window")
+    func retracted() async throws {
+        try await TestServer.shared.withDatabase { database in
+            let before = TestEventService(count: 200, limit: 60)
+            try await TestFeedServer.run(answering: before.answer) { server in
+                let arguments =
+                    [
+                        "backfill", "--database", database.url, "--service", server.url("/event"), "--pace",
+                        "0s",
+                    ]
+                    + ["--per-request", "60"] + before.stretch
+                #expect(try await QuakesCommand().run(arguments).status == 0)
+                try await database.query(
+                    "insert into quake (code, net, net_code, url, time, updated, longitude, latitude) values ('q0gone', 'q0', 'gone', 'http://127.0.0.1/x', to_timestamp(100), to_timestamp(0), 0, 0)"
+                )
+                let again = try await QuakesCommand().run(arguments)
+                #expect(again.status == 0)
+                #expect(again.output.contains("1 retracted"), "\(again.output)")
+            }
+        }
+    }
+
+    @Test("A service that fails ends it with 69, and it goes on later; another stretch is refused meanwhile")
+    func failing() async throws {
+        let service = TestEventService(count: 100, limit: 20)
+        try await TestServer.shared.withDatabase { database in
+            let requests = Mutex(0)
+            try await TestFeedServer.run(answering: { request in
+                let number = requests.withLock { count in
+                    count += 1
+                    return count
+                }
+                return number == 4 ? .whole(.forbidden, []) : service.answer(request)
+            }) { server in
+                let base = [
+                    "backfill", "--database", database.url, "--service", server.url("/event"), "--pace", "0s",
+                ]
+                #expect(
+                    try await QuakesCommand().run(base + ["--per-request", "20"] + service.stretch).status
+                        == 69)
+                let other = try await QuakesCommand().run(
+                    base + ["--from", "1971-01-01", "--to", "1972-01-01"])
+                #expect(other.status == 64)
+                #expect(other.errors.contains("--start-over"))
+                #expect(
+                    try await QuakesCommand().run(base + ["--per-request", "20"] + service.stretch).status
+                        == 0)
+                #expect(
+                    try await database.query("select count(*) as count from quake")[0].decode("count") == 100)
+            }
+        }
+    }
+}
