@@ -65,7 +65,7 @@ struct ImportCommand: AsyncParsableCommand {
     func validate() throws {
         guard batch > 0 else { throw ValidationError("--batch must be at least 1") }
         if let every {
-            guard every.duration >= .seconds(1) else { throw ValidationError("--every must be at least 1s") }
+            guard every.duration > .zero else { throw ValidationError("--every must be more than 0s") }
             guard !sources.contains(.standardInput) else {
                 throw ValidationError("standard input can't be imported again and again")
             }

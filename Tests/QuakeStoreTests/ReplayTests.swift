@@ -1,6 +1,7 @@
 import Foundation
 import PostgreSQL
 import QuakeStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -49,6 +50,53 @@ struct ReplayTests {
         }
     }
 
+    @Test(
+        "Fetched over a service that fails at random, it ends in the same table, and nothing is retracted wrongly"
+    )
+    func failingService() async throws {
+        let steps = try Step.all()
+        let seed = UInt64.random(in: 0..<1_000_000)
+        print("seed \(seed)")
+        let script = Mutex((random: SeededGenerator(seed), step: 0))
+        try await TestServer.shared.withDatabase { database in
+            try await TestFeedServer.run(answering: { _ in
+                script.withLock { script in
+                    guard script.random.next(below: 3) > 0 else {
+                        return .whole(.ok, steps[script.step].bytes)
+                    }
+                    return .failure(of: steps[script.step].bytes, script.random.next(below: 8))
+                }
+            }) { server in
+                var oracle = Oracle()
+                var failures = 0
+                var options = Importer.Options()
+                options.fetch.sleep = { _ in }
+                options.fetch.readTimeout = .milliseconds(100)
+                options.fetch.headTimeout = .milliseconds(500)
+                for (number, step) in steps.enumerated() {
+                    script.withLock { $0.step = number }
+                    let expected = oracle.take(step)
+                    var retracted = 0
+                    var isTaken = false
+                    while !isTaken {
+                        let summary = try await database.withConnection { connection in
+                            try await Importer(connection, options: options, logger: .quiet)
+                                .run(.url(server.url("/all_day.geojson")))
+                        }
+                        retracted += summary.counts.retracted
+                        isTaken = summary.failure == nil && summary.counts.seen > 0
+                        failures += isTaken ? 0 : 1
+                    }
+                    #expect(retracted == expected.retracted.count, "step \(number)")
+                }
+                #expect(try await database.codes() == Set(oracle.updated.keys))
+                #expect(failures > 20)
+                print("\(failures) runs failed")
+                #expect(try await database.count("import.run where outcome = 'running'") == 0)
+            }
+        }
+    }
+
     /// What the table has to hold after each document: the rules of the design once more, over dictionaries.
     private struct Oracle {
         /// When each event was revised, by code.
@@ -80,6 +128,7 @@ struct ReplayTests {
 
     private struct Step {
         let path: String
+        let bytes: [UInt8]
         let generated: Int
         let events: [String: (time: Int, updated: Int)]
         /// What the archive says; nil for the first document.
@@ -119,7 +168,8 @@ struct ReplayTests {
                 let document = try JSONDecoder().decode(Document.self, from: try inflated(path))
                 let events = document.features.map { ($0.id, ($0.properties.time, $0.properties.updated)) }
                 return Step(
-                    path: path, generated: document.metadata.generated,
+                    path: path, bytes: Array(try Data(contentsOf: URL(filePath: path))),
+                    generated: document.metadata.generated,
                     events: Dictionary(events) { $1 }, account: accounts.first { $0.step == number })
             }
         }
@@ -141,5 +191,27 @@ extension TestDatabase {
         func codes() async throws -> Set<String>
     {
         Set(try await query("select code from quake").map { try $0.decode("code") })
+    }
+}
+
+extension TestFeedServer.Answer {
+    /// One of eight ways to fail.
+    fileprivate static func failure(of document: [UInt8], _ kind: Int) -> Self {
+        let empty =
+            #"{"type":"FeatureCollection","metadata":{"generated":9999999999999,"url":"https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/all_day.geojson"},"features":[]}"#
+        return switch kind {
+        case 0: .resetAtOnce
+        case 1: .whole(.internalServerError, [])
+        case 2: .whole(.tooManyRequests, [], headers: ["retry-after": "1"])
+        case 3: .cutOff(Array(document.prefix(document.count / 2)), promised: document.count)
+        case 4: .stalled(Array(document.prefix(document.count / 2)), promised: document.count)
+        case 5:
+            .whole(
+                .ok,
+                document.enumerated().map { $0.offset == document.count / 2 ? $0.element ^ 0xFF : $0.element }
+            )
+        case 6: .whole(.ok, Array("<!DOCTYPE html><title>Maintenance</title>".utf8))
+        default: .whole(.ok, Array(empty.utf8))
+        }
     }
 }

@@ -1,0 +1,112 @@
+import Foundation
+import PostgreSQL
+import QuakeStore
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Conditional imports", .timeLimit(.minutes(5)))
+struct ConditionalImportTests {
+    let server = TestServer.shared
+
+    @Test("An unchanged feed is no run, no token and no notification; only the time of asking moves")
+    func notModified() async throws {
+        try await withFeed { database, feed, current in
+            #expect(try await database.run(feed).counts.inserted == 1)
+            let before = try await database.state()
+
+            let summary = try await database.run(feed)
+
+            #expect(summary.outcome == .notModified)
+            #expect(summary.run == nil && summary.failure == nil)
+            let after = try await database.state()
+            #expect(after.runs == before.runs && after.token == before.token)
+            #expect(after.checkedAt > before.checkedAt)
+
+            current.value.withLock {
+                $0 = .init(tag: "two", document: SmallFeed.document([SmallFeed.feature("b")]))
+            }
+            #expect(try await database.run(feed).counts.inserted == 1)
+        }
+    }
+
+    @Test("What was not imported well is never hidden behind an unchanged feed")
+    func failedRun() async throws {
+        try await withFeed { database, feed, current in
+            let whole = current.value.withLock { $0.document }
+            current.value.withLock { $0.document = String(whole.dropLast(2)) }
+            let broken = try await database.run(feed)
+            #expect(broken.failure != nil)
+            #expect(try await database.count("import.feed") == 0)
+
+            // The same tag as the broken one.
+            current.value.withLock { $0.document = whole }
+            #expect(try await database.run(feed).counts.inserted == 1)
+        }
+    }
+
+    @Test("A held brake keeps the feed from being taken for imported")
+    func braked() async throws {
+        try await withFeed { database, feed, current in
+            func document(_ minute: Int, _ codes: ClosedRange<Int>) -> String {
+                Feed("all_day", at: minute, codes.map { Event("us\($0)") }).json
+            }
+            current.value.withLock { $0 = .init(tag: "one", document: document(60, 1...30)) }
+            let first = try await database.run(feed)
+            #expect(first.failure == nil)
+            current.value.withLock { $0 = .init(tag: "two", document: document(120, 20...30)) }
+            for _ in 0..<2 {
+                #expect(try await database.run(feed).failure is BrakeHeld)
+            }
+        }
+    }
+
+    private struct Content {
+        var tag: String
+        var document: String
+    }
+
+    /// A server that answers with 304 where it may.
+    private func withFeed(
+        _ body: (TestDatabase, String, Shared) async throws -> Void
+    ) async throws {
+        let content = Shared(Content(tag: "one", document: SmallFeed.document([SmallFeed.feature("a")])))
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { request in
+                content.value.withLock { content in
+                    request.headers.first(name: "if-none-match") == content.tag
+                        ? .whole(.notModified, [])
+                        : .whole(.ok, Array(content.document.utf8), headers: ["etag": content.tag])
+                }
+            }) { server in
+                try await body(database, server.url("/feed"), content)
+            }
+        }
+    }
+
+    private final class Shared: Sendable {
+        let value: Mutex<Content>
+        init(_ content: Content) { value = Mutex(content) }
+    }
+}
+
+extension TestDatabase {
+    nonisolated(nonsending)
+        fileprivate func run(_ url: String) async throws -> ImportSummary
+    {
+        try await withConnection { connection in
+            try await Importer(connection, logger: .quiet).run(.url(url))
+        }
+    }
+
+    nonisolated(nonsending)
+        fileprivate func state() async throws -> (runs: Int, token: Int, checkedAt: String)
+    {
+        let row = try await query(
+            """
+            select (select count(*) from import.run) as runs, history.current_token() as token,
+                   (select checked_at::text from import.feed) as checked_at
+            """)[0]
+        return try (row.decode("runs"), row.decode("token"), row.decode("checked_at"))
+    }
+}
