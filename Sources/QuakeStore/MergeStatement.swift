@@ -8,6 +8,7 @@ enum MergeStatement {
     /// - A batch joins a few thousand rows with a table of any size by its key. Without statistics of the temporary
     ///   table the planner may prefer to read all of the large one; nested loops over the index never do.
     /// - A session that plays replica would fire no trigger, and its changes would be missing from history.
+    /// - The backend of a worker that was killed notices it in the middle of a statement, and frees the source.
     /// - The tables empty themselves at the end of each transaction, without a new file as TRUNCATE makes one.
     static let session = """
         set client_min_messages = warning;
@@ -16,6 +17,7 @@ enum MergeStatement {
         set jit = off;
         set work_mem = '64MB';
         set lock_timeout = '30s';
+        set client_connection_check_interval = '2s';
         set enable_hashjoin = off;
         set enable_mergejoin = off;
         create temporary table if not exists incoming on commit delete rows as

@@ -35,8 +35,9 @@ struct BackfillCommandTests {
                     // The backend of a killed worker holds the lock until it notices.
                     try await waitUntil {
                         try await database.query(
-                            "select not exists (select from pg_locks where locktype = 'advisory') as free")[0]
-                            .decode("free")
+                            "select not exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())) as free"
+                        )[0]
+                        .decode("free")
                     }
                 }
 
