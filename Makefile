@@ -26,9 +26,13 @@ run: ## Set up, build, import today's earthquakes into a private database, list 
 test: setup ## Run all tests, against a private PostgreSQL server
 	$(WITHOUT_DATABASE) swift test
 
-bench: ## Measure loads beside psql's \copy, in one run (needs python3; takes minutes)
+bench: ## Measure loads, tracking, following and a long day, each beside something public (needs python3 and a C compiler; takes an hour)
 	swift build -c release --product quakes
 	Benchmarks/load.py
+	Benchmarks/tracking.py
+	Benchmarks/follow.py
+	Benchmarks/catch_up.py
+	Benchmarks/day.py
 
 fuzz: ## Feed the scanner and the decoder random bytes for a minute; SECONDS= says how long
 	@scripts/fuzz $(SECONDS)

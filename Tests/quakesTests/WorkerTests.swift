@@ -20,7 +20,7 @@ struct WorkerTests {
         let database = TestDatabase(url: server.url)
         try await database.withConnection { _ = try await Migrator($0).migrate() }
         let feed = GrowingFeed()
-        try await TestFeedServer.run(answering: { _ in feed.answer }) { http in
+        try await TestFeedServer.run(answering: feed.answer(to:)) { http in
             let arguments = [
                 "import", http.url("/one"), http.url("/two"), "--every", "0.1s", "--database", database.url,
             ]
@@ -52,7 +52,7 @@ struct WorkerTests {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
         let feed = GrowingFeed()
-        try await TestFeedServer.run(answering: { _ in feed.answer }) { http in
+        try await TestFeedServer.run(answering: feed.answer(to:)) { http in
             let arguments = ["import", http.url("/feed"), "--every", "0.1s", "--database", database.url]
             try await server.cluster.stop()
             let status = try await QuakesCommand().run(arguments) { process in
@@ -74,7 +74,7 @@ struct WorkerTests {
             let feed = GrowingFeed()
             let isOpen = Mutex(false)
             try await TestFeedServer.run(answering: { _ in
-                isOpen.withLock { $0 } ? feed.answer : .silent
+                isOpen.withLock { $0 } ? feed.answer(to: ()) : .silent
             }) { http in
                 let arguments = ["import", http.url("/feed"), "--database", database.url]
                 async let first = QuakesCommand().run(arguments + ["--timeout", "3s"])
@@ -99,7 +99,7 @@ struct WorkerTests {
         var random = SeededGenerator(UInt64.random(in: 0..<1000))
         try await TestServer.shared.withDatabase { database in
             let feed = GrowingFeed(3000)
-            try await TestFeedServer.run(answering: { _ in feed.answer }) { http in
+            try await TestFeedServer.run(answering: feed.answer(to:)) { http in
                 let arguments = ["import", http.url("/feed"), "--batch", "500", "--database", database.url]
                 for _ in 0..<Self.kills {
                     feed.grow()
@@ -140,7 +140,7 @@ private final class GrowingFeed: Sendable {
 
     func grow() { count.withLock { $0 += 1 } }
 
-    var answer: TestFeedServer.Answer {
+    func answer<Request>(to _: Request) -> TestFeedServer.Answer {
         let features = (0..<count.withLock { $0 }).map { SmallFeed.feature("\($0)") }
         return .whole(.ok, Array(SmallFeed.document(features).utf8))
     }
