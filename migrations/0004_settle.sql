@@ -67,7 +67,8 @@ return exists (
 comment on function import.is_known_better(text, timestamptz, timestamptz, timestamptz) is
     'Whether a document newer than one made at a time covers an event of a service: the older one has nothing to say about it.';
 
--- Settles a document whose features stand in pg_temp.present (code, ids, is_current).
+-- Settles a document whose features stand in pg_temp.present (code, ids, is_current). "not in" builds one hash of it,
+-- where "not exists", of a table without statistics, may look through all of it for each row.
 create function import.settle(
     service text, feed text, generated timestamptz, window_start timestamptz, window_end timestamptz,
     force boolean, dry_run boolean,
@@ -102,7 +103,7 @@ begin
           cross join unnest(new.ids) as listed(code)
           join public.quake old on old.code = listed.code
           where new.is_current and listed.code <> new.code
-            and not exists (select from pg_temp.present p where p.code = listed.code)
+            and listed.code not in (select p.code from pg_temp.present p)
             and old.updated <= generated
             and not import.is_known_better(service, generated, old.time, old.updated)
           group by old.code) as r;
@@ -111,7 +112,7 @@ begin
     select count(*), array_agg(q.code order by q.code) filter (
                where q.updated < generated - interval '5 minutes'
                  and q.code <> all (coalesce(old_codes, '{}'))
-                 and not exists (select from pg_temp.present p where p.code = q.code)
+                 and q.code not in (select p.code from pg_temp.present p)
                  and not import.is_known_better(service, generated, q.time, q.updated))
     into in_window, gone
     from public.quake q
