@@ -76,6 +76,37 @@ struct BackfillCommandTests {
         }
     }
 
+    /// Ten empty years, and then all events within hours: the windows that average density asks for hold nothing, or far
+    /// too many.
+    @Test(
+        "Where events are dense, windows that hold too many are cut until they fit",
+        arguments: [[], ["--newest-first"]])
+    func dense(_ order: [String]) async throws {
+        try await TestServer.shared.withDatabase { database in
+            let service = TestEventService(count: 500, limit: 20)
+            try await TestFeedServer.run(answering: service.answer) { server in
+                let arguments =
+                    [
+                        "backfill", "--database", database.url, "--service", server.url("/event"), "--pace",
+                        "0s",
+                    ]
+                    + ["--per-request", "20", "--from", "1960-01-01", "--to", "1970-01-02"] + order
+
+                let outcome = try await QuakesCommand().run(arguments)
+
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                #expect(outcome.output.contains("500 events"))
+                let row = try await database.query(
+                    "select count(*) as count, (select count(*) from import.run where outcome <> 'done') as bad from quake"
+                )[0]
+                #expect(try row.decode("count") == 500)
+                #expect(try row.decode("bad") == 0)
+                print("\(server.requests.count) requests for 25 full windows")
+                #expect(server.requests.count < 120)
+            }
+        }
+    }
+
     @Test("A service that fails ends it with 69, and it goes on later; another stretch is refused meanwhile")
     func failing() async throws {
         let service = TestEventService(count: 100, limit: 20)
