@@ -32,7 +32,11 @@ public final class FollowerLock: Sendable {
         }
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // Closing alone would leave it to a child that another thread has just forked, until that runs its program.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     /// Of a file that is not there yet the folder is resolved.
     private static func resolved(_ path: String) -> String {
