@@ -242,8 +242,8 @@ private struct DocumentImport {
         // Metadata may also come behind the features.
         let maySettle = identity != nil || (window != nil || scanner.metadata.url == nil) && !isLast
         state.notesPresence = maySettle && options.retraction != .never
-        // An empty list is what a broken service makes; and of an event whose id can't be read nobody knows which it is.
-        if isLast, state.notesPresence, scanner.count > 0, counts.unreadable == 0 {
+        // An empty list is what a broken service makes.
+        if isLast, state.notesPresence, scanner.count > 0 {
             state.settlement = identity.map {
                 Settlement(
                     identity: $0, retraction: options.retraction, rejectLimit: options.rejectLimit,

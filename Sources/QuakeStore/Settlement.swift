@@ -21,10 +21,13 @@ struct Settlement {
     /// What the batches before the last one counted.
     let before: ImportCounts
 
-    /// Settles, unless the document is too bad to be believed.
+    /// Settles, unless the document is too bad to be believed. Of an event whose id can't be read nobody knows which it is.
     func settle(_ counts: inout ImportCounts, isDryRun: Bool, on connection: Connection) async throws {
-        let (rejected, seen) = (before.rejected + counts.rejected, before.seen + counts.seen)
-        guard counts.unreadable == 0, rejectLimit.allows(rejected: rejected, of: seen) else { return }
+        var document = before
+        document += counts
+        guard document.unreadable == 0,
+            rejectLimit.allows(rejected: document.rejected, of: document.seen)
+        else { return }
         let generated = identity.generated.milliseconds
         let row = try await connection.query(
             """

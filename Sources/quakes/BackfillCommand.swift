@@ -44,11 +44,7 @@ struct BackfillCommand: AsyncParsableCommand {
             valueName: "auto|force|never"))
     var retract = Importer.Retraction.auto
 
-    @Option(
-        help: ArgumentHelp(
-            "Certificate authorities to trust besides the system's, as PEM.", valueName: "file"))
-    var caFile: String?
-
+    @OptionGroup var fetch: FetchArguments
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var log: LogOptions
 
@@ -71,8 +67,7 @@ struct BackfillCommand: AsyncParsableCommand {
         options.startsOver = startOver
         var imports = Importer.Options()
         imports.retraction = retract
-        imports.fetch.version = version
-        imports.fetch.authorities = caFile ?? Environment.current["SSL_CERT_FILE"]
+        imports.fetch = fetch.options
         let logger = log.logger()
         let outcome = try await database.withConnection(for: .worker, logger) { connection in
             let backfill = try await Backfill(connection, options, imports: imports, logger: logger)

@@ -47,14 +47,10 @@ struct ImportCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Give up a run after this long, such as 90s or 15m.", valueName: "duration"))
     var timeout: DurationArgument?
 
-    @Option(
-        help: ArgumentHelp(
-            "Certificate authorities to trust besides the system's, as PEM.", valueName: "file"))
-    var caFile: String?
-
     @Option(help: "Print the summary as text or as one JSON object a source.")
     var format = Format.text
 
+    @OptionGroup var fetch: FetchArguments
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var log: LogOptions
 
@@ -136,8 +132,7 @@ struct ImportCommand: AsyncParsableCommand {
         options.rejectLimit = maxRejects
         options.isDryRun = dryRun
         options.retraction = retract
-        options.fetch.version = version
-        options.fetch.authorities = caFile ?? Environment.current["SSL_CERT_FILE"]
+        options.fetch = fetch.options
         return try await Importer(connection, options: options, logger: logger)
     }
 

@@ -5,10 +5,9 @@ import QuakeStore
 /// When a daemon imports a source next. Time and randomness come from the caller.
 struct Schedule {
     let every: Duration
-    private var retry = Self.firstRetry
+    private var retry = Backoff(from: Self.firstRetry, to: .seconds(60))
 
-    static let firstRetry: Duration = .seconds(1)
-    static let lastRetry: Duration = .seconds(60)
+    private static let firstRetry: Duration = .seconds(1)
 
     init(every: Duration) {
         self.every = every
@@ -34,15 +33,13 @@ struct Schedule {
         let planned = max(start + every, now)
         switch ending {
         case .done:
-            retry = Self.firstRetry
+            retry.reset()
             return planned
         case .fresh(let time):
-            retry = Self.firstRetry
+            retry.reset()
             return max(planned, now + time)
         case .notRun:
-            let wait = retry * Double.random(in: 0.5...1, using: &random)
-            retry = min(retry * 2, Self.lastRetry)
-            return min(now + wait, max(planned, now + Self.firstRetry))
+            return min(now + retry.next(using: &random), max(planned, now + Self.firstRetry))
         }
     }
 }

@@ -6,7 +6,7 @@ import Synchronization
 public struct TestEventService: Sendable {
     /// How many events it gives at once.
     public let limit: Int
-    /// Events are denser here, by so much: a sequence of aftershocks.
+    /// How many events there are.
     public let count: Int
     /// Milliseconds between two events.
     public static let interval = 60_000

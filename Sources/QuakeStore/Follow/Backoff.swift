@@ -1,20 +1,24 @@
-/// How long to wait before the next attempt to connect: longer each time, at random, so that many readers of one
-/// server do not come back all at once. A time that went well makes it start anew.
-struct Backoff: Sendable {
-    static let shortest: Duration = .milliseconds(500)
-    static let longest: Duration = .seconds(30)
-    /// A connection that has lived so long was healthy.
-    static let healthy: Duration = .seconds(60)
+/// How long to wait before the next attempt: longer each time, at random, so that many clients of one server do not come
+/// back all at once.
+public struct Backoff: Sendable {
+    private let shortest: Duration
+    private let longest: Duration
+    private var limit: Duration
 
-    private var limit = Self.shortest
+    public init(from shortest: Duration, to longest: Duration) {
+        self.shortest = shortest
+        self.longest = longest
+        limit = shortest
+    }
 
-    /// The wait after a connection that lived for `lifetime`: between half the limit and the limit, which doubles
-    /// from 0.5 s to 30 s.
-    mutating func next(
-        after lifetime: Duration, using random: inout some RandomNumberGenerator
-    ) -> Duration {
-        if lifetime >= Self.healthy { limit = Self.shortest }
-        defer { limit = min(limit * 2, Self.longest) }
+    /// The next wait: between half the limit and the limit, which doubles from the shortest to the longest.
+    public mutating func next(using random: inout some RandomNumberGenerator) -> Duration {
+        defer { limit = min(limit * 2, longest) }
         return limit * Double.random(in: 0.5...1, using: &random)
+    }
+
+    /// After a success it starts anew.
+    public mutating func reset() {
+        limit = shortest
     }
 }

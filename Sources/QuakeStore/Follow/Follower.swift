@@ -61,7 +61,7 @@ public struct Follower<V: View>: Sendable {
     /// - Throws: `CancellationError`; `PostgresError` when the first connection fails, or for what a new connection
     ///   would not mend; and what the view throws.
     public func run() async throws {
-        var backoff = Backoff()
+        var backoff = Backoff(from: .milliseconds(500), to: .seconds(30))
         var random = SystemRandomNumberGenerator()
         var hasConnected = false
         while true {
@@ -72,7 +72,9 @@ public struct Follower<V: View>: Sendable {
                     hasConnected = true
                 }
             } catch let error as PostgresError where hasConnected && error.isTransient {
-                let wait = backoff.next(after: .now - start, using: &random)
+                // A connection that has lived so long was healthy.
+                if .now - start >= .seconds(60) { backoff.reset() }
+                let wait = backoff.next(using: &random)
                 logger.warning("\(error); connecting again in \(wait / .milliseconds(1)) ms")
                 try await Task.sleep(for: wait)
             }
