@@ -55,25 +55,10 @@ struct FollowStressTests {
         var random = SeededGenerator(UInt64(writer))
         let hostile = "-cTimeZone=Asia/Kathmandu -cextra_float_digits=-12 -cdatestyle=German"
         let database = writer < 2 ? database.with(hostile) : database
-        try await database.withConnection { connection in
-            while ContinuousClock.now < deadline {
-                do {
-                    try await connection.transaction(
-                        writer.isMultiple(of: 3) ? .serializable : .readCommitted, to: "write"
-                    ) {
-                        for _ in 0...random.next(below: 4) { try await step(connection, &random) }
-                        if random.next(below: 6) == 0 { throw RolledBack() }
-                    }
-                } catch is RolledBack {
-                    continue
-                } catch let error as PostgresError where error.isRetryable || error.sqlState == "23505" {
-                    continue
-                }
-            }
-        }
+        try await database.writeAtRandom(
+            writer.isMultiple(of: 3) ? .serializable : .readCommitted, upTo: 4, until: deadline, &random, step
+        )
     }
-
-    private struct RolledBack: Error {}
 
     private func step(_ connection: Connection, _ random: inout SeededGenerator) async throws {
         let code = "q0\(random.next(below: 60))"

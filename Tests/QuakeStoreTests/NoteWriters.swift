@@ -47,25 +47,10 @@ final class NoteWriters: Sendable {
             case 2: database.with(#"-chistory.transaction=1\ 2\ (0,1)\ 3"#)
             default: database
             }
-        try await database.withConnection { connection in
-            while ContinuousClock.now < deadline {
-                do {
-                    try await connection.transaction(
-                        writer.isMultiple(of: 4) ? .serializable : .readCommitted, to: "write"
-                    ) {
-                        for _ in 0...random.next(below: 3) { try await step(connection, &random) }
-                        if random.next(below: 6) == 0 { throw RolledBack() }
-                    }
-                } catch is RolledBack {
-                    continue
-                } catch let error as PostgresError where error.isRetryable {
-                    continue
-                }
-            }
-        }
+        try await database.writeAtRandom(
+            writer.isMultiple(of: 4) ? .serializable : .readCommitted, upTo: 3, until: deadline, &random, step
+        )
     }
-
-    private struct RolledBack: Error {}
 
     private func step(_ connection: Connection, _ random: inout SeededGenerator) async throws {
         let key = "k\(random.next(below: 40))"
@@ -84,3 +69,32 @@ final class NoteWriters: Sendable {
         }
     }
 }
+
+extension TestDatabase {
+    /// Transactions of one to `steps` steps, one after the other until a deadline; one in six is rolled back, and what
+    /// collides with another writer is given up: what can be repeated, and what ends with the SQLSTATE `collision`.
+    nonisolated(nonsending)
+        func writeAtRandom(
+            _ isolation: Connection.Isolation, upTo steps: Int, until deadline: ContinuousClock.Instant,
+            _ random: inout SeededGenerator, collision: String? = nil,
+            _ step: (Connection, inout SeededGenerator) async throws -> Void
+        ) async throws
+    {
+        try await withConnection { connection in
+            while ContinuousClock.now < deadline {
+                do {
+                    try await connection.transaction(isolation, to: "write") {
+                        for _ in 0...random.next(below: steps) { try await step(connection, &random) }
+                        if random.next(below: 6) == 0 { throw RolledBack() }
+                    }
+                } catch is RolledBack {
+                    continue
+                } catch let error as PostgresError where error.isRetryable || error.sqlState == collision {
+                    continue
+                }
+            }
+        }
+    }
+}
+
+private struct RolledBack: Error {}

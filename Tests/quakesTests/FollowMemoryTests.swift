@@ -13,34 +13,33 @@ struct FollowMemoryTests {
         "A transaction of any size is followed in 64 MB",
         arguments: [["--view", "view"], ["--format", "ndjson"]])
     func largeTransaction(_ output: [String]) async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "follow-\(UUID())")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try await TestServer.shared.withDatabase { database in
-            let file = folder.appending(path: "view").path
-            let output = output == ["--view", "view"] ? ["--view", file] : output + ["--token", file]
-            let arguments = ["follow", "--once", "--database", database.url] + output
-            #expect(try await QuakesCommand().run(arguments).status == 0)
-            try await database.query(
-                """
-                insert into quake (code, net, net_code, place, time, updated, longitude, latitude, extra)
-                select 'q0' || n, 'q0', n::text, repeat('somewhere ', 20), now(), now(), 0, 0,
-                       jsonb_build_object('text', repeat('x', 200))
-                from generate_series(1, \(Self.changes)) as n
-                """)
+        try await withFolder { folder in
+            try await TestServer.shared.withDatabase { database in
+                let file = folder.appending(path: "view").path
+                let output = output == ["--view", "view"] ? ["--view", file] : output + ["--token", file]
+                let arguments = ["follow", "--once", "--database", database.url] + output
+                #expect(try await QuakesCommand().run(arguments).status == 0)
+                try await database.query(
+                    """
+                    insert into quake (code, net, net_code, place, time, updated, longitude, latitude, extra)
+                    select 'q0' || n, 'q0', n::text, repeat('somewhere ', 20), now(), now(), 0, 0,
+                           jsonb_build_object('text', repeat('x', 200))
+                    from generate_series(1, \(Self.changes)) as n
+                    """)
 
-            let peak = Mutex(0)
-            let status = try await QuakesCommand().run(arguments) { process in
-                while let memory = try peakMemory(of: process) {
-                    peak.withLock { $0 = memory }
-                    try await Task.sleep(for: .milliseconds(20))
+                let peak = Mutex(0)
+                let status = try await QuakesCommand().run(arguments) { process in
+                    while let memory = try peakMemory(of: process) {
+                        peak.withLock { $0 = memory }
+                        try await Task.sleep(for: .milliseconds(20))
+                    }
                 }
-            }
 
-            #expect(status == 0)
-            let megabytes = peak.withLock { $0 } / 1024
-            print("\(Self.changes) changes: peak \(megabytes) MB")
-            #expect((5...64).contains(megabytes))
+                #expect(status == 0)
+                let megabytes = peak.withLock { $0 } / 1024
+                print("\(Self.changes) changes: peak \(megabytes) MB")
+                #expect((5...64).contains(megabytes))
+            }
         }
     }
 
