@@ -56,8 +56,9 @@ struct FollowStressTests {
         let hostile = "-cTimeZone=Asia/Kathmandu -cextra_float_digits=-12 -cdatestyle=German"
         let database = writer < 2 ? database.with(hostile) : database
         try await database.writeAtRandom(
-            writer.isMultiple(of: 3) ? .serializable : .readCommitted, upTo: 4, until: deadline, &random, step
-        )
+            writer.isMultiple(of: 3) ? .serializable : .readCommitted, upTo: 4, until: deadline, &random,
+            collision: "23505"
+        ) { try await step($0, &$1) }
     }
 
     private func step(_ connection: Connection, _ random: inout SeededGenerator) async throws {
