@@ -24,7 +24,7 @@ run: ## Set up, build, import today's earthquakes into a private database, list 
 	@scripts/run
 
 test: setup ## Run all tests, against a private PostgreSQL server
-	$(WITHOUT_DATABASE) swift test
+	$(WITHOUT_DATABASE) scripts/test
 
 bench: ## Measure loads, tracking, following and a long day, each beside something public (needs python3 and a C compiler; takes an hour)
 	swift build -c release --product quakes

@@ -72,7 +72,7 @@ public final class TemporaryCluster: Sendable {
     /// A fresh folder that the server's user may enter.
     static func makeFolder() throws(LocalPostgresError) -> String {
         let parent = getenv("TMPDIR").map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
-        var template = Array("\(parent)/quakes-XXXXXX".utf8CString)
+        var template = Array("\(parent)/quakes-XXXXXX".utf8CString)  // mkdtemp replaces the six X
         guard mkdtemp(&template) != nil else {
             throw .fileSystem(operation: "create a temporary directory in", path: parent, code: errno)
         }

@@ -100,7 +100,7 @@ final class Spool {
 
     private func openFile() throws -> Int32 {
         var path = Array("\(SpoolError.folder)/quakes-XXXXXX".utf8CString)
-        let file = mkstemp(&path)
+        let file = mkstemp(&path)  // replaces the six X
         guard file >= 0, fcntl(file, F_SETFD, FD_CLOEXEC) == 0 else {
             throw SpoolError(operation: "create", code: errno)
         }

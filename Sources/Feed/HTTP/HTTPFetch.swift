@@ -110,6 +110,7 @@ extension TLSConfiguration {
         self = .makeClientConfiguration()
         minimumTLSVersion = .tlsv12
         guard let authorities else { return }
+        // BoringSSL's reason is a code without a name; what the user can act on is the file.
         guard let certificates = try? NIOSSLCertificate.fromPEMFile(authorities), !certificates.isEmpty else {
             throw FeedError.noInput(path: authorities, reason: "no file of PEM certificates that can be read")
         }
