@@ -25,6 +25,8 @@ public struct FeatureScanner {
 
     /// What the document says about itself, as far as it has been read.
     public private(set) var metadata = FeedMetadata()
+    /// Whether the member `metadata` has been read: it can also come behind the features.
+    public private(set) var sawMetadata = false
     /// The number of features so far.
     public private(set) var count = 0
 
@@ -60,12 +62,29 @@ public struct FeatureScanner {
     public mutating func scan(
         _ chunk: UnsafeBufferPointer<UInt8>, _ body: (RawFeature) throws -> Void
     ) throws {
-        var index = 0
+        _ = try scan(chunk, from: 0) { feature in
+            try body(feature)
+            return true
+        }
+    }
+
+    /// Scans the next bytes of the document until `body` has enough for now.
+    ///
+    /// - Parameters:
+    ///   - start: 0 for a new chunk, else what the last call returned for the same one.
+    ///   - body: gets each feature, and says whether to go on.
+    /// - Returns: how far in the chunk it came; the chunk's size at its end.
+    /// - Throws: `FeedError.brokenDocument` with the byte offset; what `body` throws.
+    public mutating func scan(
+        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int, _ body: (RawFeature) throws -> Bool
+    ) throws -> Int {
+        var index = start
+        var goesOn = true
         if isCapturing { captured.beginChunk() }
-        while index < chunk.count {
+        while index < chunk.count, goesOn {
             switch state {
             case .name, .value, .feature:
-                index = try continueSlice(chunk, from: index, body)
+                index = try continueSlice(chunk, from: index) { goesOn = try body($0) }
             default:
                 let byte = chunk[index]
                 if byte.isJSONWhitespace, !isInByteOrderMark {
@@ -78,8 +97,10 @@ public struct FeatureScanner {
                 }
             }
         }
+        guard index == chunk.count else { return index }
         if isCapturing { captured.keep(chunk, upTo: chunk.count, limit: Self.sizeLimit) }
         consumed += chunk.count
+        return index
     }
 
     /// Checks that the document is complete.
@@ -247,7 +268,9 @@ public struct FeatureScanner {
                 throw broken("not a FeatureCollection: \"type\" is another", at: valueOffset)
             }
             sawType = true
-        case .metadata: metadata = FeedMetadata(bytes)
+        case .metadata:
+            metadata = FeedMetadata(bytes)
+            sawMetadata = true
         case .features, .other: break
         }
         state = .afterValue

@@ -17,6 +17,11 @@ public struct BinaryRows: Sendable {
         bytes.removeAll(keepingCapacity: true)
     }
 
+    /// Appends rows that were encoded before, as their bytes.
+    public mutating func append(rows: UnsafeBufferPointer<UInt8>) {
+        bytes.append(contentsOf: rows)
+    }
+
     public mutating func beginRow(columns: Int) {
         append(Int16(columns))
     }

@@ -18,6 +18,8 @@ import Logging
 public actor Connection {
     private let executor = QueueExecutor(label: "postgresql.connection")
     let notices: NoticeLog
+    /// How it was opened.
+    public nonisolated let options: ConnectionOptions
     /// nil before the connection is opened and after it is closed.
     var handle: OpaquePointer?
     /// What ended the connection, for the errors of later calls.
@@ -41,7 +43,8 @@ public actor Connection {
 
     nonisolated public var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    private init(logger: Logger) {
+    private init(_ options: ConnectionOptions, logger: Logger) {
+        self.options = options
         notices = NoticeLog(logger: logger)
     }
 
@@ -54,9 +57,9 @@ public actor Connection {
             _ body: (Connection) async throws -> Result
         ) async throws -> Result
     {
-        let connection = Connection(logger: logger)
+        let connection = Connection(options, logger: logger)
         do {
-            try await connection.connect(options)
+            try await connection.connect()
             let result = try await body(connection)
             await connection.close()
             return result

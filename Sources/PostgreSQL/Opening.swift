@@ -2,10 +2,10 @@ import CPostgreSQL
 
 extension Connection {
     /// Connects, within the options' time limit.
-    func connect(_ options: ConnectionOptions) throws {
+    func connect() throws {
         let operation = "connect to \(options)"
         let deadline = ContinuousClock.now + options.connectTimeout
-        let handle = try startConnecting(options, operation)
+        let handle = try startConnecting(operation)
         var status = PGRES_POLLING_WRITING
         while status != PGRES_POLLING_OK {
             guard status != PGRES_POLLING_FAILED, PQstatus(handle) != CONNECTION_BAD else {
@@ -27,7 +27,7 @@ extension Connection {
     }
 
     /// Looks the host's name up, which blocks, and starts to connect.
-    private func startConnecting(_ options: ConnectionOptions, _ operation: String) throws -> OpaquePointer {
+    private func startConnecting(_ operation: String) throws -> OpaquePointer {
         try Task.checkCancellation()
         let keywords = options.effective.sorted { $0.key < $1.key }
         handle = withCStrings(keywords.map { $0.key }) { names in

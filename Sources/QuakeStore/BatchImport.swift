@@ -4,34 +4,45 @@ import PostgreSQL
 
 /// Imports one batch of features in one transaction.
 struct BatchImport {
-    let connection: Connection
+    var connection: Connection
     let logger: Logger
     /// The run in `import.run`; nil for a dry run, which writes nothing.
     let run: Int?
 
     private static let attempts = 5
 
-    /// Imports the first `count` features of a batch and returns what happened.
+    /// Prepares a connection other than the importer's own.
+    nonisolated(nonsending)
+        func prepareSession() async throws
+    {
+        try await connection.execute(script: MergeStatement.session, to: "prepare the session")
+        if let run { try await connection.query(RunLog.naming(run), to: "name the run") }
+    }
+
+    /// Records that the server refuses, by their ordinals, and why.
+    private typealias Refused = [Int: Rejection]
+
+    /// Imports a batch and returns what happened.
     ///
     /// A deadlock or a serialisation failure repeats the batch, at most five times in all. A feature whose values the
     /// server refuses is found and rejected alone.
     ///
-    /// - Parameter bytes: how much of the document ends with this batch.
+    /// - Parameter before: what the document's earlier batches counted.
     nonisolated(nonsending)
-        func importFirst(
-            _ count: Int, of batch: FeatureBatch, bytes: Int, document: DocumentState,
-            decoder: inout FeatureDecoder
+        func run(
+            _ batch: FeatureBatch, _ document: DocumentState, before: ImportCounts
         ) async throws -> ImportCounts
     {
-        var refused: [Int: Rejection] = [:]
+        var refused = Refused()
         var attempt = 1
         while true {
             do {
-                return try await commit(
-                    batch.features.prefix(count), batch, bytes, document, refused, &decoder)
-            } catch let error as PostgresError where error.isRefusedValue && refused.isEmpty {
-                try await findRefused(batch.features.prefix(count), batch, &decoder, &refused)
-                guard !refused.isEmpty else { throw error }
+                return try await commit(batch, document, before, refused)
+            } catch let error as PostgresError where error.isRefusedValue {
+                // Without them an older feature of the same code counts, which may be refused as well.
+                let known = refused.count
+                try await findRefused(batch.newest(without: Set(refused.keys)).indices[...], batch, &refused)
+                guard refused.count > known else { throw error }
             } catch let error as PostgresError where error.isRetryable && attempt < Self.attempts {
                 logger.info("repeating a batch: \(error)")
                 attempt += 1
@@ -44,22 +55,28 @@ struct BatchImport {
 
     nonisolated(nonsending)
         private func commit(
-            _ features: ArraySlice<FeatureBatch.Feature>, _ batch: FeatureBatch, _ bytes: Int,
-            _ document: DocumentState, _ refused: [Int: Rejection], _ decoder: inout FeatureDecoder
+            _ batch: FeatureBatch, _ document: DocumentState, _ before: ImportCounts, _ refused: Refused
         ) async throws -> ImportCounts
     {
-        try await connection.transaction(to: "import a batch") {
+        let (newest, olderCount) = batch.newest(without: Set(refused.keys))
+        let rejections =
+            batch.rejections
+            + batch.records.compactMap { record in
+                refused[record.feature.ordinal].map { (feature: record.feature, rejection: $0) }
+            }
+        return try await connection.transaction(to: "import a batch") {
             if document.isBeginning {
                 try await connection.execute("delete from pg_temp.present", to: "forget the last document")
             }
-            let rejections = try await copy(features, batch, refused, &decoder)
-            var counts = try await merge(of: features.count - rejections.count, document)
-            counts.bytes = bytes
+            var counts = try await merge(newest[...], of: batch, document)
+            counts.stale += olderCount
+            counts.seen = batch.count
+            counts.bytes = batch.documentBytes
             counts.rejected = rejections.count
-            counts.seen += rejections.count
+            counts.unchanged = counts.seen - counts.rejected - counts.inserted - counts.updated - counts.stale
             counts.unreadable = try await note(rejections, of: batch, document)
             if let settlement = document.settlement {
-                try await settlement.settle(&counts, isDryRun: run == nil, on: connection)
+                try await settlement.settle(&counts, before: before, isDryRun: run == nil, on: connection)
             }
             if let run {
                 if !rejections.isEmpty {
@@ -74,27 +91,35 @@ struct BatchImport {
         }
     }
 
-    /// Decodes the features and streams them into `incoming`, in pieces of about 64 KiB. Returns those that are
-    /// rejected.
+    /// Streams records into `incoming`, and merges them: counts what was inserted and updated, and what was older.
     nonisolated(nonsending)
-        private func copy(
-            _ features: ArraySlice<FeatureBatch.Feature>, _ batch: FeatureBatch,
-            _ refused: [Int: Rejection], _ decoder: inout FeatureDecoder
-        ) async throws -> [(FeatureBatch.Feature, Rejection)]
+        private func merge(
+            _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
+        ) async throws -> ImportCounts
     {
-        var rejections: [(FeatureBatch.Feature, Rejection)] = []
+        var counts = ImportCounts()
+        if records.isEmpty { return counts }
+        try await copy(records, of: batch)
+        let statement =
+            run == nil ? MergeStatement.preview(document) : MergeStatement.merge(document)
+        let row = try await connection.query(statement, to: "merge a batch of \(records.count) features")[0]
+        counts.inserted = try row.decode("inserted")
+        counts.updated = try row.decode("updated")
+        counts.stale = try row.decode("stale")
+        return counts
+    }
+
+    /// In pieces of about 64 KiB.
+    nonisolated(nonsending)
+        private func copy(_ records: ArraySlice<Int>, of batch: FeatureBatch) async throws
+    {
         try await connection.copy(
             into: "pg_temp.incoming", columns: MergeStatement.incomingColumns,
-            to: "copy a batch of \(features.count) features"
+            to: "copy a batch of \(records.count) features"
         ) { writer in
             var rows = BinaryRows()
-            for feature in features {
-                do {
-                    if let rejection = refused[feature.ordinal] { throw rejection }
-                    try append(feature, batch, to: &rows, &decoder)
-                } catch let rejection as Rejection {
-                    rejections.append((feature, rejection))
-                }
+            for index in records {
+                try batch.append(batch.records[index], to: &rows)
                 if rows.bytes.count >= 64 << 10 {
                     try await writer.write(rows)
                     rows.removeAll()
@@ -102,48 +127,13 @@ struct BatchImport {
             }
             try await writer.write(rows)
         }
-        return rejections
-    }
-
-    private func append(
-        _ feature: FeatureBatch.Feature, _ batch: FeatureBatch, to rows: inout BinaryRows,
-        _ decoder: inout FeatureDecoder
-    ) throws {
-        if feature.isOversized {
-            throw Rejection(.size, "the feature has \(feature.size) bytes, more than 1 MiB")
-        }
-        try batch.withBytes(of: feature) { bytes in
-            let record = try decoder.decode(bytes)
-            rows.append(record, ordinal: feature.ordinal, from: bytes)
-        }
-    }
-
-    nonisolated(nonsending)
-        private func merge(of copied: Int, _ document: DocumentState) async throws -> ImportCounts
-    {
-        var counts = ImportCounts()
-        counts.seen = copied
-        if copied == 0 { return counts }
-        let statement =
-            run == nil ? MergeStatement.preview(document) : MergeStatement.merge(document)
-        let row = try await connection.query(statement, to: "merge a batch of \(copied) features")[0]
-        counts.inserted = try row.decode("inserted")
-        counts.updated = try row.decode("updated")
-        counts.stale = try row.decode("stale")
-        if try row.decode("codes") != copied {
-            let row = try await connection.query(
-                MergeStatement.staleWithinBatch, to: "count the batch's duplicates")[0]
-            counts.stale += try row.decode("stale")
-        }
-        counts.unchanged = copied - counts.inserted - counts.updated - counts.stale
-        return counts
     }
 
     // MARK: Rejects
 
     nonisolated(nonsending)
         private func note(
-            _ rejections: [(FeatureBatch.Feature, Rejection)], of batch: FeatureBatch,
+            _ rejections: [(feature: FeatureBatch.Feature, rejection: Rejection)], of batch: FeatureBatch,
             _ document: DocumentState
         ) async throws -> Int
     {
@@ -170,33 +160,29 @@ struct BatchImport {
     /// Halves the batch until each feature is found that the server refuses. Nothing of it is committed.
     nonisolated(nonsending)
         private func findRefused(
-            _ features: ArraySlice<FeatureBatch.Feature>, _ batch: FeatureBatch,
-            _ decoder: inout FeatureDecoder, _ refused: inout [Int: Rejection]
+            _ records: ArraySlice<Int>, _ batch: FeatureBatch, _ refused: inout Refused
         ) async throws
     {
-        guard let error = try await refusal(of: features, batch, &decoder) else { return }
-        if features.count == 1, let feature = features.first {
+        guard let error = try await refusal(of: records, batch) else { return }
+        if records.count == 1, let index = records.first {
             let state = error.sqlState ?? "none"
-            refused[feature.ordinal] = Rejection(
+            refused[batch.records[index].feature.ordinal] = Rejection(
                 .refused, "the server refused a value: \(error.message) (SQLSTATE \(state))")
             return
         }
-        let middle = features.startIndex + features.count / 2
-        try await findRefused(features[..<middle], batch, &decoder, &refused)
-        try await findRefused(features[middle...], batch, &decoder, &refused)
+        let middle = records.startIndex + records.count / 2
+        try await findRefused(records[..<middle], batch, &refused)
+        try await findRefused(records[middle...], batch, &refused)
     }
 
     /// Tries a part of the batch, and rolls it back.
     nonisolated(nonsending)
-        private func refusal(
-            of features: ArraySlice<FeatureBatch.Feature>, _ batch: FeatureBatch,
-            _ decoder: inout FeatureDecoder
-        ) async throws -> PostgresError?
+        private func refusal(of records: ArraySlice<Int>, _ batch: FeatureBatch) async throws
+        -> PostgresError?
     {
         do {
             try await connection.transaction(to: "try a part of a batch") {
-                let rejections = try await copy(features, batch, [:], &decoder)
-                _ = try await merge(of: features.count - rejections.count, DocumentState())
+                _ = try await merge(records, of: batch, DocumentState())
                 throw RolledBack()
             }
             return nil

@@ -1,53 +1,167 @@
 import Feed
+import Glibc
+import PostgreSQL
 
-/// Features that wait for their transaction, as the feed wrote them.
+/// Features that wait for their transaction: each as a row of COPY, or with the reason why it is none.
 ///
-/// They are kept raw, so that a batch can be repeated after a deadlock, or searched for the one feature that the server
-/// refuses; and in a spool, so that a batch of large features needs no more memory than one of small ones.
-struct FeatureBatch {
+/// They are also kept as the feed wrote them, for the case that the server refuses one. All of it lies in spools, so that
+/// a batch of large features needs little more memory than one of small ones.
+///
+/// A batch is filled by one task and imported by another one: whoever hands it over must not use it until he gets it back.
+final class FeatureBatch: @unchecked Sendable {
     struct Feature {
         let ordinal: Int
         let offset: Int
+        /// Where its bytes begin among the batch's.
+        fileprivate let start: Int
         let size: Int
-        fileprivate let range: Range<Int>
-        var isOversized: Bool { size > range.count }
-        /// Where the feature ends in the document.
-        var end: Int { offset + size }
+        fileprivate let keptCount: Int32
+        var isOversized: Bool { size > Int(keptCount) }
+        fileprivate var kept: Range<Int> { start..<start + Int(keptCount) }
     }
 
-    private(set) var features: [Feature] = []
-    private let spool = Spool()
-
-    var count: Int { features.count }
-
-    mutating func append(_ feature: FeatureScanner.RawFeature) throws {
-        try append(feature.bytes, feature.ordinal, feature.offset, feature.size)
+    /// A feature that is an earthquake.
+    struct Record {
+        let feature: Feature
+        let updated: Instant
+        /// The first eight bytes of the code, the first one the highest: nearly all comparisons end with it.
+        fileprivate let codePrefix: UInt64
+        fileprivate let rowStart: Int
+        fileprivate let codeStart: Int
+        fileprivate let rowCount: Int32
+        fileprivate let codeCount: Int32
+        fileprivate var row: Range<Int> { rowStart..<rowStart + Int(rowCount) }
     }
 
-    private mutating func append(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ ordinal: Int, _ offset: Int, _ size: Int
-    ) throws {
-        let range = try spool.append(bytes)
-        features.append(Feature(ordinal: ordinal, offset: offset, size: size, range: range))
+    private(set) var records: [Record] = []
+    private(set) var rejections: [(feature: Feature, rejection: Rejection)] = []
+    /// How much of the document came with these features.
+    var documentBytes = 0
+
+    private let rows: Spool
+    private let raw = Spool(memoryLimit: 256 << 10)
+    private var codes: [UInt8] = []
+
+    /// - Parameter memoryLimit: how many bytes of rows stay in memory.
+    init(memoryLimit: Int) {
+        rows = Spool(memoryLimit: memoryLimit, readAhead: 0)
     }
 
+    /// The number of features.
+    var count: Int { records.count + rejections.count }
+
+    func append(_ row: EncodedRow, of feature: FeatureScanner.RawFeature) throws {
+        let range = try row.rows.bytes.withUnsafeBufferPointer { try rows.append($0) }
+        records.append(
+            Record(
+                feature: try keep(feature), updated: row.updated, codePrefix: row.codePrefix,
+                rowStart: range.lowerBound, codeStart: codes.count, rowCount: Int32(range.count),
+                codeCount: Int32(row.code.count)))
+        codes.append(contentsOf: row.code)
+    }
+
+    func reject(_ feature: FeatureScanner.RawFeature, _ rejection: Rejection) throws {
+        rejections.append((try keep(feature), rejection))
+    }
+
+    private func keep(_ feature: FeatureScanner.RawFeature) throws -> Feature {
+        let range = try raw.append(feature.bytes)
+        return Feature(
+            ordinal: feature.ordinal, offset: feature.offset, start: range.lowerBound,
+            size: feature.size, keptCount: Int32(range.count))
+    }
+
+    func removeAll() {
+        records.removeAll(keepingCapacity: true)
+        rejections.removeAll()
+        documentBytes = 0
+        rows.removeAll()
+        raw.removeAll()
+        codes.removeAll(keepingCapacity: true)
+    }
+
+    /// The feature as the feed wrote it, or the first 64 KiB of an oversized one.
     func withBytes<Result>(
         of feature: Feature, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) throws -> Result {
-        try spool.withBytes(feature.range, body)
+        try raw.withBytes(feature.kept, body)
     }
 
-    /// Forgets the first features. The rest, at most what one chunk of the feed holds, moves to the beginning.
-    mutating func removeFirst(_ count: Int) throws {
-        let rest = try features.dropFirst(count).map { feature in
-            (feature: feature, bytes: try withBytes(of: feature) { Array($0) })
-        }
-        features.removeAll(keepingCapacity: true)
-        spool.removeAll()
-        for (feature, bytes) in rest {
-            try bytes.withUnsafeBufferPointer {
-                try append($0, feature.ordinal, feature.offset, feature.size)
+    func append(_ record: Record, to rows: inout BinaryRows) throws {
+        try self.rows.withBytes(record.row) { rows.append(rows: $0) }
+    }
+
+    // MARK: One row a code
+
+    /// Of the records with one code the newest, among equals the last of the document; in the order of their codes' bytes,
+    /// so that all workers lock rows in one order, and neighbours in the index come one after the other.
+    ///
+    /// - Parameter refused: ordinals of records that don't count.
+    /// - Returns: indices of those records, and how many of the others are older than theirs.
+    func newest(without refused: Set<Int>) -> (indices: [Int], olderCount: Int) {
+        var newest: [Int] = []
+        newest.reserveCapacity(records.count)
+        var olderCount = 0
+        codes.withUnsafeBufferPointer { codes in
+            for index in sorted(codes) where !refused.contains(records[index].feature.ordinal) {
+                if let last = newest.last, order(records[last], records[index], codes) == 0 {
+                    if records[index].updated < records[last].updated { olderCount += 1 }
+                } else {
+                    newest.append(index)
+                }
             }
         }
+        return (newest, olderCount)
+    }
+
+    private func sorted(_ codes: UnsafeBufferPointer<UInt8>) -> [Int] {
+        records.withUnsafeBufferPointer { records in
+            records.indices.sorted { left, right in
+                let order = order(records[left], records[right], codes)
+                if order != 0 { return order < 0 }
+                if records[left].updated != records[right].updated {
+                    return records[left].updated > records[right].updated
+                }
+                return left > right
+            }
+        }
+    }
+
+    /// Negative, 0 or positive, as of `memcmp`.
+    private func order(_ left: Record, _ right: Record, _ codes: UnsafeBufferPointer<UInt8>) -> Int {
+        if left.codePrefix != right.codePrefix { return left.codePrefix < right.codePrefix ? -1 : 1 }
+        let common = Int(min(left.codeCount, right.codeCount))
+        guard common > 0, let base = codes.baseAddress else { return Int(left.codeCount - right.codeCount) }
+        let order = memcmp(base + left.codeStart, base + right.codeStart, common)
+        return order != 0 ? Int(order) : Int(left.codeCount - right.codeCount)
+    }
+}
+
+/// The row of one feature, and what a batch and a lane have to know of it.
+struct EncodedRow {
+    private(set) var rows = BinaryRows()
+    private(set) var updated = Instant(milliseconds: 0)
+
+    mutating func encode(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
+        rows.removeAll()
+        rows.append(record, from: bytes)
+        updated = Instant(milliseconds: record.updated)
+    }
+
+    /// The first column.
+    var code: ArraySlice<UInt8> {
+        // Before it: the number of columns (2 bytes) and its own length (4).
+        let count = rows.bytes[2..<6].reduce(0) { $0 << 8 | Int($1) }
+        return rows.bytes[6..<6 + count]
+    }
+
+    var codePrefix: UInt64 {
+        let code = code.prefix(8)
+        return code.reduce(0) { $0 << 8 | UInt64($1) } << UInt64(8 * (8 - code.count))
+    }
+
+    /// FNV-1a of the code (http://www.isthe.com/chongo/tech/comp/fnv/): the same in every run.
+    var codeHash: UInt64 {
+        code.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 }

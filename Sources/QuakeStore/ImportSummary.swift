@@ -43,7 +43,9 @@ public struct ImportCounts: Sendable, Equatable {
         left.brake = right.brake ?? left.brake
         left.bytes += right.bytes
         if let added = right.history {
-            left.history = (left.history?.lowerBound ?? added.lowerBound)...added.upperBound
+            let before = left.history ?? added
+            left.history =
+                min(before.lowerBound, added.lowerBound)...max(before.upperBound, added.upperBound)
         }
     }
 }

@@ -5,8 +5,11 @@ import PostgreSQL
 /// Imports feeds into a database: one direction, in constant memory, whatever the feed's size.
 public struct Importer: Sendable {
     public struct Options: Sendable {
-        /// Features of one transaction.
+        /// Features of one transaction; of several lanes, what they have in hand together.
         public var batchSize = 20_000
+        /// How many connections import one document side by side, when it is larger than a batch and nothing has to be
+        /// settled at its end.
+        public var lanes = 1
         public var rejectLimit = RejectLimit.standard
         /// Counts what an import would do, and writes nothing.
         public var isDryRun = false
@@ -68,14 +71,16 @@ public struct Importer: Sendable {
         // Where an error ends this early, the lock ends with the connection.
         let validators = try await log.validators()
         var (summary, result) = await importing(source, window, log, unlessStill: validators, progress)
-        // A lost connection took the lock with it, and left the run open: the source's next run closes it.
-        if let error = summary.failure as? PostgresError, error.connectionLost { return summary }
-        if case .notModified = result {
-            try await log.touch()
-        } else {
-            summary.tokens = try await log.end(summary, result)
+        do {
+            if case .notModified = result {
+                try await log.touch()
+            } else {
+                summary.tokens = try await log.end(summary, result)
+            }
+            try await log.unlock()
+        } catch let error as PostgresError where error.connectionLost && summary.failure != nil {
+            // The connection took the lock with it, and left the run open: the source's next run closes it.
         }
-        try await log.unlock()
         return summary
     }
 
@@ -135,121 +140,5 @@ extension Importer.Options {
         guard rejectLimit.allows(rejected: counts.rejected, of: counts.seen) else {
             throw TooManyRejects(rejected: counts.rejected, seen: counts.seen)
         }
-    }
-}
-
-/// The work on one document: scan, collect, import batch by batch.
-private struct DocumentImport {
-    let connection: Connection
-    let source: FeedSource
-    let window: ImportWindow?
-    let options: Importer.Options
-    let logger: Logger
-    /// The run in `import.run`; nil for a dry run, and before the first byte came.
-    private(set) var run: Int?
-    private(set) var counts = ImportCounts()
-    private var scanner = FeatureScanner()
-    private var decoder = FeatureDecoder()
-    private var batch = FeatureBatch()
-    private var bytesRead = 0
-
-    init(
-        connection: Connection, source: FeedSource, window: ImportWindow?, options: Importer.Options,
-        logger: Logger
-    ) {
-        self.connection = connection
-        self.source = source
-        self.window = window
-        self.options = options
-        self.logger = logger
-    }
-
-    /// The URL that the document's metadata name.
-    var feed: String? { scanner.metadata.url }
-    var generated: Instant? { scanner.metadata.generated }
-
-    /// The run of a URL begins with the first byte, or with the failure to get one: what is unchanged is no run.
-    nonisolated(nonsending)
-        mutating func read(
-            _ log: RunLog, unlessStill validators: Validators?, _ progress: (Importer.Progress) -> Void
-        ) async throws -> FetchResult
-    {
-        do {
-            if case .url = source {} else { try await begin(log) }
-            let result = try await readChunks(log, unlessStill: validators, progress)
-            if case .notModified = result { return result }
-            try await begin(log)
-            try scanner.finish()
-            try await importBatch(batch.count, documentEnd: bytesRead)
-            return result
-        } catch let error as FeedError where window != nil && error.isAnswerAboutWindow {
-            throw error
-        } catch {
-            try await begin(log)
-            throw error
-        }
-    }
-
-    nonisolated(nonsending)
-        private mutating func begin(_ log: RunLog) async throws
-    {
-        if run == nil, !options.isDryRun { run = try await log.begin() }
-    }
-
-    nonisolated(nonsending)
-        private mutating func readChunks(
-            _ log: RunLog, unlessStill validators: Validators?, _ progress: (Importer.Progress) -> Void
-        ) async throws -> FetchResult
-    {
-        try await source.read(unlessStill: validators, options: options.fetch) { chunk in
-            try await begin(log)
-            try scan(chunk)
-            while batch.count >= options.batchSize {
-                try await importBatch(options.batchSize, documentEnd: nil)
-            }
-            progress(Importer.Progress(bytes: bytesRead, features: scanner.count))
-        }
-    }
-
-    private mutating func scan(_ chunk: [UInt8]) throws {
-        bytesRead += chunk.count
-        try chunk.withUnsafeBufferPointer { bytes in
-            try scanner.scan(bytes) { try batch.append($0) }
-        }
-    }
-
-    /// Imports the first `count` features that wait; with the last of them, what follows them in the document.
-    nonisolated(nonsending)
-        private mutating func importBatch(_ count: Int, documentEnd: Int?) async throws
-    {
-        let end = documentEnd ?? batch.features[count - 1].end
-        let batchImport = BatchImport(connection: connection, logger: logger, run: run)
-        counts += try await batchImport.importFirst(
-            count, of: batch, bytes: end - counts.bytes, document: state(isLast: documentEnd != nil),
-            decoder: &decoder)
-        try batch.removeFirst(count)
-    }
-
-    private func state(isLast: Bool) -> DocumentState {
-        let identity =
-            if let window {
-                window.identity(scanner.metadata, of: source, features: scanner.count)
-            } else {
-                FeedIdentity(scanner.metadata)
-            }
-        var state = DocumentState(generated: scanner.metadata.generated)
-        state.isBeginning = counts.seen == 0
-        // Metadata may also come behind the features.
-        let maySettle = identity != nil || (window != nil || scanner.metadata.url == nil) && !isLast
-        state.notesPresence = maySettle && options.retraction != .never
-        // An empty list is what a broken service makes.
-        if isLast, state.notesPresence, scanner.count > 0 {
-            state.settlement = identity.map {
-                Settlement(
-                    identity: $0, retraction: options.retraction, rejectLimit: options.rejectLimit,
-                    before: counts)
-            }
-        }
-        return state
     }
 }

@@ -6,22 +6,26 @@ enum MergeStatement {
     /// What the worker's session needs, once for each connection.
     ///
     /// - A batch joins a few thousand rows with a table of any size by its key. Without statistics of the temporary
-    ///   table the planner may prefer to read all of the large one; nested loops over the index never do.
+    ///   table, or with old ones of the large one, the planner may prefer to read all of the large one, even once for
+    ///   each row; nested loops over the index never do.
     /// - A session that plays replica would fire no trigger, and its changes would be missing from history.
     /// - The backend of a worker that was killed notices it in the middle of a statement, and frees the source.
-    /// - The tables empty themselves at the end of each transaction, without a new file as TRUNCATE makes one.
+    /// - The tables empty themselves at the end of each transaction, without a new file as TRUNCATE makes one; a batch
+    ///   fits the buffers of temporary tables, and is never written to disk.
     static let session = """
         set client_min_messages = warning;
         select set_config('session_replication_role', 'origin', false)
         where current_setting('session_replication_role') <> 'origin';
         set jit = off;
         set work_mem = '64MB';
+        select set_config('temp_buffers', '32MB', false) where current_setting('temp_buffers') <> '32MB';
         set lock_timeout = '30s';
         set client_connection_check_interval = '2s';
         set enable_hashjoin = off;
         set enable_mergejoin = off;
+        set enable_seqscan = off;
         create temporary table if not exists incoming on commit delete rows as
-            select 0::bigint as ordinal, \(QuakeColumn.list()) from public.quake with no data;
+            select \(QuakeColumn.list()) from public.quake with no data;
         create temporary table if not exists rejected (
             ordinal bigint, byte_offset bigint, reason text, message text, raw bytea, size bigint, code text
         ) on commit delete rows;
@@ -29,44 +33,41 @@ enum MergeStatement {
         set client_min_messages = notice
         """
 
-    static let incomingColumns = ["ordinal"] + QuakeColumn.allCases.map(\.rawValue)
+    static let incomingColumns = QuakeColumn.allCases.map(\.rawValue)
     static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size", "code"]
 
-    /// Of the features with one code the newest counts, among equals the last of the document.
+    /// What is to be done with each row of `incoming`, which has one row a code, in the order of the codes.
     ///
     /// A feature is older when the row was revised later; and when a newer document has shown that the event is gone, or
-    /// what it is now.
+    /// what it is now. The result is narrow: of an unchanged feature nothing is copied.
     ///
     /// - Parameter generated: when the document was made.
-    private static func compared(_ generated: Instant?) -> Query {
+    private static func compared(_ document: DocumentState) -> Query {
+        let generated = document.generated
         let isBetterKnown: Query = """
             \(generated?.milliseconds) is not null
             and (select exists (select from import.settled
                                 where settled.generated > to_timestamp(\(generated?.milliseconds) / 1000.0)))
-            and import.is_known_better(import.service_of(newest.url), to_timestamp(\(generated?.milliseconds) / 1000.0),
-                                       newest.time, newest.updated)
+            and import.is_known_better(import.service_of(incoming.url), to_timestamp(\(generated?.milliseconds) / 1000.0),
+                                       incoming.time, incoming.updated)
             """
         return """
-            newest as (
-                select distinct on (code) *
-                from pg_temp.incoming
-                order by code, updated desc, ordinal desc
-            ),
-            compared as (
-                select newest.*,
+            compared as materialized (
+                select incoming.ctid as slot,
+                       \(unescaped: document.notesPresence ? "incoming.code, incoming.ids," : "")
                        quake.code is null as is_new,
                        case when quake.code is null
                             then exists (select from import.withdrawn
-                                         where withdrawn.code = newest.code
+                                         where withdrawn.code = incoming.code
                                            and withdrawn.generated >= to_timestamp(\(generated?.milliseconds) / 1000.0))
                                  or \(isBetterKnown)
-                            when quake.updated = newest.updated then \(isBetterKnown) and differing.differs
-                            else quake.updated > newest.updated end as is_older,
+                            when quake.updated = incoming.updated then differing.differs and \(isBetterKnown)
+                            else quake.updated > incoming.updated end as is_older,
                        differing.differs
-                from newest left join public.quake on quake.code = newest.code
+                from pg_temp.incoming left join public.quake on quake.code = incoming.code
                 cross join lateral (
                     select (\(unescaped: QuakeColumn.list("quake.")))
-                           is distinct from (\(unescaped: QuakeColumn.list("newest."))) as differs) as differing
+                           is distinct from (\(unescaped: QuakeColumn.list("incoming."))) as differs) as differing
             )
             """
     }
@@ -81,18 +82,17 @@ enum MergeStatement {
     /// Merges the batch and counts.
     ///
     /// Rows that are equal are found by the join and never touched: no lock, no WAL, no change. The update's own
-    /// conditions are for the case that another worker came in between. Rows are locked in code order, so that two
-    /// workers wait for each other rather than deadlock.
+    /// conditions are for the case that another worker came in between. Rows are locked in the order of `incoming`, so that
+    /// two workers wait for each other rather than deadlock.
     static func merge(_ document: DocumentState) -> Query {
         """
-        with \(compared(document.generated)),
+        with \(compared(document)),
         \(unescaped: document.notesPresence ? presence : "")
         merged as (
             insert into public.quake (\(unescaped: QuakeColumn.list()))
-            select \(unescaped: QuakeColumn.list())
-            from compared
+            select \(unescaped: QuakeColumn.list("incoming."))
+            from compared join pg_temp.incoming on incoming.ctid = compared.slot
             where not is_older and (is_new or differs)
-            order by code
             on conflict (code) do update
             set \(unescaped: QuakeColumn.assignments)
             where excluded.updated >= quake.updated
@@ -100,35 +100,27 @@ enum MergeStatement {
                   is distinct from (\(unescaped: QuakeColumn.list("excluded.")))
             returning xmax = 0 as inserted
         )
-        select (select count(*) from merged where inserted) as inserted,
-               (select count(*) from merged where not inserted) as updated,
-               (select count(*) from compared where is_older) as stale,
-               (select count(*) from compared) as codes
+        select merged.inserted, merged.updated, compared.stale
+        from (select count(*) filter (where inserted) as inserted,
+                     count(*) filter (where not inserted) as updated from merged) as merged,
+             (select count(*) filter (where is_older) as stale from compared) as compared
         """
     }
 
     /// What the merge would do, without doing or locking anything.
     static func preview(_ document: DocumentState) -> Query {
         """
-        with \(compared(document.generated)),
+        with \(compared(document)),
         \(unescaped: document.notesPresence ? presence : "")
         counted as (
             select count(*) filter (where is_new and not is_older) as inserted,
                    count(*) filter (where not is_new and not is_older and differs) as updated,
-                   count(*) filter (where is_older) as stale,
-                   count(*) as codes
+                   count(*) filter (where is_older) as stale
             from compared
         )
         select * from counted
         """
     }
-
-    /// Features that are older than another one of the same batch and code.
-    static let staleWithinBatch: Query = """
-        select count(*) as stale
-        from (select updated < max(updated) over (partition by code) as is_older from pg_temp.incoming) as feature
-        where is_older
-        """
 
     /// A rejected feature is present all the same.
     static let noteRejects: Query = """

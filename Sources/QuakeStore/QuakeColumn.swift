@@ -26,10 +26,9 @@ enum QuakeColumn: String, CaseIterable {
 }
 
 extension BinaryRows {
-    /// Appends a feature as one row of `incoming`: its ordinal, then the columns.
-    mutating func append(_ record: QuakeRecord, ordinal: Int, from bytes: UnsafeBufferPointer<UInt8>) {
-        beginRow(columns: 1 + QuakeColumn.allCases.count)
-        appendInteger(Int64(ordinal))
+    /// Appends a feature as one row of `incoming`.
+    mutating func append(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
+        beginRow(columns: QuakeColumn.allCases.count)
         for column in QuakeColumn.allCases { append(column, of: record, from: bytes) }
     }
 

@@ -76,6 +76,11 @@ struct RunLog {
             """, to: "record the run")[0].decode("id")
     }
 
+    /// Names a run, as `begin` does, for another session that takes part in it.
+    static func naming(_ run: Int) -> Query {
+        "select set_config('history.context', \("run \(run)"), false)"
+    }
+
     /// Records the outcome, also when the task is cancelled; of a good one also the validators, so that a failed run never
     /// hides data behind an "unchanged".
     ///
@@ -91,8 +96,10 @@ struct RunLog {
                 update import.run
                 set finished = clock_timestamp(), outcome = \(summary.outcome.rawValue), feed = \(summary.feed),
                     error = \(error),
-                    first_token = (select token from history.transaction where id = \(history?.lowerBound)),
-                    last_token = (select token from history.transaction where id = \(history?.upperBound))
+                    (first_token, last_token) = (
+                        select min(token), max(token) from history.transaction
+                        where id between \(history?.lowerBound) and \(history?.upperBound)
+                          and context = \("run \(run)"))
                 where id = \(run)
                 returning first_token, last_token
                 """, to: "record the run's outcome")[0]

@@ -18,11 +18,15 @@ struct Settlement {
     let identity: FeedIdentity
     let retraction: Importer.Retraction
     let rejectLimit: RejectLimit
-    /// What the batches before the last one counted.
-    let before: ImportCounts
 
     /// Settles, unless the document is too bad to be believed. Of an event whose id can't be read nobody knows which it is.
-    func settle(_ counts: inout ImportCounts, isDryRun: Bool, on connection: Connection) async throws {
+    ///
+    /// - Parameters:
+    ///   - counts: those of the last batch.
+    ///   - before: those of the batches before it.
+    func settle(
+        _ counts: inout ImportCounts, before: ImportCounts, isDryRun: Bool, on connection: Connection
+    ) async throws {
         var document = before
         document += counts
         guard document.unreadable == 0,

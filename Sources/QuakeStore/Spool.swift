@@ -6,8 +6,7 @@ import Glibc
 /// What is appended in one piece can be read back in one piece.
 final class Spool {
     private let memoryLimit: Int
-    /// How much is read from the file at once: pieces are mostly read in order.
-    private static let windowSize = 256 << 10
+    private let readAhead: Int
 
     private(set) var count = 0
     private var file: Int32?
@@ -17,8 +16,11 @@ final class Spool {
     private var window: [UInt8] = []
     private var windowStart = 0
 
-    init(memoryLimit: Int = 4 << 20) {
+    /// - Parameter readAhead: how much is read from the file at once, for pieces that are read in order; at least the
+    ///   piece itself.
+    init(memoryLimit: Int, readAhead: Int = 256 << 10) {
         self.memoryLimit = memoryLimit
+        self.readAhead = readAhead
     }
 
     deinit {
@@ -29,6 +31,7 @@ final class Spool {
     ///
     /// - Throws: `SpoolError` when the temporary file can't be written.
     func append(_ bytes: UnsafeBufferPointer<UInt8>) throws -> Range<Int> {
+        if tail.isEmpty { tail.reserveCapacity(memoryLimit) }
         if tail.count + bytes.count > memoryLimit { try moveToFile() }
         tail.append(contentsOf: bytes)
         count += bytes.count
@@ -80,7 +83,7 @@ final class Spool {
     }
 
     private func readWindow(_ range: Range<Int>) throws {
-        let wanted = min(max(range.count, Self.windowSize), fileCount - range.lowerBound)
+        let wanted = min(max(range.count, readAhead), fileCount - range.lowerBound)
         var failure: Int32?
         window = [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
             while count < wanted {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Feed
+import FoundationEssentials
 import Logging
 import PostgreSQL
 import QuakeStore
@@ -23,6 +24,12 @@ struct ImportCommand: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("Features of one transaction.", valueName: "n"))
     var batch = 20_000
+
+    @Option(
+        help: ArgumentHelp(
+            "Connections that import a document of more than one batch side by side, unless events may be found renamed or withdrawn by it. (default: the number of cores, at most 4)",
+            valueName: "n"))
+    var lanes = min(ProcessInfo.processInfo.activeProcessorCount, 4)
 
     @Option(
         help: ArgumentHelp(
@@ -60,6 +67,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard batch > 0 else { throw ValidationError("--batch must be at least 1") }
+        guard (1...64).contains(lanes) else { throw ValidationError("--lanes must be 1 to 64") }
         if let every {
             guard every.duration > .zero else { throw ValidationError("--every must be more than 0s") }
             guard !sources.contains(.standardInput) else {
@@ -128,6 +136,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     private func importer(_ connection: Connection, _ logger: Logger) async throws -> Importer {
         var options = Importer.Options()
+        options.lanes = lanes
         options.batchSize = batch
         options.rejectLimit = maxRejects
         options.isDryRun = dryRun

@@ -54,6 +54,12 @@ import Testing
     }
 
     @Test(arguments: [hardDocument] + brokenDocuments)
+    func aScanThatPausesAfterEachFeatureGivesTheSame(document: [UInt8]) {
+        #expect(ScanOutcome(document, pausing: true) == ScanOutcome(document))
+        #expect(ScanOutcome(document, inChunksOf: { 100 }, pausing: true) == ScanOutcome(document))
+    }
+
+    @Test(arguments: [hardDocument] + brokenDocuments)
     func singleBytesGiveWhatOneChunkGives(document: [UInt8]) {
         #expect(ScanOutcome(document, inChunksOf: { 1 }) == ScanOutcome(document))
     }

@@ -20,8 +20,8 @@ struct ScanOutcome: Equatable {
     var metadata = FeedMetadata()
     var error: FeedError?
 
-    /// Scans with `chunkSize` bytes at a time, asked anew for each chunk.
-    init(_ document: [UInt8], inChunksOf chunkSize: () -> Int = { .max }) {
+    /// Scans with `chunkSize` bytes at a time, asked anew for each chunk; pausing after each feature, or not.
+    init(_ document: [UInt8], inChunksOf chunkSize: () -> Int = { .max }, pausing: Bool = false) {
         var scanner = FeatureScanner()
         var decoder = FeatureDecoder()
         do {
@@ -30,8 +30,14 @@ struct ScanOutcome: Equatable {
                 let end = start + min(chunkSize(), document.count - start)
                 // A copy of its own, so that a sanitizer notices a read beyond the chunk.
                 let chunk = Array(document[start..<end])
-                try chunk.withUnsafeBufferPointer { chunk in
-                    try scanner.scan(chunk) { features.append(Feature($0, &decoder)) }
+                var position = 0
+                while position < chunk.count {
+                    position = try chunk.withUnsafeBufferPointer { chunk in
+                        try scanner.scan(chunk, from: position) {
+                            features.append(Feature($0, &decoder))
+                            return !pausing
+                        }
+                    }
                 }
                 start = end
             }
@@ -71,6 +77,9 @@ func brokenPromise(for document: [UInt8]) -> String? {
     let largest = 1 + random.below(64)
     if ScanOutcome(document, inChunksOf: { 1 + random.below(largest) }) != outcome {
         return "chunks of up to \(largest) bytes give another result than one"
+    }
+    if ScanOutcome(document, inChunksOf: { 1 + random.below(largest) }, pausing: true) != outcome {
+        return "a scan that pauses after each feature gives another result"
     }
     // Slow, and what goes wrong at a boundary does so in a short document, too.
     if document.count <= 1024, ScanOutcome(document, inChunksOf: { 1 }) != outcome {

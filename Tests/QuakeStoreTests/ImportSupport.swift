@@ -22,6 +22,25 @@ extension TestDatabase {
     }
 }
 
+extension TestDatabase {
+    /// Makes the server refuse rows; an error of class 22 is that of a value out of range.
+    nonisolated(nonsending)
+        func refusing(_ condition: String, sqlState: String) async throws
+    {
+        try await withConnection { connection in
+            try await connection.execute(
+                script: """
+                    create function refuse() returns trigger language plpgsql as $$
+                    begin
+                        if \(condition) then raise exception 'refused' using errcode = '\(sqlState)'; end if;
+                        return new;
+                    end $$;
+                    create trigger refuse before insert on quake for each row execute function refuse();
+                    """, to: "prepare the test")
+        }
+    }
+}
+
 extension ImportSummary {
     /// inserted, updated, unchanged, stale, rejected: short enough to compare.
     var figures: [Int] {

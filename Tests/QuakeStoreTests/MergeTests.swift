@@ -144,7 +144,7 @@ struct MergeTests {
     }
 
     @Test(
-        "Random documents in random batches end where a dictionary ends",
+        "Random documents in random batches over random lanes end where a dictionary ends",
         arguments: 1...5 as ClosedRange<UInt64>)
     func importEqualsModel(seed: UInt64) async throws {
         try await server.withDatabase { database in
@@ -160,7 +160,7 @@ struct MergeTests {
                 }
                 let summary = try await database.importFeatures(
                     features.map { SmallFeed.feature($0.code, updated: $0.updated, place: $0.place) },
-                    batchSize: 1 + random.next(below: 80))
+                    batchSize: 1 + random.next(below: 80), lanes: 1 + random.next(below: 4))
                 #expect(summary.figures.reduce(0, +) == summary.counts.seen)
             }
 

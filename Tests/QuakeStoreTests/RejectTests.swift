@@ -70,7 +70,7 @@ struct RejectTests {
     @Test("A value that only the server refuses is found in its batch and rejected alone")
     func refusedByTheServer() async throws {
         try await server.withDatabase { database in
-            try await database.refusePlace("forbidden")
+            try await database.refusing("new.place = 'forbidden'", sqlState: "22000")
             let features = (0..<50).map { index in
                 SmallFeed.feature("c\(index)", place: [7, 31].contains(index) ? "forbidden" : "fine")
             }
@@ -124,24 +124,5 @@ struct RejectTests {
         ])
     func limits(limit: RejectLimit, rejected: Int, seen: Int, passes: Bool) {
         #expect(limit.allows(rejected: rejected, of: seen) == passes)
-    }
-}
-
-extension TestDatabase {
-    /// Makes the server refuse a place with an error of class 22, as it would a value out of range.
-    nonisolated(nonsending)
-        fileprivate func refusePlace(_ place: String) async throws
-    {
-        try await withConnection { connection in
-            try await connection.execute(
-                script: """
-                    create function refuse() returns trigger language plpgsql as $$
-                    begin
-                        if new.place = '\(place)' then raise exception 'no such place' using errcode = '22000'; end if;
-                        return new;
-                    end $$;
-                    create trigger refuse before insert on quake for each row execute function refuse();
-                    """, to: "prepare the test")
-        }
     }
 }

@@ -18,11 +18,14 @@ extension TestDatabase {
     @discardableResult
     nonisolated(nonsending)
         public func importFeatures(
-            _ features: [String], batchSize: Int = 20_000
+            _ features: [String], batchSize: Int = 20_000, lanes: Int = 1
         ) async throws -> ImportSummary
     {
         var options = Importer.Options()
         options.batchSize = batchSize
+        options.lanes = lanes
+        // The document has no metadata in front, and might settle.
+        if lanes > 1 { options.retraction = .never }
         let summary = try await importDocument(SmallFeed.document(features), options)
         if let failure = summary.failure { throw failure }
         return summary

@@ -1,0 +1,242 @@
+import Feed
+import Logging
+import PostgreSQL
+
+/// The work on one document: scan, decode, collect, import batch by batch.
+///
+/// Its first batch is imported alone: most documents have no more. Of a longer one, the next batches are filled while the
+/// last ones are imported, by one lane or several.
+struct DocumentImport {
+    let connection: Connection
+    let source: FeedSource
+    let window: ImportWindow?
+    let options: Importer.Options
+    let logger: Logger
+    /// The run in `import.run`; nil for a dry run, and before the first byte came.
+    private(set) var run: Int?
+    private let tally = Tally()
+    private var scanner = FeatureScanner()
+    private var intake: Intake
+    private var bytesRead = 0
+    /// Set once the first batch was imported and more came.
+    private var lanes: [Lane] = []
+
+    init(
+        connection: Connection, source: FeedSource, window: ImportWindow?, options: Importer.Options,
+        logger: Logger
+    ) {
+        self.connection = connection
+        self.source = source
+        self.window = window
+        self.options = options
+        self.logger = logger
+        intake = Intake(batchSize: options.batchSize)
+    }
+
+    /// What was committed.
+    var counts: ImportCounts { tally.counts }
+    /// The URL that the document's metadata name.
+    var feed: String? { scanner.metadata.url }
+    var generated: Instant? { scanner.metadata.generated }
+
+    /// The run of a URL begins with the first byte, or with the failure to get one: what is unchanged is no run.
+    nonisolated(nonsending)
+        mutating func read(
+            _ log: RunLog, unlessStill validators: Validators?, _ progress: (Importer.Progress) -> Void
+        ) async throws -> FetchResult
+    {
+        do {
+            if case .url = source {} else { try await begin(log) }
+            let result = try await withThrowingTaskGroup(of: Void.self) { group in
+                // Batches that are under way when the document breaks are imported all the same.
+                let reading = await readAll(log, unlessStill: validators, &group, progress)
+                for lane in lanes { lane.close() }
+                try await group.waitForAll()
+                return try reading.get()
+            }
+            return result
+        } catch let error as FeedError where window != nil && error.isAnswerAboutWindow {
+            throw error
+        } catch {
+            try await begin(log)
+            throw error
+        }
+    }
+
+    nonisolated(nonsending)
+        private mutating func begin(_ log: RunLog) async throws
+    {
+        if run == nil, !options.isDryRun { run = try await log.begin() }
+    }
+
+    nonisolated(nonsending)
+        private mutating func readAll(
+            _ log: RunLog, unlessStill validators: Validators?,
+            _ group: inout ThrowingTaskGroup<Void, any Error>,
+            _ progress: (Importer.Progress) -> Void
+        ) async -> Result<FetchResult, any Error>
+    {
+        do {
+            let result = try await source.read(unlessStill: validators, options: options.fetch) { chunk in
+                try await begin(log)
+                try await importFeatures(of: chunk, &group)
+                progress(Importer.Progress(bytes: bytesRead, features: scanner.count))
+            }
+            if case .notModified = result { return .success(result) }
+            try await begin(log)
+            try scanner.finish()
+            try await importRest()
+            return .success(result)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    // MARK: Features
+
+    nonisolated(nonsending)
+        private mutating func importFeatures(
+            of chunk: [UInt8], _ group: inout ThrowingTaskGroup<Void, any Error>
+        ) async throws
+    {
+        var position = 0
+        while position < chunk.count {
+            var full: Int?
+            position = try chunk.withUnsafeBufferPointer { bytes in
+                try scanner.scan(bytes, from: position) { feature in
+                    full = try intake.add(feature)
+                    return full == nil
+                }
+            }
+            guard let full else { continue }
+            let state = state(isLast: false)
+            if lanes.indices.contains(full) {
+                intake.batches[full] = try await lanes[full].exchange(intake.batches[full], state)
+            } else {
+                try await importFirstBatch(state)
+                // What a document that settles has seen is kept in the temporary tables of one connection.
+                startLanes(state.notesPresence ? 1 : options.lanes, &group)
+            }
+        }
+        bytesRead += chunk.count
+    }
+
+    // MARK: Batches
+
+    nonisolated(nonsending)
+        private func importFirstBatch(_ state: DocumentState) async throws
+    {
+        var state = state
+        state.isBeginning = true
+        tally.add(try await batchImport.run(intake.batches[0], state, before: ImportCounts()))
+    }
+
+    private var batchImport: BatchImport { BatchImport(connection: connection, logger: logger, run: run) }
+
+    private mutating func startLanes(_ count: Int, _ group: inout ThrowingTaskGroup<Void, any Error>) {
+        intake.divide(by: count)
+        lanes = (0..<count).map { _ in Lane(second: intake.emptyBatch()) }
+        for (index, lane) in lanes.enumerated() {
+            group.addTask { [batchImport, tally] in
+                if index == 0 {
+                    try await lane.run(batchImport, tally)
+                } else {
+                    try await lane.run(besides: batchImport, tally)
+                }
+            }
+        }
+    }
+
+    /// Imports what is left at the end of the document, and settles it.
+    nonisolated(nonsending)
+        private mutating func importRest() async throws
+    {
+        intake.endDocument(at: bytesRead)
+        let state = state(isLast: true)
+        if lanes.isEmpty { return try await importFirstBatch(state) }
+        for (lane, batch) in zip(lanes, intake.batches) { lane.hand(batch, state) }
+    }
+
+    private func state(isLast: Bool) -> DocumentState {
+        let identity =
+            if let window {
+                window.identity(scanner.metadata, of: source, features: scanner.count)
+            } else {
+                FeedIdentity(scanner.metadata)
+            }
+        var state = DocumentState(generated: scanner.metadata.generated)
+        // Metadata may also come behind the features.
+        let maySettle = identity != nil || (window != nil || !scanner.sawMetadata) && !isLast
+        state.notesPresence = maySettle && options.retraction != .never
+        // An empty list is what a broken service makes.
+        if isLast, state.notesPresence, scanner.count > 0 {
+            state.settlement = identity.map {
+                Settlement(identity: $0, retraction: options.retraction, rejectLimit: options.rejectLimit)
+            }
+        }
+        return state
+    }
+}
+
+extension FeedError {
+    /// An event service has nothing there (204), or more than it gives at once (400, 413): no failed run.
+    fileprivate var isAnswerAboutWindow: Bool {
+        if case .unavailable(_, _, let status?, _) = self { [204, 400, 413].contains(status) } else { false }
+    }
+}
+
+/// Decodes features and puts them into the batches of their lanes. A code's features go to one lane.
+private struct Intake {
+    /// Those that are being filled, one a lane.
+    var batches: [FeatureBatch]
+    private let total: Int
+    private var batchSize: Int
+    /// How many bytes of a batch's rows stay in memory.
+    private var memoryLimit = 8 << 20
+    private var decoder = FeatureDecoder()
+    private var row = EncodedRow()
+    /// What of the document, in bytes from its start, belongs to some batch.
+    private var assigned = 0
+
+    init(batchSize: Int) {
+        total = batchSize
+        self.batchSize = batchSize
+        batches = [FeatureBatch(memoryLimit: memoryLimit)]
+    }
+
+    /// Goes on with empty batches, which together with those that are being imported have no more features than one had.
+    mutating func divide(by lanes: Int) {
+        if lanes > 1 { batchSize = max(1, total / (2 * lanes)) }
+        memoryLimit = (4 << 20) / lanes
+        batches = (0..<lanes).map { _ in emptyBatch() }
+    }
+
+    func emptyBatch() -> FeatureBatch { FeatureBatch(memoryLimit: memoryLimit) }
+
+    /// Returns the lane whose batch is full by this feature.
+    mutating func add(_ feature: FeatureScanner.RawFeature) throws -> Int? {
+        var lane = 0
+        do {
+            if feature.isOversized {
+                throw Rejection(.size, "the feature has \(feature.size) bytes, more than 1 MiB")
+            }
+            row.encode(try decoder.decode(feature.bytes), from: feature.bytes)
+            if batches.count > 1 { lane = Int(row.codeHash % UInt64(batches.count)) }
+            try batches[lane].append(row, of: feature)
+        } catch let rejection as Rejection {
+            try batches[lane].reject(feature, rejection)
+        }
+        take(lane, upTo: feature.offset + feature.size)
+        return batches[lane].count >= batchSize ? lane : nil
+    }
+
+    /// What stands behind the last feature goes to the first lane.
+    mutating func endDocument(at end: Int) {
+        take(0, upTo: end)
+    }
+
+    private mutating func take(_ lane: Int, upTo end: Int) {
+        batches[lane].documentBytes += end - assigned
+        assigned = end
+    }
+}

@@ -1,0 +1,243 @@
+import Feed
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("Lanes")
+struct LaneTests {
+    let server = TestServer.shared
+
+    @Test("A long document is imported by as many connections as there are lanes, each code by one of them")
+    func sideBySide() async throws {
+        try await server.withDatabase { database in
+            try await database.noteBackends()
+            let first = (0..<20).map { SmallFeed.feature("first\($0)") }
+            let versions = (1...4).flatMap { version in
+                (0..<60).map { SmallFeed.feature("c\($0)", updated: 1000 + version, place: "\(version)") }
+            }
+
+            let summary = try await database.importFeatures(first + versions, batchSize: 20, lanes: 3)
+
+            #expect(summary.figures == [80, 180, 0, 0, 0])
+            #expect(try await Set(database.column("place").values) == ["somewhere", "4"])
+            let backends = try await database.query(
+                "select code, count(distinct pid) as pids from backend group by code")
+            #expect(try backends.allSatisfy { try $0.decode("pids") == 1 })
+            let all = try await database.query("select count(distinct pid) as pids from backend")[0]
+            #expect(try all.decode("pids") == 3)
+        }
+    }
+
+    @Test("A document of one batch is one transaction on one connection, however many lanes there may be")
+    func oneBatch() async throws {
+        try await server.withDatabase { database in
+            try await database.noteBackends()
+
+            let summary = try await database.importFeatures(
+                (0..<19).map { SmallFeed.feature("c\($0)") }, batchSize: 20, lanes: 4)
+
+            #expect(summary.figures == [19, 0, 0, 0, 0])
+            #expect(try await database.count("history.transaction") == 1)
+            let backends = try await database.query("select distinct pid from backend")
+            #expect(backends.count == 1)
+        }
+    }
+
+    @Test("A document that settles keeps to one connection, and settles", arguments: [1, 4])
+    func settles(batchSize: Int) async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("old")])
+            try await database.noteBackends()
+            let features = (0..<12).map { SmallFeed.feature("c\($0)") }
+            var options = Importer.Options()
+            options.batchSize = batchSize
+            options.lanes = 3
+
+            let summary = try await database.importDocument(
+                """
+                {"type":"FeatureCollection",
+                 "metadata":{"generated":1000000,"url":"https://example.org/summary/2.5_day.geojson"},
+                 "features":[\(features.joined(separator: ",")),
+                 \(SmallFeed.feature("new", more: "\"ids\":\",q0new,q0old,\""))]}
+                """, options)
+
+            #expect(summary.counts.superseded == 1)
+            let backends = try await database.query("select distinct pid from backend")
+            #expect(backends.count == 1)
+        }
+    }
+
+    @Test("The run's tokens span what all lanes did")
+    func tokens() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures(
+                (0..<200).map { SmallFeed.feature("c\($0)") }, batchSize: 10, lanes: 4)
+
+            let row = try await database.query(
+                """
+                select first_token = (select min(token) from history.transaction)
+                       and last_token = (select max(token) from history.transaction) as spans,
+                       (select count(distinct context) from history.transaction) as contexts
+                from import.run
+                """)[0]
+            #expect(try row.decode("spans"))
+            #expect(try row.decode("contexts") == 1)
+        }
+    }
+
+    @Test("Rejects of all lanes are kept and counted, also those of the server")
+    func rejects() async throws {
+        try await server.withDatabase { database in
+            try await database.refusing("new.place = 'forbidden'", sqlState: "22000")
+            let features = (0..<300).map { index in
+                index % 50 == 7
+                    ? "{\"broken\":\(index)}"
+                    : SmallFeed.feature("c\(index)", place: index % 50 == 8 ? "forbidden" : "fine")
+            }
+            var options = Importer.Options()
+            options.batchSize = 24
+            options.lanes = 3
+            options.retraction = .never
+            options.rejectLimit = .count(12)
+
+            let summary = try await database.importDocument(SmallFeed.document(features), options)
+
+            #expect(summary.outcome == .done)
+            #expect(summary.figures == [288, 0, 0, 0, 12])
+            let ordinals = try await database.query("select ordinal from import.reject order by ordinal")
+            #expect(
+                try ordinals.map { try $0.decode("ordinal", as: Int.self) }
+                    == (0..<6).flatMap { [$0 * 50 + 8, $0 * 50 + 9] })
+            let run = try await database.query("select seen, bytes from import.run")[0]
+            #expect(try run.decode("seen") == 300)
+            #expect(try run.decode("bytes") == SmallFeed.document(features).utf8.count)
+        }
+    }
+
+    @Test(
+        "A failure in one lane ends the run: what the lanes had committed is counted, and nothing else is there"
+    )
+    func failure() async throws {
+        try await server.withDatabase { database in
+            try await database.refusing("new.code = 'q0c150'", sqlState: "P0001")
+            let document = SmallFeed.document((0..<300).map { SmallFeed.feature("c\($0)") })
+            var options = Importer.Options()
+            options.batchSize = 24
+            options.lanes = 3
+            options.retraction = .never
+
+            let summary = try await database.importDocument(document, options)
+
+            #expect(summary.outcome == .failed)
+            #expect((summary.failure as? PostgresError)?.sqlState == "P0001")
+            #expect(summary.counts.inserted > 24 && summary.counts.inserted < 299)
+            #expect(try await database.count("quake") == summary.counts.inserted)
+            let run = try await database.query("select outcome, inserted from import.run")[0]
+            #expect(try run.decode("outcome") == "failed")
+            #expect(try run.decode("inserted") == summary.counts.inserted)
+        }
+    }
+
+    @Test("A lane whose connection is lost fails the run, which is recorded over the first one")
+    func lostLane() async throws {
+        try await server.withDatabase { database in
+            try await database.withBlockedLanes { run in
+                let terminated = try await database.query(
+                    """
+                    select pg_terminate_backend(pid) from pg_stat_activity
+                    where datname = current_database() and wait_event_type = 'Lock'
+                    order by backend_start desc limit 1
+                    """)
+                #expect(terminated.count == 1)
+                // The other lane waits on; the blocker lets it go at the end.
+                try await waitUntil { try await database.blockedLanes() == 1 }
+                return run
+            } after: { summary in
+                #expect(summary.outcome == .failed)
+                #expect((summary.failure as? PostgresError)?.connectionLost == true)
+                #expect(try await database.count("quake") == summary.counts.inserted)
+                let row = try await database.query("select outcome, inserted from import.run")[0]
+                #expect(try row.decode("outcome") == "failed")
+                #expect(try row.decode("inserted") == summary.counts.inserted)
+            }
+        }
+    }
+
+    @Test("A cancelled run ends in all lanes, and counts what was committed")
+    func cancelled() async throws {
+        try await server.withDatabase { database in
+            try await database.withBlockedLanes { run in
+                run.cancel()
+                try await waitUntil { try await database.blockedLanes() == 0 }
+                return run
+            } after: { summary in
+                #expect(summary.outcome == .cancelled)
+                #expect(try await database.count("quake") == summary.counts.inserted)
+                let row = try await database.query("select outcome from import.run")[0]
+                #expect(try row.decode("outcome") == "cancelled")
+            }
+        }
+    }
+}
+
+extension TestDatabase {
+    /// Notes in the table `backend` which server process inserts or updates which code.
+    nonisolated(nonsending)
+        fileprivate func noteBackends() async throws
+    {
+        try await withConnection { connection in
+            try await connection.execute(
+                script: """
+                    create table backend (code text, pid integer);
+                    create function note() returns trigger language plpgsql as $$
+                    begin
+                        insert into backend values (new.code, pg_backend_pid());
+                        return new;
+                    end $$;
+                    create trigger note after insert or update on quake for each row execute function note();
+                    """, to: "prepare the test")
+        }
+    }
+
+    /// Runs an import over two lanes that both wait for keys which another session holds, until `body` has ended.
+    nonisolated(nonsending)
+        fileprivate func withBlockedLanes(
+            _ body: (Task<ImportSummary, any Error>) async throws -> Task<ImportSummary, any Error>,
+            after check: (ImportSummary) async throws -> Void
+        ) async throws
+    {
+        let document = SmallFeed.document((0..<200).map { SmallFeed.feature("c\($0)") })
+        var options = Importer.Options()
+        options.batchSize = 40
+        options.lanes = 2
+        options.retraction = .never
+        try await SmallFeed.withFile(document) { [options] path in
+            let summary = try await withConnection { blocker in
+                try await blocker.execute(
+                    script: """
+                        begin;
+                        insert into quake (code, net, net_code, time, updated, longitude, latitude)
+                        select 'q0c' || i, 'q0', 'c' || i, now(), now(), 0, 0 from generate_series(100, 199) as i
+                        """, to: "hold keys")
+                let run = Task { try await self.importFile(path, options) }
+                try await waitUntil { try await blockedLanes() == 2 }
+                let running = try await body(run)
+                try await blocker.execute(script: "rollback", to: "let go")
+                return try await running.value
+            }
+            try await check(summary)
+        }
+    }
+
+    nonisolated(nonsending)
+        fileprivate func blockedLanes() async throws -> Int
+    {
+        try await query(
+            """
+            select from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock'
+            """
+        ).count
+    }
+}
