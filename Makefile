@@ -26,13 +26,8 @@ run: ## Set up, build, import today's earthquakes into a private database, list 
 test: setup ## Run all tests, against a private PostgreSQL server
 	$(WITHOUT_DATABASE) scripts/test
 
-bench: ## Measure loads, tracking, following and a long day, each beside something public (needs python3 and a C compiler; takes an hour)
-	swift build -c release --product quakes
-	Benchmarks/load.py
-	Benchmarks/tracking.py
-	Benchmarks/follow.py
-	Benchmarks/catch_up.py
-	Benchmarks/day.py
+bench: ## Measure loads, scanning, tracking, following and a long day, each beside something public (an hour); JSON=1 for keeping
+	@scripts/bench $(if $(JSON),--json)
 
 fuzz: ## Feed the scanner and the decoder random bytes for a minute; SECONDS= says how long
 	@scripts/fuzz $(SECONDS)

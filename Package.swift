@@ -87,6 +87,8 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]
         ),
+        .executableTarget(
+            name: "ScanBenchmark", dependencies: ["Feed", "QuakeStore"], path: "Benchmarks/Scan"),
         .target(
             name: "TestSupport",
             dependencies: [

@@ -82,6 +82,15 @@ class Cluster:
         """How many bytes of WAL were ever written."""
         return int(self.sql("select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"))
 
+    def server_cpu(self):
+        """CPU seconds of all server processes that have ended."""
+        with open(f"{self.env['QUAKES_HOME']}/data/postmaster.pid") as file:
+            postmaster = file.readline().strip()
+        with open(f"/proc/{postmaster}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        # cutime and cstime; see proc(5), counted behind the name.
+        return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+
     def compile(self, source, *libraries):
         """Compiles a C program that lies beside this file: its path."""
         program = f"{self.home}/{os.path.splitext(source)[0]}"

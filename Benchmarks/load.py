@@ -1,70 +1,213 @@
 #!/usr/bin/env python3
-"""First load and reload of a synthetic feed, beside psql's \\copy of the same rows into the same indexed table.
+"""Loads and reloads of a synthetic feed, beside what people use for it today.
 
-All figures of one run come from one machine and one server; only their ratios mean anything. Needs python3 and the
-release executable (`make bench` builds it). The server is a private cluster of the run's own.
+For each size: the first load into an empty table, the same feed again, and the same feed with 1 % of its events revised;
+by quakes, with history; and of the same rows, into a table with the same columns and indexes and no history:
 
-    Benchmarks/load.py [--events N] [--repeat R] [--json]
+    psql \\copy   csv and binary, which parse no JSON and resolve no duplicates; they can't load anything twice
+    python        plain_import.py: orjson, COPY into a temporary table, INSERT ON CONFLICT (needs orjson and psycopg)
+    ogr2ogr       GDAL's, into a table of its own making; it can't upsert by a text, and makes the table anew each time
+                  (gdal-bin on Debian)
+
+All figures of one run come from one machine and one server; only their ratios mean anything. They are medians. Needs
+python3 and the release executable (`make bench` builds it). The server is a private cluster of the run's own:
+shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h, autovacuum off (the table is vacuumed between the loads).
+
+    Benchmarks/load.py [--events N,…] [--repeat R] [--only quakes,…] [--json]
 """
 
 import argparse
+import importlib.util
 import json
+import os
+import shutil
 import subprocess
+import sys
+import time
 
-from cluster import QUAKES, Cluster, medians, print_table, run
+from cluster import HERE, QUAKES, Cluster, medians, print_table, run
 
-COPY = "psql \\copy"
+REVISED = "0.01"
+COPY = "psql \\copy csv"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--events", type=lambda text: [int(size) for size in text.split(",")],
+                        default=[10_000, 1_000_000])
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=["quakes", "copy", "python", "ogr2ogr"])
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
 
-    sizes = sorted({10_000, options.events})
-    with Cluster() as cluster:
-        results = {size: measure(cluster, size, options.repeat) for size in sizes}
+    with Cluster(autovacuum="off") as cluster:
+        results = {size: measure(cluster, size, options) for size in options.events}
     if options.json:
-        print(json.dumps(results, indent=1))
+        print(json.dumps({size: [{"load": load, "by": by, **figures} for (load, by), figures in of_size.items()]
+                          for size, of_size in results.items()}, indent=1))
         return
     print_table(
-        ("events", "what", "wall ratio", "wall s", "client CPU s", "peak MB", "WAL MB", "tokens"),
-        *((size, name, figures["wall"] / by_name[COPY]["wall"], figures["wall"], figures["cpu"], figures["memory"],
-           figures["wal"] / 1e6, int(figures["tokens"]))
-          for size, by_name in results.items() for name, figures in by_name.items()))
-    peaks = [by_name["first load"]["memory"] for by_name in results.values()]
-    print(f"peak memory at {sizes[-1]} events is {peaks[-1] / peaks[0]:.2f} times that at {sizes[0]}")
+        ("events", "load", "by", "wall ratio", "wall s", "client CPU s", "server CPU s", "peak MB", "WAL MB", "changes",
+         "notifications"),
+        *((size, load, by, f["wall"] / of_size["first", COPY]["wall"] if ("first", COPY) in of_size else 0.0,
+           f["wall"], f["cpu"], f["server"], f["memory"], f["wal"] / 1e6, int(f["changes"]), int(f["notifications"]))
+          for size, of_size in results.items() for (load, by), f in of_size.items()))
+    print_goals(results)
 
 
-def measure(cluster, size, repeat):
-    feed = cluster.sample(size)
-    rounds = {"first load": [], "reload": [], COPY: []}
+def print_goals(results):
+    """The goals of the design that concern loads, as far as they were measured."""
+    smallest, largest = results[min(results)], results[max(results)]
+    goals = []
+
+    def ratio(text, limit, of, key, to, other, figure="wall"):
+        if key in of and other in to:
+            value = of[key][figure] / to[other][figure]
+            goals.append((text, value, limit, "yes" if value <= limit else "no"))
+
+    first, reload = ("first", "quakes"), ("reload", "quakes")
+    ratio("first load / \\copy csv", 1.0, largest, first, largest, ("first", COPY))
+    ratio("reload / first load", 0.5, largest, reload, largest, first)
+    ratio("reload of the small feed / python's", 0.25, smallest, reload, smallest, ("reload", "python"))
+    ratio("peak memory, largest / smallest feed", 1.1, largest, first, smallest, first, "memory")
+    if first in largest:
+        peak = max(f["memory"] for of_size in results.values() for (_, by), f in of_size.items() if by == "quakes")
+        goals.append(("peak memory, MB", peak, 48.0, "yes" if peak <= 48 else "no"))
+        goals.append(("WAL of the reload, MB", largest[reload]["wal"] / 1e6, 1.0,
+                      "yes" if largest[reload]["wal"] < 1e6 else "no"))
+    if goals:
+        print()
+        print_table(("goal", "measured", "at most", "met"), *goals)
+
+
+def measure(cluster, size, options):
+    feed, revised = cluster.sample(size), cluster.sample(size, REVISED)
+    rounds = {}
+    for _ in range(options.repeat):
+        for importer in importers(cluster, options.only):
+            for load, figures in importer(feed, revised):
+                rounds.setdefault((load, importer.__name__), []).append(figures)
+    # The loads together, whoever does them.
+    ordered = sorted(rounds, key=lambda key: ("first", "reload", "1% revised").index(key[0]))
+    return {(load, NAMES[by]): medians(rounds[load, by]) for load, by in ordered}
+
+
+def importers(cluster, names):
+    """Functions that load the feed, the feed again and the revised one, as far as they can, and yield the figures."""
 
     def measured(*arguments):
         cluster.sql("checkpoint")
-        wal, tokens = cluster.wal(), count_tokens(cluster)
-        figures = run(*arguments, env=cluster.env, stdout=subprocess.DEVNULL)
-        return figures | {"wal": cluster.wal() - wal, "tokens": count_tokens(cluster) - tokens}
+        before, start = counters(cluster), cluster.server_cpu()
+        with Listener(cluster) as listener:
+            figures = run(*arguments, env=cluster.env, stdout=subprocess.DEVNULL)
+            # The server's process ends, and is counted, a little later than its client.
+            time.sleep(0.5)
+            figures["notifications"] = listener.count()
+        figures["server"] = cluster.server_cpu() - start
+        return figures | {name: value - before[name] for name, value in counters(cluster).items()}
 
-    for _ in range(repeat):
-        cluster.empty()
-        rounds["first load"].append(measured(QUAKES, "import", "--database", cluster.url, feed))
+    def settled(table):
         # The first reader after a load sets hint bits; not what is measured here.
-        cluster.sql("vacuum freeze quake")
-        rounds["reload"].append(measured(QUAKES, "import", "--database", cluster.url, feed))
-        psql = ["psql", cluster.url, "-qXc"]
-        rows = f"'{cluster.home}/rows.csv' csv"
-        run(*psql, f"\\copy quake to {rows}", env=cluster.env)
+        cluster.sql(f"vacuum freeze {table}")
+
+    def quakes(feed, revised):
+        cluster.empty()
+        yield "first", measured(QUAKES, "import", "--database", cluster.url, feed)
+        settled("quake")
+        yield "reload", measured(QUAKES, "import", "--database", cluster.url, feed)
+        yield "1% revised", measured(QUAKES, "import", "--database", cluster.url, revised)
+
+    def copy(format):
+        rows = f"'{cluster.home}/rows' {format}"
         cluster.sql("create table copied (like quake including all)")
-        rounds[COPY].append(measured(*psql, f"\\copy copied from {rows}"))
+        run("psql", cluster.url, "-qXc", f"\\copy quake to {rows}", env=cluster.env)
+        yield "first", measured("psql", cluster.url, "-qXc", f"\\copy copied from {rows}")
         cluster.sql("drop table copied")
-    return {name: medians(figures) for name, figures in rounds.items()}
+
+    def copy_csv(feed, revised):
+        fill(feed)
+        yield from copy("csv")
+
+    def copy_binary(feed, revised):
+        fill(feed)
+        yield from copy("binary")
+
+    def fill(feed):
+        if cluster.sql("select count(*) from quake") == "0":
+            cluster.quakes("import", "--database", cluster.url, feed)
+
+    def python(feed, revised):
+        cluster.sql("create table plain (like quake including all)")
+        command = [sys.executable, f"{HERE}/plain_import.py", cluster.url, "plain"]
+        yield "first", measured(*command, feed)
+        settled("plain")
+        yield "reload", measured(*command, feed)
+        settled("plain")
+        yield "1% revised", measured(*command, revised)
+        cluster.sql("drop table plain")
+
+    def ogr2ogr(feed, revised):
+        target = "PG:" + cluster.url
+        command = ["ogr2ogr", "-q", "-f", "PostgreSQL", target, "-nln", "ogr", "--config", "PG_USE_COPY", "YES",
+                   "-lco", "GEOMETRY_NAME=geometry", "-overwrite"]
+        yield "first", measured(*command, feed)
+        yield "reload", measured(*command, feed)
+        yield "1% revised", measured(*command, revised)
+        cluster.sql("drop table ogr")
+
+    chosen = [quakes] if "quakes" in names else []
+    if "copy" in names:
+        chosen += [copy_csv, copy_binary]
+    if "python" in names and has("python", "orjson and psycopg", all(map(importlib.util.find_spec, ("orjson", "psycopg")))):
+        chosen.append(python)
+    if "ogr2ogr" in names and has("ogr2ogr", "ogr2ogr (gdal-bin)", shutil.which("ogr2ogr")):
+        chosen.append(ogr2ogr)
+    return chosen
 
 
-def count_tokens(cluster):
-    return int(cluster.sql("select count(*) from history.transaction"))
+NAMES = {"quakes": "quakes", "copy_csv": COPY, "copy_binary": "psql \\copy binary", "python": "python",
+         "ogr2ogr": "ogr2ogr"}
+missing = set()
 
 
-main()
+def has(name, what, found):
+    if not found and name not in missing:
+        missing.add(name)
+        print(f"without {name}: {what} is not installed", file=sys.stderr)
+    return found
+
+
+def counters(cluster):
+    return {"wal": cluster.wal(), "changes": int(cluster.sql("select count(*) from history.change"))}
+
+
+class Listener:
+    """Counts notifications over a connection of its own; without psycopg, tokens, of which each is notified once."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+
+    def __enter__(self):
+        try:
+            import psycopg
+            self.connection = psycopg.connect(self.cluster.url, autocommit=True)
+            self.connection.execute("listen quake_changes")
+        except ImportError:
+            self.connection, self.before = None, self.tokens()
+        return self
+
+    def __exit__(self, *_):
+        if self.connection:
+            self.connection.close()
+
+    def tokens(self):
+        return int(self.cluster.sql("select count(token) from history.transaction"))
+
+    def count(self):
+        if self.connection:
+            return sum(1 for _ in self.connection.notifies(timeout=0.2))
+        return self.tokens() - self.before
+
+
+if __name__ == "__main__":
+    main()

@@ -54,6 +54,16 @@ public struct QuakeRecord {
         }
     }
 
+    /// Calls `body` with the event's id in UTF-8.
+    public func withCode<Result>(
+        in bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
+    ) rethrows -> Result {
+        if let id { return try id.withUTF8(in: bytes, body) }
+        var code: [UInt8] = []
+        appendCode(to: &code, from: bytes)
+        return try code.withUnsafeBufferPointer(body)
+    }
+
     /// The size of the event's id in UTF-8.
     func codeCount(in bytes: UnsafeBufferPointer<UInt8>) -> Int {
         id?.count(in: bytes) ?? net.count(in: bytes) + netCode.count(in: bytes)

@@ -1,11 +1,10 @@
 /// Rows in the format of `COPY … (FORMAT binary)`, built up in one buffer
 /// (https://www.postgresql.org/docs/current/sql-copy.html, "Binary Format").
-///
-/// Call `beginRow` and then exactly one `append…` for each column, in the columns' order and of the columns'
-/// types: the format carries no types, and the server takes a wrong length as an error, or a wrong type of
-/// the right length as a wrong value.
 public struct BinaryRows: Sendable {
-    public private(set) var bytes: [UInt8] = []
+    /// Grows, and keeps its size: only the first `count` bytes are rows.
+    private(set) var storage: [UInt8] = []
+    /// The size of the rows, in bytes.
+    public private(set) var count = 0
 
     static let header: [UInt8] =
         Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0x00] + [UInt8](repeating: 0, count: 8)
@@ -14,51 +13,111 @@ public struct BinaryRows: Sendable {
     public init() {}
 
     public mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
+        count = 0
     }
 
-    /// Appends rows that were encoded before, as their bytes.
+    /// Appends one row.
+    ///
+    /// - Parameters:
+    ///   - capacity: at least as many bytes as the values and four more for each of them. Too few end the process.
+    ///   - body: appends exactly one value for each column, in the columns' order and of the columns' types: the format
+    ///     carries no types, and the server takes a wrong length as an error, or a wrong type of the right length as a
+    ///     wrong value.
+    @inlinable
+    public mutating func appendRow(
+        columns: Int, capacity: Int, _ body: (inout RowWriter) throws -> Void
+    ) rethrows {
+        try extend(by: 2 + capacity) { writer in
+            writer.append(Int16(columns))
+            try body(&writer)
+        }
+    }
+
+    /// Appends rows that were encoded before.
     public mutating func append(rows: UnsafeBufferPointer<UInt8>) {
-        bytes.append(contentsOf: rows)
+        extend(by: rows.count) { $0.append(rows) }
     }
 
-    public mutating func beginRow(columns: Int) {
-        append(Int16(columns))
+    @inlinable
+    public func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
+        try withStorage { try body($0.extracting(0..<count)) }
     }
 
+    @usableFromInline
+    func withStorage<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
+        try storage.withUnsafeBufferPointer(body)
+    }
+
+    @usableFromInline
+    mutating func extend(by capacity: Int, _ body: (inout RowWriter) throws -> Void) rethrows {
+        let missing = count + capacity - storage.count
+        if missing > 0 {
+            storage.append(contentsOf: repeatElement(0, count: max(missing, storage.count)))
+        }
+        try storage.withUnsafeMutableBytes { bytes in
+            var writer = RowWriter(UnsafeMutableRawBufferPointer(rebasing: bytes[count..<count + capacity]))
+            try body(&writer)
+            count += writer.position
+        }
+    }
+}
+
+/// Writes the values of one row. Only valid inside the closure of `BinaryRows.appendRow`.
+public struct RowWriter {
+    @usableFromInline let buffer: UnsafeMutableRawBufferPointer
+    @usableFromInline var position = 0
+
+    init(_ buffer: UnsafeMutableRawBufferPointer) {
+        self.buffer = buffer
+    }
+
+    @inlinable
     public mutating func appendNull() {
         append(Int32(-1))
     }
 
     /// A `smallint`, `integer`, `bigint`, or a `timestamptz` in microseconds since 2000-01-01 UTC.
+    @inlinable
     public mutating func appendInteger(_ value: some FixedWidthInteger) {
-        append(Int32(value.bitWidth / 8))
+        append(Int32(truncatingIfNeeded: value.bitWidth / 8))
         append(value)
     }
 
     /// A `double precision`.
+    @inlinable
     public mutating func appendDouble(_ value: Double) {
         appendInteger(value.bitPattern)
     }
 
     /// A `boolean`.
+    @inlinable
     public mutating func appendBool(_ value: Bool) {
         append(Int32(1))
-        bytes.append(value ? 1 : 0)
+        append(UInt8(value ? 1 : 0))
     }
 
-    /// A value whose bytes `body` appends, without knowing their number beforehand: `text` in UTF-8, `bytea`,
-    /// or `jsonb` as the byte 1 and the JSON text.
-    public mutating func appendBytes(_ body: (inout [UInt8]) -> Void) {
-        let start = bytes.count
-        append(Int32(0))
-        body(&bytes)
-        setLength(at: start)
+    /// A `text` in UTF-8, or a `bytea`.
+    @inlinable
+    public mutating func appendBytes(_ value: UnsafeBufferPointer<UInt8>) {
+        append(Int32(truncatingIfNeeded: value.count))
+        append(value)
     }
 
-    /// A one-dimensional `text[]`: `body` appends each element by `appendBytes` and returns how many there are.
-    public mutating func appendTextArray(_ body: (inout BinaryRows) -> Int) {
-        let start = bytes.count
+    /// The same of any bytes, such as a string's `utf8`.
+    public mutating func appendBytes(_ value: some Sequence<UInt8>) {
+        Array(value).withUnsafeBufferPointer { appendBytes($0) }
+    }
+
+    /// A `jsonb`: JSON text in UTF-8.
+    public mutating func appendJSONB(_ text: some Sequence<UInt8>) {
+        appendBytes([1] + Array(text))  // the version of jsonb's binary form
+    }
+
+    /// A one-dimensional `text[]` without nulls: `body` appends each element by `appendBytes` and returns how many there
+    /// are. It takes 20 bytes and each element's four and its own.
+    @inlinable
+    public mutating func appendTextArray(_ body: (inout RowWriter) -> Int) {
+        let start = position
         append(Int32(0))
         append(Int32(1))  // dimensions
         append(Int32(0))  // no null bitmap
@@ -68,31 +127,32 @@ public struct BinaryRows: Sendable {
         let count = body(&self)
         if count == 0 {
             // An empty array has no dimension at all.
-            bytes.removeLast(8)
-            bytes.setBigEndian(Int32(0), at: start + 4)
+            position -= 8
+            set(Int32(0), at: start + 4)
         } else {
-            bytes.setBigEndian(Int32(count), at: start + 16)
+            set(Int32(truncatingIfNeeded: count), at: start + 16)
         }
-        setLength(at: start)
+        set(Int32(truncatingIfNeeded: position - start - 4), at: start)
     }
 
-    private mutating func append(_ value: some FixedWidthInteger) {
-        bytes.appendBigEndian(value)
+    @inlinable
+    mutating func append(_ value: some FixedWidthInteger) {
+        set(value, at: position)
+        position += value.bitWidth / 8
     }
 
-    private mutating func setLength(at start: Int) {
-        bytes.setBigEndian(Int32(bytes.count - start - 4), at: start)
-    }
-}
-
-extension [UInt8] {
-    fileprivate mutating func appendBigEndian(_ value: some FixedWidthInteger) {
-        Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
-    }
-
-    fileprivate mutating func setBigEndian(_ value: Int32, at index: Int) {
-        Swift.withUnsafeBytes(of: value.bigEndian) { source in
-            withUnsafeMutableBytes { $0[index..<index + 4].copyBytes(from: source) }
+    @inlinable
+    mutating func append(_ value: UnsafeBufferPointer<UInt8>) {
+        precondition(position + value.count <= buffer.count, "a row is larger than its capacity")
+        if let source = value.baseAddress {
+            (buffer.baseAddress! + position).copyMemory(from: source, byteCount: value.count)
         }
+        position += value.count
+    }
+
+    @inlinable
+    func set(_ value: some FixedWidthInteger, at index: Int) {
+        precondition(index + value.bitWidth / 8 <= buffer.count, "a row is larger than its capacity")
+        buffer.storeBytes(of: value.bigEndian, toByteOffset: index, as: type(of: value))
     }
 }

@@ -18,7 +18,7 @@ extension Connection {
     {
         try await beginCopy(into: table, columns: columns, operation)
         do {
-            try await putCopy(BinaryRows.header, operation)
+            try await putCopy(BinaryRows.header, BinaryRows.header.count, operation)
             try await body(CopyWriter(connection: self, operation: operation))
             return try await endCopy(operation)
         } catch {
@@ -44,12 +44,13 @@ extension Connection {
         }
     }
 
-    func putCopy(_ bytes: [UInt8], _ operation: String) throws {
+    /// Sends the first `count` bytes.
+    func putCopy(_ bytes: [UInt8], _ count: Int, _ operation: String) throws {
         let handle = try open(operation)
         // A 256 KiB piece at a time: libpq copies into its buffer whatever it can't send at once.
         var start = 0
-        while start < bytes.count {
-            let end = min(start + 262_144, bytes.count)
+        while start < count {
+            let end = min(start + 262_144, count)
             let taken = bytes.withUnsafeBytes { all in
                 PQputCopyData(handle, all.baseAddress! + start, Int32(end - start))
             }
@@ -60,7 +61,7 @@ extension Connection {
     }
 
     private func endCopy(_ operation: String) throws -> Int {
-        try putCopy(BinaryRows.trailer, operation)
+        try putCopy(BinaryRows.trailer, BinaryRows.trailer.count, operation)
         let handle = try open(operation)
         try putCopyEnd(nil, operation, handle)
         var count = 0

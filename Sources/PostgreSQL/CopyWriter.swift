@@ -8,6 +8,6 @@ public struct CopyWriter: Sendable {
     /// The server checks rows as it reads them, so that an error, here or at the end of the COPY, may concern
     /// an earlier write.
     public func write(_ rows: BinaryRows) async throws {
-        try await connection.putCopy(rows.bytes, operation)
+        try await connection.putCopy(rows.storage, rows.count, operation)
     }
 }

@@ -120,7 +120,7 @@ struct BatchImport {
             var rows = BinaryRows()
             for index in records {
                 try batch.append(batch.records[index], to: &rows)
-                if rows.bytes.count >= 64 << 10 {
+                if rows.count >= 64 << 10 {
                     try await writer.write(rows)
                     rows.removeAll()
                 }
@@ -201,15 +201,20 @@ extension BinaryRows {
     fileprivate mutating func append(
         _ feature: FeatureBatch.Feature, _ rejection: Rejection, _ code: String?, from batch: FeatureBatch
     ) throws {
-        beginRow(columns: MergeStatement.rejectedColumns.count)
-        appendInteger(Int64(feature.ordinal))
-        appendInteger(Int64(feature.offset))
-        appendBytes { $0.append(contentsOf: rejection.reason.rawValue.utf8) }
-        appendBytes { $0.append(contentsOf: rejection.message.utf8) }
         try batch.withBytes(of: feature) { bytes in
-            appendBytes { $0.append(contentsOf: bytes.prefix(FeatureScanner.keptOfOversized)) }
+            let kept = UnsafeBufferPointer(rebasing: bytes.prefix(FeatureScanner.keptOfOversized))
+            let message = Array(rejection.message.utf8)
+            appendRow(
+                columns: MergeStatement.rejectedColumns.count, capacity: kept.count + message.count + 1024
+            ) { row in
+                row.appendInteger(Int64(feature.ordinal))
+                row.appendInteger(Int64(feature.offset))
+                row.appendBytes(rejection.reason.rawValue.utf8)
+                row.appendBytes(message)
+                row.appendBytes(kept)
+                row.appendInteger(Int64(feature.size))
+                if let code { row.appendBytes(code.utf8) } else { row.appendNull() }
+            }
         }
-        appendInteger(Int64(feature.size))
-        if let code { appendBytes { $0.append(contentsOf: code.utf8) } } else { appendNull() }
     }
 }

@@ -192,7 +192,7 @@ private struct Intake {
     private let total: Int
     private var batchSize: Int
     /// How many bytes of a batch's rows stay in memory.
-    private var memoryLimit = 8 << 20
+    private var memoryLimit = 6 << 20
     private var decoder = FeatureDecoder()
     private var row = EncodedRow()
     /// What of the document, in bytes from its start, belongs to some batch.
@@ -207,7 +207,7 @@ private struct Intake {
     /// Goes on with empty batches, which together with those that are being imported have no more features than one had.
     mutating func divide(by lanes: Int) {
         if lanes > 1 { batchSize = max(1, total / (2 * lanes)) }
-        memoryLimit = (4 << 20) / lanes
+        memoryLimit = (3 << 20) / lanes
         batches = (0..<lanes).map { _ in emptyBatch() }
     }
 

@@ -51,13 +51,14 @@ final class FeatureBatch: @unchecked Sendable {
     var count: Int { records.count + rejections.count }
 
     func append(_ row: EncodedRow, of feature: FeatureScanner.RawFeature) throws {
-        let range = try row.rows.bytes.withUnsafeBufferPointer { try rows.append($0) }
+        let range = try row.rows.withBytes { try rows.append($0) }
+        let codeStart = codes.count
+        row.withCode { codes.append(contentsOf: $0) }
         records.append(
             Record(
                 feature: try keep(feature), updated: row.updated, codePrefix: row.codePrefix,
-                rowStart: range.lowerBound, codeStart: codes.count, rowCount: Int32(range.count),
-                codeCount: Int32(row.code.count)))
-        codes.append(contentsOf: row.code)
+                rowStart: range.lowerBound, codeStart: codeStart, rowCount: Int32(range.count),
+                codeCount: Int32(codes.count - codeStart)))
     }
 
     func reject(_ feature: FeatureScanner.RawFeature, _ rejection: Rejection) throws {
@@ -134,34 +135,5 @@ final class FeatureBatch: @unchecked Sendable {
         guard common > 0, let base = codes.baseAddress else { return Int(left.codeCount - right.codeCount) }
         let order = memcmp(base + left.codeStart, base + right.codeStart, common)
         return order != 0 ? Int(order) : Int(left.codeCount - right.codeCount)
-    }
-}
-
-/// The row of one feature, and what a batch and a lane have to know of it.
-struct EncodedRow {
-    private(set) var rows = BinaryRows()
-    private(set) var updated = Instant(milliseconds: 0)
-
-    mutating func encode(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
-        rows.removeAll()
-        rows.append(record, from: bytes)
-        updated = Instant(milliseconds: record.updated)
-    }
-
-    /// The first column.
-    var code: ArraySlice<UInt8> {
-        // Before it: the number of columns (2 bytes) and its own length (4).
-        let count = rows.bytes[2..<6].reduce(0) { $0 << 8 | Int($1) }
-        return rows.bytes[6..<6 + count]
-    }
-
-    var codePrefix: UInt64 {
-        let code = code.prefix(8)
-        return code.reduce(0) { $0 << 8 | UInt64($1) } << UInt64(8 * (8 - code.count))
-    }
-
-    /// FNV-1a of the code (http://www.isthe.com/chongo/tech/comp/fnv/): the same in every run.
-    var codeHash: UInt64 {
-        code.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 }

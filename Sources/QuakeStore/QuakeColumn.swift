@@ -28,15 +28,20 @@ enum QuakeColumn: String, CaseIterable {
 extension BinaryRows {
     /// Appends a feature as one row of `incoming`.
     mutating func append(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
-        beginRow(columns: QuakeColumn.allCases.count)
-        for column in QuakeColumn.allCases { append(column, of: record, from: bytes) }
+        // Texts are parts of the feature, unescaped no longer than they stand there; the id may count twice. An element of
+        // a list has at least one byte, a comma, and here four more.
+        appendRow(columns: QuakeColumn.allCases.count, capacity: 4 * bytes.count + 1024) { row in
+            for column in QuakeColumn.allCases { row.append(column, of: record, from: bytes) }
+        }
     }
+}
 
-    private mutating func append(
+extension RowWriter {
+    fileprivate mutating func append(
         _ column: QuakeColumn, of record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>
     ) {
         switch column {
-        case .code: appendBytes { record.appendCode(to: &$0, from: bytes) }
+        case .code: record.withCode(in: bytes) { appendBytes($0) }
         case .net: append(record.net, bytes)
         case .netCode: append(record.netCode, bytes)
         case .magnitude: append(record.magnitude)
@@ -72,7 +77,7 @@ extension BinaryRows {
 
     private mutating func append(_ text: JSONText?, _ bytes: UnsafeBufferPointer<UInt8>) {
         guard let text else { return appendNull() }
-        appendBytes { text.append(to: &$0, from: bytes) }
+        text.withUTF8(in: bytes) { appendBytes($0) }
     }
 
     private mutating func append(_ value: Double?) {
@@ -97,10 +102,10 @@ extension BinaryRows {
 
     private mutating func appendList(_ list: JSONText?, _ bytes: UnsafeBufferPointer<UInt8>) {
         guard let list else { return appendNull() }
-        appendTextArray { rows in
+        appendTextArray { array in
             var count = 0
             list.forEachElement(in: bytes) { element in
-                rows.appendBytes { $0.append(contentsOf: element) }
+                array.appendBytes(element)
                 count += 1
             }
             return count
@@ -109,9 +114,8 @@ extension BinaryRows {
 
     private mutating func appendExtra(_ record: QuakeRecord, _ bytes: UnsafeBufferPointer<UInt8>) {
         guard record.hasExtra else { return appendNull() }
-        appendBytes { output in
-            output.append(1)  // the version of jsonb's binary form
-            record.appendExtra(to: &output, from: bytes)
-        }
+        var text: [UInt8] = []
+        record.appendExtra(to: &text, from: bytes)
+        appendJSONB(text)
     }
 }

@@ -11,9 +11,10 @@ struct CopyTests {
         try await withTable("create unlogged table t (i int, text text)") { database, connection in
             var rows = BinaryRows()
             for number in 0..<10_000 {
-                rows.beginRow(columns: 2)
-                rows.appendInteger(Int32(number))
-                rows.appendBytes { $0.append(contentsOf: repeatElement(UInt8(ascii: "x"), count: 300)) }
+                rows.appendRow(columns: 2, capacity: 320) { row in
+                    row.appendInteger(Int32(number))
+                    row.appendBytes(repeatElement(UInt8(ascii: "x"), count: 300))
+                }
             }
             let before = residentMemory()
             var peak = 0
@@ -42,25 +43,25 @@ struct CopyTests {
             ]
             try await connection.copy(into: "t", columns: names, to: "fill") { writer in
                 var rows = BinaryRows()
-                rows.beginRow(columns: names.count)
-                rows.appendInteger(Int16.min)
-                rows.appendInteger(Int32.max)
-                rows.appendInteger(Int64.min)
-                rows.appendInteger(Int64(-1))
-                rows.appendDouble(-.infinity)
-                rows.appendBool(true)
-                rows.appendBytes { $0.append(contentsOf: "Zürich \u{1F30B}".utf8) }
-                rows.appendBytes { $0.append(contentsOf: [0, 255]) }
-                rows.appendTextArray { array in
-                    for element in ["", "a,b", "NULL"] {
-                        array.appendBytes { $0.append(contentsOf: element.utf8) }
+                rows.appendRow(columns: names.count, capacity: 500) { row in
+                    row.appendInteger(Int16.min)
+                    row.appendInteger(Int32.max)
+                    row.appendInteger(Int64.min)
+                    row.appendInteger(Int64(-1))
+                    row.appendDouble(-.infinity)
+                    row.appendBool(true)
+                    row.appendBytes("Zürich \u{1F30B}".utf8)
+                    row.appendBytes([0, 255])
+                    row.appendTextArray { array in
+                        for element in ["", "a,b", "NULL"] { array.appendBytes(element.utf8) }
+                        return 3
                     }
-                    return 3
+                    row.appendTextArray { _ in 0 }
+                    row.appendJSONB(#"{"a": [1, null]}"#.utf8)
                 }
-                rows.appendTextArray { _ in 0 }
-                rows.appendBytes { $0.append(contentsOf: [1] + Array(#"{"a": [1, null]}"#.utf8)) }
-                rows.beginRow(columns: names.count)
-                for _ in names { rows.appendNull() }
+                rows.appendRow(columns: names.count, capacity: 4 * names.count) { row in
+                    for _ in names { row.appendNull() }
+                }
                 try await writer.write(rows)
             }
             let row = try await database.query(
@@ -92,13 +93,9 @@ struct CopyTests {
         try await withTable("create table t (i int)") { _, connection in
             #expect(try await connection.copy(into: "t", columns: ["i"], to: "fill") { _ in } == 0)
             let count = try await connection.copy(into: "t", columns: ["i"], to: "fill") { writer in
-                var row = BinaryRows()
-                row.beginRow(columns: 1)
-                try await writer.write(row)
+                try await writer.write(numbers(7...7, bytes: 0..<3))
                 try await writer.write(BinaryRows())
-                row.removeAll()
-                row.appendInteger(Int32(7))
-                try await writer.write(row)
+                try await writer.write(numbers(7...7, bytes: 3..<10))
             }
             #expect(count == 1)
             #expect(try await connection.query("select i from t", to: "look")[0].decode("i") == 7)
@@ -188,8 +185,9 @@ struct CopyTests {
                 try await connection.copy(into: "t", columns: ["text"], to: "fill") { writer in
                     for number in 0..<2_000 {
                         var rows = BinaryRows()
-                        rows.beginRow(columns: 1)
-                        rows.appendBytes { $0.append(contentsOf: number == 1_000 ? [0xE9, 0x41] : [0x41]) }
+                        rows.appendRow(columns: 1, capacity: 6) {
+                            $0.appendBytes(number == 1_000 ? [0xE9, 0x41] : [0x41])
+                        }
                         try await writer.write(rows)
                     }
                 }
@@ -208,8 +206,9 @@ struct CopyTests {
             let error = try await postgresError {
                 try await connection.copy(into: "t", columns: ["i", "j"], to: "fill") { writer in
                     var rows = BinaryRows()
-                    rows.beginRow(columns: count)
-                    for _ in 0..<count { rows.appendInteger(Int32(1)) }
+                    rows.appendRow(columns: count, capacity: 8 * count) { row in
+                        for _ in 0..<count { row.appendInteger(Int32(1)) }
+                    }
                     try await writer.write(rows)
                 }
             }
@@ -295,8 +294,14 @@ struct CopyTests {
 private func numbers(_ range: ClosedRange<Int32>) -> BinaryRows {
     var rows = BinaryRows()
     for number in range {
-        rows.beginRow(columns: 1)
-        rows.appendInteger(number)
+        rows.appendRow(columns: 1, capacity: 8) { $0.appendInteger(number) }
     }
     return rows
+}
+
+/// A part of the rows.
+private func numbers(_ range: ClosedRange<Int32>, bytes: Range<Int>) -> BinaryRows {
+    var part = BinaryRows()
+    numbers(range).withBytes { part.append(rows: $0.extracting(bytes)) }
+    return part
 }

@@ -97,6 +97,28 @@ struct MergeTests {
         #expect(bytes < 200_000)
     }
 
+    @Test(
+        "A table that was vacuumed while it was empty is looked up by its key, not read again for each feature"
+    )
+    func plannedForAnEmptyTable() async throws {
+        try await server.withDatabase { database in
+            try await database.query("vacuum analyze quake")
+
+            try await database.importFeatures((0..<500).map { SmallFeed.feature("c\($0)") })
+
+            // The worker's counters arrive when its session has ended.
+            try await waitUntil {
+                try await database.query(
+                    "select from pg_stat_user_tables where relname = 'quake' and n_tup_ins = 500"
+                ).count == 1
+            }
+            let read = try await database.query(
+                "select coalesce(seq_tup_read, 0) as read from pg_stat_user_tables where relname = 'quake'")[
+                    0]
+            #expect(try read.decode("read") == 0)
+        }
+    }
+
     @Test("A revised feed updates what was revised, and only that")
     func revisions() async throws {
         try await server.withDatabase { database in

@@ -231,7 +231,7 @@ struct ImportCommandTests {
     @Test(
         "Wrong usage ends with 64",
         arguments: [
-            ["import"], ["import", "--batch", "0", "x"], ["nonsense"],
+            ["import"], ["import", "--batch", "0", "x"], ["import", "--lanes", "0", "x"], ["nonsense"],
             ["import", "x", "--max-rejects", "-1"], ["list", "--near", "1,2"], ["sample", "--revise", "2"],
             ["import", "x", "--local", "--database", "y"],
         ])

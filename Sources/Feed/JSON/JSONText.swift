@@ -4,10 +4,10 @@ import Glibc
 ///
 /// It holds no bytes: every use names the bytes again, and they have to be the same.
 public struct JSONText: Sendable, Equatable {
-    let start: Int
-    let end: Int
+    @usableFromInline let start: Int
+    @usableFromInline let end: Int
     /// Whether the range holds escapes, so that its characters are not its bytes.
-    let isEscaped: Bool
+    @usableFromInline let isEscaped: Bool
 
     /// An upper bound of the number of UTF-8 bytes; exact when nothing is escaped.
     var rawCount: Int { end - start }
@@ -38,7 +38,19 @@ public struct JSONText: Sendable, Equatable {
         }
     }
 
-    private func appendUnescaped(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {
+    /// Calls `body` with the string's characters in UTF-8.
+    @inlinable
+    public func withUTF8<Result>(
+        in bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
+    ) rethrows -> Result {
+        guard isEscaped else { return try body(bytes.extracting(start..<end)) }
+        var utf8: [UInt8] = []
+        appendUnescaped(to: &utf8, from: bytes)
+        return try utf8.withUnsafeBufferPointer(body)
+    }
+
+    @usableFromInline
+    func appendUnescaped(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {
         var index = start
         while index < end {
             let byte = bytes[index]
@@ -88,13 +100,7 @@ public struct JSONText: Sendable, Equatable {
     public func forEachElement(
         in bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Void
     ) {
-        if isEscaped {
-            var utf8: [UInt8] = []
-            appendUnescaped(to: &utf8, from: bytes)
-            utf8.withUnsafeBufferPointer { Self.split($0, body) }
-        } else {
-            Self.split(bytes.extracting(start..<end), body)
-        }
+        withUTF8(in: bytes) { Self.split($0, body) }
     }
 
     private static func split(
