@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Subprocess
 
 /// The real executable, as a user runs it.
@@ -29,7 +30,7 @@ public struct QuakesCommand: Sendable {
 
     /// Runs it to its end.
     ///
-    /// - Parameter input: what it reads on standard input.
+    /// - Parameter input: what it can read on standard input; it need not.
     public func run(_ arguments: String..., input: String = "") async throws -> Outcome {
         try await run(arguments, input: input)
     }
@@ -37,13 +38,25 @@ public struct QuakesCommand: Sendable {
     /// Runs it to its end.
     public func run(_ arguments: [String], input: String = "") async throws -> Outcome {
         let (program, arguments) = try launched(arguments)
+        Self.ignoreBrokenPipes
         let result = try await Subprocess.run(
-            program, arguments: arguments, environment: subprocessEnvironment, input: .string(input),
-            output: .string(limit: 64 << 20), error: .string(limit: 1 << 20))
+            program, arguments: arguments, environment: subprocessEnvironment, input: .inputWriter,
+            output: .string(limit: 64 << 20), error: .string(limit: 1 << 20)
+        ) { execution in
+            do {
+                _ = try await execution.standardInputWriter.write(input)
+            } catch let error as SubprocessError where error.underlyingError == .brokenPipe {
+                // It ended without reading all of it; its outcome says why. Given the input as a string, Subprocess
+                // would take this process down (https://github.com/swiftlang/swift-subprocess/issues/367).
+            }
+        }
         return Outcome(
             status: result.terminationStatus.code, output: result.standardOutput,
             errors: result.standardError)
     }
+
+    /// Whoever writes to a program that has ended is to get an error, not a signal.
+    private static let ignoreBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 
     /// Starts it with standard input open and silent, hands over its process number, and waits for its end.
     public func run(

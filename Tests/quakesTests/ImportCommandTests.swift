@@ -169,7 +169,9 @@ struct ImportCommandTests {
     func behind() async throws {
         try await server.withEmptyDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
-            let before = try await quakes.run("import", "-", input: SmallFeed.document([]))
+            // More than a pipe holds: it ends without having read it.
+            let unread = SmallFeed.feature("a", place: String(repeating: "x", count: 1 << 20))
+            let before = try await quakes.run("import", "-", input: SmallFeed.document([unread]))
             #expect(before.status == 69)
             #expect(before.errors.contains("run: quakes migrate"))
 
