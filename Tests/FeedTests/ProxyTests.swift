@@ -69,18 +69,19 @@ import Testing
     }
 
     @Test func anErrorNamesTheProxyAndNotItsPassword() async throws {
-        let closed = try await TestFeedServer.run(script: [.silent]) { $0.port }
+        let closed = try RefusingPort()
         for scheme in ["http", "https"] {
             let error = await failure {
                 _ = try await FeedSource("\(scheme)://feed.example/").contents(
-                    options(["all_proxy": "http://user:hunter2@127.0.0.1:\(closed)"]))
+                    options(["all_proxy": "http://user:hunter2@127.0.0.1:\(closed.number)"]))
             }
             #expect(
                 error as? FeedError
                     == .unavailable(
                         url: "\(scheme)://feed.example/",
-                        reason: "proxy 127.0.0.1:\(closed): Connection refused, after 4 attempts"))
+                        reason: "proxy 127.0.0.1:\(closed.number): Connection refused, after 4 attempts"))
         }
+        withExtendedLifetime(closed) {}
         let forbidden = TestTunnel(to: 1, answering: "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
         defer { forbidden.close() }
         let error = await failure {

@@ -69,16 +69,15 @@ import Testing
     }
 
     @Test func aRefusedConnectionIsTriedAgain() async throws {
-        let port = try await TestFeedServer.run(script: [.silent]) { $0.port }
+        let port = try RefusingPort()
+        let url = "http://127.0.0.1:\(port.number)/feed"
         let waits = Waits()
-        let error = await failure {
-            _ = try await FeedSource("http://127.0.0.1:\(port)/feed").contents(Self.options(waits))
-        }
+        let error = await failure { _ = try await FeedSource(url).contents(Self.options(waits)) }
         #expect(
             error as? FeedError
-                == .unavailable(
-                    url: "http://127.0.0.1:\(port)/feed", reason: "Connection refused, after 4 attempts"))
+                == .unavailable(url: url, reason: "Connection refused, after 4 attempts"))
         #expect(waits.all == [.seconds(1), .seconds(2), .seconds(4)])
+        withExtendedLifetime(port) {}
     }
 
     @Test func waitsGrowToALimitAndChanceTakesUpToAHalf() async throws {
