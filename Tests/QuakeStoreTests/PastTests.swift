@@ -33,6 +33,9 @@ struct PastTests {
     func asOfTime() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
+            // A time is in whole milliseconds: the first import belongs to an earlier one, the second to a later one.
+            let imported = Instant.now
+            try await waitUntil { Instant.now > imported }
             let between = Instant.now
             try await waitUntil { Instant.now > between }
             try await database.importFeatures([SmallFeed.feature("b")])
