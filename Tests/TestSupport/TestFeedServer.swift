@@ -6,7 +6,9 @@ import Synchronization
 
 /// A real HTTP server on loopback that lives as long as `body` runs. It answers by request, or by script.
 public struct TestFeedServer: Sendable {
-    public enum Answer: Sendable {
+    public indirect enum Answer: Sendable {
+        /// Another answer, as soon as something holds.
+        case held(Answer, until: @Sendable () -> Bool)
         case whole(HTTPResponseStatus, [UInt8], headers: HTTPHeaders = [:])
         /// Promises more than it sends, and closes.
         case cutOff([UInt8], promised: Int)
@@ -86,6 +88,7 @@ public struct TestFeedServer: Sendable {
 extension TestFeedServer.Answer: CustomStringConvertible {
     public var description: String {
         switch self {
+        case .held(let answer, _): "held: \(answer)"
         case .whole(let status, let body, let headers): "\(status), \(body.count) bytes, \(headers)"
         case .cutOff(let body, let promised): "cut off after \(body.count) of \(promised) bytes"
         case .cutOffChunked(let body): "cut off after a chunk of \(body.count) bytes"
@@ -118,7 +121,17 @@ private final class AnswerHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard case .head(let request) = unwrapInboundIn(data) else { return }
         log.requests.withLock { $0.append(request) }
-        switch answer(request) {
+        give(answer(request), context)
+    }
+
+    private func give(_ answer: TestFeedServer.Answer, _ context: ChannelHandlerContext) {
+        switch answer {
+        case .held(let held, let isTime):
+            guard context.channel.isActive else { return }
+            if isTime() { return give(held, context) }
+            context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(5)) {
+                self.give(answer, context)
+            }
         case .whole(let status, let body, var headers):
             headers.replaceOrAdd(name: "content-length", value: "\(body.count)")
             send(status, headers, body, context)
