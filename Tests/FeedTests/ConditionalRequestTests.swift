@@ -4,7 +4,7 @@ import Testing
 
 @testable import Feed
 
-@Suite(.timeLimit(.minutes(1))) struct ConditionalRequestTests {
+@Suite(.endsHanging) struct ConditionalRequestTests {
     private static let feed = bytes(of: SampleFeed(count: 20))
     private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Feed
 
-@Suite(.timeLimit(.minutes(1))) struct HTTPTests {
+@Suite(.endsHanging) struct HTTPTests {
     private static let feed = bytes(of: SampleFeed(count: 2000))
 
     @Test func aFeedIsReadPlainOrCompressed() async throws {

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Feed
 
-@Suite(.timeLimit(.minutes(1))) struct ReadingTests {
+@Suite(.endsHanging) struct ReadingTests {
     private static let feed = bytes(of: SampleFeed(count: 1000))
 
     @Test func aFileIsReadWhateverItsName() async throws {

@@ -3,7 +3,7 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-@Suite("Cancellation", .timeLimit(.minutes(5)))
+@Suite("Cancellation", .endsHanging)
 struct CancellationTests {
     @Test("A cancelled statement ends on the server, and the connection stays usable")
     func sleeping() async throws {

@@ -3,7 +3,7 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-@Suite("Connections side by side", .timeLimit(.minutes(5)))
+@Suite("Connections side by side", .endsHanging)
 struct ConcurrencyTests {
     @Test("Six connections wait for the server at once, and other tasks go on meanwhile")
     func sixConnections() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PostgreSQL
 
-@Suite("Connecting", .timeLimit(.minutes(5)))
+@Suite("Connecting", .endsHanging)
 struct ConnectTests {
     @Test("What the options leave out comes from the environment")
     func environment() async throws {

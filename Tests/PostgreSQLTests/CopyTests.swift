@@ -3,7 +3,7 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-@Suite("COPY", .timeLimit(.minutes(5)))
+@Suite("COPY", .endsHanging)
 struct CopyTests {
     /// 300 MB pass through, in a process of their own: what other tests hold is not in the way.
     @Test("A million rows go in with constant memory: the server's pace is the writer's")

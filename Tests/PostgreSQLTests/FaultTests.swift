@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Servers of their own: what is done here reaches every connection of a server.
-@Suite("Faults of the server", .timeLimit(.minutes(5)))
+@Suite("Faults of the server", .endsHanging)
 struct FaultTests {
     @Test("kill -9 of a backend loses its connection and the others', and new ones work after the restart")
     func killedBackend() async throws {

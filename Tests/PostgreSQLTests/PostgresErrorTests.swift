@@ -4,7 +4,7 @@ import Testing
 
 @testable import PostgreSQL
 
-@Suite("Errors of the server", .timeLimit(.minutes(5)))
+@Suite("Errors of the server", .endsHanging)
 struct PostgresErrorTests {
     @Test("An error is one line with operation, message, SQLSTATE and remedy")
     func oneLine() async throws {

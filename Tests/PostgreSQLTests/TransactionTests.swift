@@ -3,7 +3,7 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-@Suite("Transactions", .timeLimit(.minutes(5)))
+@Suite("Transactions", .endsHanging)
 struct TransactionTests {
     @Test("What the body did is committed when it returns, and its result is returned")
     func commit() async throws {

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Conditional imports", .timeLimit(.minutes(5)))
+@Suite("Conditional imports", .endsHanging)
 struct ConditionalImportTests {
     let server = TestServer.shared
 

@@ -8,7 +8,7 @@ import Testing
 @testable import QuakeStore
 
 /// Servers of their own: what is done here reaches every connection of a server.
-@Suite("Following through faults", .timeLimit(.minutes(5)))
+@Suite("Following through faults", .endsHanging)
 struct FollowFaultTests {
     @Test("Killed backends cost nothing but a new connection", arguments: 1...3)
     func killedBackends(_ round: Int) async throws {

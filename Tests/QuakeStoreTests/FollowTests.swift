@@ -6,7 +6,7 @@ import Testing
 
 @testable import QuakeStore
 
-@Suite("Following", .timeLimit(.minutes(5)))
+@Suite("Following", .endsHanging)
 struct FollowTests {
     let server = TestServer.shared
     private static let rarely = PollInterval(listening: .seconds(3600))

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// 120 hourly snapshots of a real day feed, one after the other, beside an oracle in a few lines.
-@Suite("A replayed feed", .timeLimit(.minutes(10)), .needsRealFeeds)
+@Suite("A replayed feed", .endsHanging, .needsRealFeeds)
 struct ReplayTests {
     @Test("Per step, what is inserted, updated and retracted is what the archive's own account says")
     func replay() async throws {

@@ -4,7 +4,7 @@ import QuakeStore
 import TestSupport
 import Testing
 
-@Suite("Settling a feed", .timeLimit(.minutes(5)))
+@Suite("Settling a feed", .endsHanging)
 struct SettleTests {
     let server = TestServer.shared
 

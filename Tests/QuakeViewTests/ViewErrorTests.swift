@@ -5,7 +5,7 @@ import QuakeView
 import TestSupport
 import Testing
 
-@Suite("What can't be a view", .timeLimit(.minutes(5)))
+@Suite("What can't be a view", .endsHanging)
 struct ViewErrorTests {
     @Test("A second follower of a file is refused and told who has it; after the first it may")
     func followedAlready() async throws {

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Reading a view's file", .timeLimit(.minutes(5)))
+@Suite("Reading a view's file", .endsHanging)
 struct ViewFileTests {
     @Test("Every selection gives what it gives on the server, also when the database is gone")
     func selections() async throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The programs of Examples/, as a reader of the documentation runs them.
-@Suite("Examples", .timeLimit(.minutes(5)))
+@Suite("Examples", .endsHanging)
 struct ExampleTests {
     let server = TestServer.shared
 

@@ -5,7 +5,7 @@ import Testing
 
 /// `QUAKES_STRESS_KILLS=200 swift test --filter FollowKill` kills more often; QUAKES_STRESS_SEED repeats a seed, though
 /// not the server's and the scheduler's timing.
-@Suite("Followers that are killed", .timeLimit(.minutes(30)))
+@Suite("Followers that are killed", .endsHanging)
 struct FollowKillTests {
     private let server = TestServer.shared
     private let kills = Self.number("QUAKES_STRESS_KILLS") ?? 20

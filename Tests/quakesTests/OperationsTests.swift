@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Operations", .timeLimit(.minutes(5)))
+@Suite("Operations", .endsHanging)
 struct OperationsTests {
     let server = TestServer.shared
 

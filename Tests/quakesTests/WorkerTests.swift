@@ -9,7 +9,7 @@ import Testing
 /// The executable as a service: a daemon, beside another one, and killed.
 ///
 /// `QUAKES_STRESS_KILLS=100 swift test --filter WorkerTests` kills more often.
-@Suite("The worker as a service", .timeLimit(.minutes(10)))
+@Suite("The worker as a service", .endsHanging)
 struct WorkerTests {
     private static let kills =
         ProcessInfo.processInfo.environment["QUAKES_STRESS_KILLS"].flatMap { Int($0) } ?? 10
