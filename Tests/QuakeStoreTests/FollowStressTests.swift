@@ -13,18 +13,15 @@ import Testing
 struct FollowStressTests {
     @Test("Followers hold a state that was after every pass, miss nothing, and have each change once")
     func writersAndFollowers() async throws {
-        let seconds = ProcessInfo.processInfo.environment["QUAKES_STRESS_SECONDS"].flatMap { Int($0) } ?? 3
         try await TestServer.shared.withDatabase { database in
-            let deadline = ContinuousClock.now + .seconds(seconds)
             let views = (0..<3).map { _ in MemoryView() }
             let following = views.map { view in
                 Task { try await database.following(view) { try await waitUntilCancelled() } }
             }
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for writer in 0..<8 {
-                    group.addTask { try await write(database, writer, until: deadline) }
-                }
-                try await group.waitForAll()
+            try await database.writeSideBySide(8, seconds: 3) { writer, deadline in
+                try await write(database, writer, until: deadline)
+            } isEnough: {
+                views.allSatisfy { $0.now.changes.count > 50 }
             }
             for view in views { try await database.waitForCatchUp(of: view) }
             for task in following {
