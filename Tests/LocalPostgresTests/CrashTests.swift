@@ -12,7 +12,7 @@ struct CrashTests {
             _ = try await cluster.query("CREATE TABLE kept AS SELECT 7 AS n")
             let pid = try await cluster.pid()
             kill(pid, SIGKILL)
-            #expect(try await poll(upTo: .seconds(5)) { !lives(pid) })
+            #expect(try await poll(upTo: .seconds(60)) { !lives(pid) })
             guard case .stopped = try await cluster.status() else {
                 Issue.record("a dead server counts as running")
                 return
@@ -30,7 +30,7 @@ struct CrashTests {
             try await cluster.start()
             let pid = try await cluster.pid()
             kill(pid, SIGKILL)
-            #expect(try await poll(upTo: .seconds(5)) { !lives(pid) })
+            #expect(try await poll(upTo: .seconds(60)) { !lives(pid) })
 
             let sleeper = ServerProgram(
                 "/bin/sh", ["-c", "echo $$ >>\"$0\"; exec sleep 100", "\(cluster.log)"], as: try .current())
@@ -38,7 +38,7 @@ struct CrashTests {
                 group.addTask { _ = try await sleeper.run() }
                 var stranger: pid_t?
                 #expect(
-                    try await poll(upTo: .seconds(5)) {
+                    try await poll(upTo: .seconds(60)) {
                         stranger = try FileSystem.read(cluster.log)?.split(separator: "\n").last.flatMap {
                             pid_t($0)
                         }

@@ -16,7 +16,7 @@ struct StartTests {
 
             let pid = try await cluster.pid()
             #expect(try await cluster.stop())
-            #expect(try await poll(upTo: .seconds(5)) { !lives(pid) })
+            #expect(try await poll(upTo: .seconds(60)) { !lives(pid) })
             guard case .stopped(let version) = try await cluster.status() else {
                 Issue.record("not stopped")
                 return

@@ -15,7 +15,7 @@ struct TemporaryClusterTests {
         #expect(await temporary.remove())
         #expect(await temporary.remove())
         #expect(!exists(cluster.home))
-        #expect(try await poll(upTo: .seconds(5)) { !lives(pid) })
+        #expect(try await poll(upTo: .seconds(60)) { !lives(pid) })
     }
 
     @Test("Dropped without remove, it goes as well")

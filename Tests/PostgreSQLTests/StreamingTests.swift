@@ -40,11 +40,11 @@ struct StreamingTests {
                 let start = ContinuousClock.now
                 let error = await #expect(throws: (any Error).self) {
                     try await connection.forEachRow(
-                        of: "select i, pg_sleep(0.001) from generate_series(1, 100000) i", to: "stream"
+                        of: "select i, pg_sleep(0.001) from generate_series(1, 1000000) i", to: "stream"
                     ) { _ in throw stop }
                 }
                 #expect("\(error!)" == "\(stop)")
-                #expect(ContinuousClock.now - start < .seconds(60), "all of it would be 100 s")
+                #expect(ContinuousClock.now - start < .seconds(500), "all of it would be 1000 s")
                 try await connection.expectUsable()
             }
         }

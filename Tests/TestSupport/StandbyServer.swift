@@ -44,7 +44,7 @@ public struct StandbyServer: Sendable {
 
     /// Waits until it shows all that is committed on the primary now.
     ///
-    /// - Throws: `NeverHappened` when it does not within half a minute.
+    /// - Throws: `NeverHappened` when it does not within two minutes.
     public func catchUp() async throws {
         // The place right behind a record of our own. Where the log ends is no such place: it may lie behind a
         // page's header, which nothing is replayed up to until the next record.
@@ -55,7 +55,7 @@ public struct StandbyServer: Sendable {
 
     /// Cuts it off for good: what the primary commits after this, the standby will never have.
     ///
-    /// - Throws: `NeverHappened` when replication still runs after half a minute.
+    /// - Throws: `NeverHappened` when replication still runs after two minutes.
     public func disconnect() async throws {
         try await maintenance.withConnection { connection in
             try await connection.execute(

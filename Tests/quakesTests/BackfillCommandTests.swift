@@ -26,7 +26,7 @@ struct BackfillCommandTests {
                     let status = try await QuakesCommand().run(arguments) { process in
                         // In the middle of a window, or between two.
                         let next = before + Int.random(in: 1...3)
-                        _ = try await eventually { server.requests.count >= next }
+                        _ = try await eventually(within: .seconds(10)) { server.requests.count >= next }
                         try await Task.sleep(for: .milliseconds(Int.random(in: 0...50)))
                         kill(process, SIGKILL)
                     }
