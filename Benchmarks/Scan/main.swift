@@ -46,16 +46,28 @@ private func run(_ step: Step, _ feed: [UInt8]) throws -> Double {
     while position < feed.count {
         let end = min(position + 256 << 10, feed.count)
         try feed.withUnsafeBufferPointer { bytes in
-            try scanner.scan(bytes.extracting(position..<end)) { feature in
+            var record: QuakeRecord?
+            // As an import does it: what is decoded at once needs no scan for its end.
+            let measure: (UnsafeBufferPointer<UInt8>) -> Int? = { bytes in
+                guard step == .decode || step == .encode, let (decoded, size) = decoder.decodePrefix(bytes)
+                else {
+                    return nil
+                }
+                record = decoded
+                return size
+            }
+            _ = try scanner.scan(bytes.extracting(position..<end), from: 0, measure: measure) { feature in
                 switch step {
                 case .scan: break
-                case .decode: _ = try decoder.decode(feature.bytes)
-                case .encode: row.encode(try decoder.decode(feature.bytes), from: feature.bytes)
+                case .decode: if record.take() == nil { _ = try decoder.decode(feature.bytes) }
+                case .encode:
+                    row.encode(try record.take() ?? decoder.decode(feature.bytes), from: feature.bytes)
                 case .jsonDecoder:
-                    guard feature.ordinal.isMultiple(of: decodedByFoundation) else { return }
+                    guard feature.ordinal.isMultiple(of: decodedByFoundation) else { break }
                     _ = try foundation.decode(Feature.self, from: Data(feature.bytes))
                     decodedBytes += feature.size
                 }
+                return true
             }
         }
         position = end

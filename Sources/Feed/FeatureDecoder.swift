@@ -6,6 +6,19 @@ public struct FeatureDecoder {
 
     public init() {}
 
+    /// Decodes the feature with which the bytes begin, and returns its size, too; nil when they don't hold all of it, or
+    /// when `decode` would reject it.
+    public mutating func decodePrefix(_ bytes: UnsafeBufferPointer<UInt8>) -> (
+        record: QuakeRecord, size: Int
+    )? {
+        var feature = FeatureReader()
+        guard let size = try? feature.readPrefix(bytes, &names), let record = try? feature.checked(bytes)
+        else {
+            return nil
+        }
+        return (record, size)
+    }
+
     /// Decodes a whole feature.
     ///
     /// - Throws: `Rejection`, when it is not JSON, lacks one of id (or net and code), time, updated, longitude
@@ -49,6 +62,25 @@ private struct FeatureReader: ~Copyable {
         _ bytes: UnsafeBufferPointer<UInt8>, _ names: inout PropertyNames
     ) throws(JSONError) {
         var cursor = JSONCursor(bytes)
+        try read(&cursor, &names)
+        try cursor.expectEnd()
+        try cursor.expectNoNUL()
+    }
+
+    /// Returns how many bytes the feature has.
+    mutating func readPrefix(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ names: inout PropertyNames
+    ) throws(JSONError) -> Int {
+        var cursor = JSONCursor(bytes)
+        try read(&cursor, &names)
+        try cursor.expectNoNUL()
+        return cursor.position
+    }
+
+    private mutating func read(
+        _ cursor: inout JSONCursor, _ names: inout PropertyNames
+    ) throws(JSONError) {
+        let bytes = cursor.bytes
         var otherNames = MemberNames()
         var seen = FeatureMembers()
         try cursor.readObject { (cursor, name) throws(JSONError) in
@@ -64,8 +96,6 @@ private struct FeatureReader: ~Copyable {
             default: try cursor.skipValue()
             }
         }
-        try cursor.expectEnd()
-        if cursor.sawNUL { throw cursor.refusal(.encoding, "NUL character in a string") }
     }
 
     private func readConstant(
@@ -107,7 +137,7 @@ private struct FeatureReader: ~Copyable {
             } else {
                 try readUnknown(name, &cursor)
             }
-            if cursor.sawNUL { throw cursor.refusal(.encoding, "NUL character in a string") }
+            try cursor.expectNoNUL()
             property = nil
         }
     }
@@ -245,6 +275,12 @@ private struct FeatureReader: ~Copyable {
         let count = record.codeCount(in: bytes)
         guard count > 0 else { throw Rejection(.missing, "id is empty") }
         guard count <= 64 else { throw Rejection(.range, "id is longer than 64 bytes") }
+    }
+}
+
+extension JSONCursor {
+    fileprivate func expectNoNUL() throws(JSONError) {
+        if sawNUL { throw refusal(.encoding, "NUL character in a string") }
     }
 }
 

@@ -72,11 +72,14 @@ public struct FeatureScanner {
     ///
     /// - Parameters:
     ///   - start: 0 for a new chunk, else what the last call returned for the same one.
+    ///   - measure: gets the rest of the chunk where a feature begins. When it can read a whole one, it returns its size, and
+    ///     the scanner hands it over without a look for its end; else nil.
     ///   - body: gets each feature, and says whether to go on.
     /// - Returns: how far in the chunk it came; the chunk's size at its end.
     /// - Throws: `FeedError.brokenDocument` with the byte offset; what `body` throws.
     public mutating func scan(
-        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int, _ body: (RawFeature) throws -> Bool
+        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int,
+        measure: (UnsafeBufferPointer<UInt8>) -> Int? = { _ in nil }, _ body: (RawFeature) throws -> Bool
     ) throws -> Int {
         var index = start
         var goesOn = true
@@ -92,6 +95,11 @@ public struct FeatureScanner {
                 } else if try step(byte, at: consumed + index) {
                     captured.start(at: index)
                     valueOffset = consumed + index
+                    let ahead = chunk.extracting(index..<min(chunk.count, index + Self.sizeLimit))
+                    if case .feature = state, let size = measure(ahead) {
+                        try endFeature(chunk.extracting(index..<index + size), size) { goesOn = try body($0) }
+                        index += size
+                    }
                 } else {
                     index += 1
                 }

@@ -109,7 +109,7 @@ struct BatchImport {
         return counts
     }
 
-    /// In pieces of about 64 KiB.
+    /// In pieces of about 128 KiB.
     nonisolated(nonsending)
         private func copy(_ records: ArraySlice<Int>, of batch: FeatureBatch) async throws
     {
@@ -120,7 +120,7 @@ struct BatchImport {
             var rows = BinaryRows()
             for index in records {
                 try batch.append(batch.records[index], to: &rows)
-                if rows.count >= 64 << 10 {
+                if rows.count >= 128 << 10 {
                     try await writer.write(rows)
                     rows.removeAll()
                 }

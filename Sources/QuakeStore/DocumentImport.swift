@@ -103,7 +103,7 @@ struct DocumentImport {
         while position < chunk.count {
             var full: Int?
             position = try chunk.withUnsafeBufferPointer { bytes in
-                try scanner.scan(bytes, from: position) { feature in
+                try scanner.scan(bytes, from: position, measure: { intake.decodePrefix($0) }) { feature in
                     full = try intake.add(feature)
                     return full == nil
                 }
@@ -195,6 +195,8 @@ private struct Intake {
     private var memoryLimit = 6 << 20
     private var decoder = FeatureDecoder()
     private var row = EncodedRow()
+    /// Of the feature that comes next, when it was decoded before its end was known.
+    private var record: QuakeRecord?
     /// What of the document, in bytes from its start, belongs to some batch.
     private var assigned = 0
 
@@ -213,6 +215,13 @@ private struct Intake {
 
     func emptyBatch() -> FeatureBatch { FeatureBatch(memoryLimit: memoryLimit) }
 
+    /// Decodes the feature with which the bytes begin, if they hold all of it, and returns its size.
+    mutating func decodePrefix(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+        guard let (record, size) = decoder.decodePrefix(bytes) else { return nil }
+        self.record = record
+        return size
+    }
+
     /// Returns the lane whose batch is full by this feature.
     mutating func add(_ feature: FeatureScanner.RawFeature) throws -> Int? {
         var lane = 0
@@ -220,7 +229,7 @@ private struct Intake {
             if feature.isOversized {
                 throw Rejection(.size, "the feature has \(feature.size) bytes, more than 1 MiB")
             }
-            row.encode(try decoder.decode(feature.bytes), from: feature.bytes)
+            row.encode(try record.take() ?? decoder.decode(feature.bytes), from: feature.bytes)
             if batches.count > 1 { lane = Int(row.codeHash % UInt64(batches.count)) }
             try batches[lane].append(row, of: feature)
         } catch let rejection as Rejection {

@@ -30,6 +30,9 @@ public struct ImportCounts: Sendable, Equatable {
 
     public init() {}
 
+    /// Whether anything but the counts has to be kept.
+    var changedRows: Bool { inserted + updated + superseded + retracted + rejected > 0 }
+
     static func += (left: inout ImportCounts, right: ImportCounts) {
         left.seen += right.seen
         left.inserted += right.inserted

@@ -143,7 +143,8 @@ enum MergeStatement {
         """
     }
 
-    /// Adds a batch's counts, and tells which transaction of history it is, if it changed anything.
+    /// Adds a batch's counts, and tells which transaction of history it is, if it changed anything. Of one that changed no
+    /// row the commit need not wait for the disk: only the counts could be lost, of a run that died.
     static func addCounts(_ counts: ImportCounts, run: Int) -> Query {
         """
         update import.run
@@ -153,7 +154,8 @@ enum MergeStatement {
             superseded = superseded + \(counts.superseded), retracted = retracted + \(counts.retracted),
             bytes = bytes + \(counts.bytes)
         where id = \(run)
-        returning nullif(split_part(current_setting('history.transaction', true), ' ', 1), '')::bigint as history
+        returning \(unescaped: counts.changedRows ? "" : "set_config('synchronous_commit', 'off', true),")
+                  nullif(split_part(current_setting('history.transaction', true), ' ', 1), '')::bigint as history
         """
     }
 }

@@ -60,6 +60,24 @@ import Testing
     }
 
     @Test(arguments: [hardDocument] + brokenDocuments)
+    func featuresThatAreDecodedBeforeTheirEndIsKnownAreTheSame(document: [UInt8]) {
+        let expected = ScanOutcome(document)
+        #expect(ScanOutcome(document, measuring: true) == expected)
+        for size in [1, 7, 100, 400] {
+            #expect(ScanOutcome(document, inChunksOf: { size }, pausing: true, measuring: true) == expected)
+        }
+    }
+
+    @Test func aFeatureOverTheLimitIsMeasuredByNobody() {
+        let long = String(repeating: "x", count: FeatureScanner.sizeLimit)
+        let document = Array(
+            #"{"type":"FeatureCollection","features":[\#(feature(properties: #""place":"\#(long)","#)),\#(feature())]}"#
+                .utf8)
+
+        #expect(ScanOutcome(document, measuring: true) == ScanOutcome(document))
+    }
+
+    @Test(arguments: [hardDocument] + brokenDocuments)
     func singleBytesGiveWhatOneChunkGives(document: [UInt8]) {
         #expect(ScanOutcome(document, inChunksOf: { 1 }) == ScanOutcome(document))
     }

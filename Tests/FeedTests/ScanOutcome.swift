@@ -20,8 +20,12 @@ struct ScanOutcome: Equatable {
     var metadata = FeedMetadata()
     var error: FeedError?
 
-    /// Scans with `chunkSize` bytes at a time, asked anew for each chunk; pausing after each feature, or not.
-    init(_ document: [UInt8], inChunksOf chunkSize: () -> Int = { .max }, pausing: Bool = false) {
+    /// Scans with `chunkSize` bytes at a time, asked anew for each chunk; pausing after each feature, or not;
+    /// decoding features before their ends are known, where that is possible, or never.
+    init(
+        _ document: [UInt8], inChunksOf chunkSize: () -> Int = { .max }, pausing: Bool = false,
+        measuring: Bool = false
+    ) {
         var scanner = FeatureScanner()
         var decoder = FeatureDecoder()
         do {
@@ -33,8 +37,20 @@ struct ScanOutcome: Equatable {
                 var position = 0
                 while position < chunk.count {
                     position = try chunk.withUnsafeBufferPointer { chunk in
-                        try scanner.scan(chunk, from: position) {
-                            features.append(Feature($0, &decoder))
+                        var early: Quake?
+                        return try scanner.scan(
+                            chunk, from: position,
+                            measure: { bytes in
+                                guard measuring, let (record, size) = decoder.decodePrefix(bytes) else {
+                                    return nil
+                                }
+                                early = Quake(record, from: bytes)
+                                return size
+                            }
+                        ) { raw in
+                            var feature = Feature(raw, &decoder)
+                            if let quake = early.take() { feature.result = .success(quake) }
+                            features.append(feature)
                             return !pausing
                         }
                     }
@@ -80,6 +96,11 @@ func brokenPromise(for document: [UInt8]) -> String? {
     }
     if ScanOutcome(document, inChunksOf: { 1 + random.below(largest) }, pausing: true) != outcome {
         return "a scan that pauses after each feature gives another result"
+    }
+    if ScanOutcome(document, inChunksOf: { 1 + random.below(largest) }, measuring: true) != outcome
+        || ScanOutcome(document, pausing: true, measuring: true) != outcome
+    {
+        return "features that are decoded before their end is known give another result"
     }
     // Slow, and what goes wrong at a boundary does so in a short document, too.
     if document.count <= 1024, ScanOutcome(document, inChunksOf: { 1 }) != outcome {
