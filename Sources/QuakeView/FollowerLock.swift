@@ -15,7 +15,9 @@ public final class FollowerLock: Sendable {
     public init(_ path: String) throws {
         self.path = Self.resolved(path)
         let lock = self.path + ".lock"
-        descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        // The object's own only at the end: when an initializer throws after the last property was set, deinit runs too,
+        // and would close once more what by then may be another thread's.
+        let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw FileError(operation: "open", path: lock, code: errno) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
@@ -30,6 +32,7 @@ public final class FollowerLock: Sendable {
             close(descriptor)
             throw FileError(operation: "write", path: lock, code: code)
         }
+        self.descriptor = descriptor
     }
 
     deinit {

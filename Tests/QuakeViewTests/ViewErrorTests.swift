@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import QuakeStore
 import QuakeView
+import Synchronization
 import TestSupport
 import Testing
 
@@ -37,6 +38,33 @@ struct ViewErrorTests {
             }
 
             #expect(try contents(of: folder)["link.lock"] == nil)
+        }
+    }
+
+    /// refused: closes 7 ─────────── closes 7 once more
+    /// another:           opens 7 ─────────────────────── closes 7: Bad file descriptor
+    @Test("A follower that is refused closes no file but its own")
+    func refusedBesideOthers() async throws {
+        try await withFolder { (folder) async throws in
+            let path = folder.appending(path: "view.sqlite").path
+            // A process of its own: what it would close is any test's.
+            await #expect(processExitsWith: .success) { [path = path as String] in
+                let first = try FollowerLock(path)
+                let done = Done()
+                async let lost = filesLost(until: done)
+                var refusals = 0
+                for _ in 0..<20_000 {
+                    do {
+                        _ = try FollowerLock(path)
+                    } catch is FollowedAlready {
+                        refusals += 1
+                    }
+                }
+                done.set()
+                #expect(refusals == 20_000)
+                #expect(await lost == 0)
+                withExtendedLifetime(first) {}
+            }
         }
     }
 
@@ -160,4 +188,21 @@ struct ViewErrorTests {
                 ($0, FileManager.default.contents(atPath: folder.appending(path: $0).path))
             })
     }
+}
+
+private final class Done: Sendable {
+    private let isDone = Atomic(false)
+    var isSet: Bool { isDone.load(ordering: .relaxed) }
+    func set() { isDone.store(true, ordering: .relaxed) }
+}
+
+/// Opens files and closes them again, and counts those that were closed by somebody else meanwhile.
+private func filesLost(until done: Done) async -> Int {
+    var lost = 0
+    while !done.isSet {
+        let file = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        if close(file) != 0 { lost += 1 }
+        await Task.yield()
+    }
+    return lost
 }
