@@ -32,6 +32,9 @@ public struct PostgresError: Error, Sendable, Equatable {
     /// Deadlock or serialisation failure: the same transaction can succeed when it is repeated.
     public var isRetryable: Bool { sqlState == "40P01" || sqlState == "40001" }
 
+    /// A row with the same key is there already.
+    public var isUniqueViolation: Bool { sqlState == "23505" }
+
     /// The server refused a value (class 22, data exception, or 54, a program limit exceeded).
     public var isRefusedValue: Bool {
         sqlState.map { $0.hasPrefix("22") || $0.hasPrefix("54") } ?? false

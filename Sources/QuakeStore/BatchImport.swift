@@ -24,8 +24,9 @@ struct BatchImport {
 
     /// Imports a batch and returns what happened.
     ///
-    /// A deadlock or a serialisation failure repeats the batch, at most five times in all. A feature whose values the
-    /// server refuses is found and rejected alone.
+    /// A deadlock or a serialisation failure repeats the batch, at most five times in all; so does another worker's insert of
+    /// the same event, after which the batch gives way to others. A feature whose values the server refuses is found and
+    /// rejected alone.
     ///
     /// - Parameter before: what the document's earlier batches counted.
     nonisolated(nonsending)
@@ -35,9 +36,12 @@ struct BatchImport {
     {
         var refused = Refused()
         var attempt = 1
+        var alone = true
         while true {
             do {
-                return try await commit(batch, document, before, refused)
+                return try await commit(batch, document, before, refused, alone: alone)
+            } catch let error as PostgresError where error.isUniqueViolation && alone {
+                alone = false
             } catch let error as PostgresError where error.isRefusedValue {
                 // Without them an older feature of the same code counts, which may be refused as well.
                 let known = refused.count
@@ -55,7 +59,8 @@ struct BatchImport {
 
     nonisolated(nonsending)
         private func commit(
-            _ batch: FeatureBatch, _ document: DocumentState, _ before: ImportCounts, _ refused: Refused
+            _ batch: FeatureBatch, _ document: DocumentState, _ before: ImportCounts, _ refused: Refused,
+            alone: Bool
         ) async throws -> ImportCounts
     {
         let (newest, olderCount) = batch.newest(without: Set(refused.keys))
@@ -68,7 +73,7 @@ struct BatchImport {
             if document.isBeginning {
                 try await connection.execute("delete from pg_temp.present", to: "forget the last document")
             }
-            var counts = try await merge(newest[...], of: batch, document)
+            var counts = try await merge(newest[...], of: batch, document, alone: alone)
             counts.stale += olderCount
             counts.seen = batch.count
             counts.bytes = batch.documentBytes
@@ -94,14 +99,14 @@ struct BatchImport {
     /// Streams records into `incoming`, and merges them: counts what was inserted and updated, and what was older.
     nonisolated(nonsending)
         private func merge(
-            _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
+            _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState, alone: Bool
         ) async throws -> ImportCounts
     {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
         try await copy(records, of: batch)
         let statement =
-            run == nil ? MergeStatement.preview(document) : MergeStatement.merge(document)
+            run == nil ? MergeStatement.preview(document) : MergeStatement.merge(document, alone: alone)
         let row = try await connection.query(statement, to: "merge a batch of \(records.count) features")[0]
         counts.inserted = try row.decode("inserted")
         counts.updated = try row.decode("updated")
@@ -182,7 +187,7 @@ struct BatchImport {
     {
         do {
             try await connection.transaction(to: "try a part of a batch") {
-                _ = try await merge(records, of: batch, DocumentState())
+                _ = try await merge(records, of: batch, DocumentState(), alone: false)
                 throw RolledBack()
             }
             return nil
