@@ -61,6 +61,7 @@ let package = Package(
             resources: [
                 .embedInCode("0001_quake.sql"), .embedInCode("0002_history.sql"),
                 .embedInCode("0003_following.sql"), .embedInCode("0004_settle.sql"),
+                .embedInCode("0005_report.sql"),
             ]
         ),
         .target(

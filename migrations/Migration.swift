@@ -25,5 +25,6 @@ public struct Migration: Sendable {
         Migration(2, "history", PackageResources._002_history_sql),
         Migration(3, "following", PackageResources._003_following_sql),
         Migration(4, "settle", PackageResources._004_settle_sql),
+        Migration(5, "report", PackageResources._005_report_sql),
     ]
 }

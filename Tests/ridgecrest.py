@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Compares the reports with a computation of its own, by numpy from the feed itself.
+
+    Tests/ridgecrest.py FEED URL
+
+FEED is the month feed of 2019-07-19 with the Ridgecrest sequence, URL a database that holds it and nothing else. Each
+figure is printed beside the report's; any that differs by more than the arithmetic of doubles explains ends it with 1.
+
+What could be computed in several ways is done in another one here: bins by decimal numbers, moments by numpy's sums,
+distances by the angle between vectors.
+"""
+
+import csv
+import io
+import json
+import math
+import subprocess
+import sys
+from collections import Counter
+from datetime import datetime, timezone
+from decimal import ROUND_FLOOR, Decimal
+
+import numpy as np
+
+MAINSHOCK = "ci38457511"
+RADIUS = 50.0
+
+
+def main():
+    feed, url = sys.argv[1:]
+    quakes = [quake for quake in read(feed) if quake["type"] in (None, "earthquake")]
+    check = Check(url)
+    for name, where, chosen in [
+        ("whole feed", "", quakes),
+        ("Ridgecrest", f"latitude => 35.7695, longitude => -117.5993333, radius_km => {RADIUS}",
+         [q for q in quakes if distance((35.7695, -117.5993333), (q["latitude"], q["longitude"])) <= RADIUS]),
+    ]:
+        fit = gutenberg_richter([q["bin"] for q in chosen if q["bin"] is not None])
+        check.compare(f"{name}: Mc, n, mean M, b, its error, a", fit,
+                      f"select * from report.gutenberg_richter({where})")
+    for month in ["2019-06", "2019-07"]:
+        bins = [q["bin"] for q in quakes if q["bin"] is not None and day(q).startswith(month)]
+        check.compare(f"{month}: Mc, n, mean M, b, its error, a", gutenberg_richter(bins),
+                      "select completeness, earthquakes, mean_magnitude, b_value, b_standard_error, a_value"
+                      f" from report.monthly_gutenberg_richter where month = '{month}-01 00:00+00'")
+    bins = Counter(q["bin"] for q in quakes if q["bin"] is not None)
+    check.compare("magnitude–frequency", [[b / 10, bins[b], sum(n for c, n in bins.items() if c >= b)]
+                                          for b in sorted(bins)], "select * from report.magnitude_frequency()")
+    days = sorted({day(q) for q in quakes})
+    energy = [[d, len(m), float(np.sum(10.0 ** (np.array([x for x in m if x is not None]) * 1.5 + 4.8)))]
+              for d in days for m in [[q["magnitude"] for q in quakes if day(q) == d]]]
+    check.compare("earthquakes and energy a day", energy,
+                  "select (day at time zone 'UTC')::date, earthquakes, energy_joule from report.daily_energy order by day")
+    check.compare("earthquakes a day, of regions and classes", [row[:2] for row in energy],
+                  "select (day at time zone 'UTC')::date, sum(earthquakes) from report.daily_activity group by day order by day")
+    largest = sorted((q for q in quakes if q["magnitude"] is not None), key=lambda q: (-q["magnitude"], -q["time"]))[:100]
+    check.compare("100 largest", [[1 + sum(o["magnitude"] > q["magnitude"] for o in quakes if o["magnitude"] is not None),
+                                   q["code"], q["magnitude"]] for q in largest],
+                  "select rank, code, magnitude from report.largest_event")
+    aftershocks(check, quakes)
+    sys.exit(1 if check.failed else 0)
+
+
+def read(feed):
+    with open(feed) as file:
+        features = json.load(file)["features"]
+    for feature in features:
+        properties = feature["properties"]
+        longitude, latitude = feature["geometry"]["coordinates"][:2]
+        magnitude = properties["mag"]
+        tenths = None if magnitude is None else int(
+            (Decimal(repr(magnitude)) * 10 + Decimal("0.5")).to_integral_value(ROUND_FLOOR))
+        yield {"code": feature["id"], "type": properties["type"], "time": properties["time"], "latitude": latitude,
+               "longitude": longitude, "magnitude": magnitude, "bin": tenths}
+
+
+def day(quake):
+    return datetime.fromtimestamp(quake["time"] // 1000, timezone.utc).date().isoformat()
+
+
+def gutenberg_richter(bins):
+    """Completeness by maximum curvature; b by Aki and Utsu, its error by Shi and Bolt."""
+    counts = Counter(bins)
+    completeness = max(counts, key=lambda tenths: (counts[tenths], tenths)) / 10
+    magnitudes = np.array([tenths / 10 for tenths in bins if tenths / 10 >= completeness])
+    n, mean = len(magnitudes), magnitudes.mean()
+    b = math.log10(math.e) / (mean - (completeness - 0.1 / 2))
+    error = math.log(10) * b**2 * math.sqrt(((magnitudes - mean) ** 2).sum() / (n * (n - 1)))
+    return [[completeness, n, mean, b, error, math.log10(n) + b * completeness]]
+
+
+def distance(one, other):
+    """In km, by the angle between the two directions from the centre of the Earth."""
+    def direction(place):
+        latitude, longitude = np.radians(place)
+        return np.array([np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)])
+    one, other = direction(one), direction(other)
+    return 6371 * float(np.arctan2(np.linalg.norm(np.cross(one, other)), one @ other))
+
+
+def aftershocks(check, quakes):
+    main = next(quake for quake in quakes if quake["code"] == MAINSHOCK)
+    place = main["latitude"], main["longitude"]
+    after = sorted([(q["time"] - main["time"]) / 86_400_000, q["code"], distance(place, (q["latitude"], q["longitude"]))]
+                   for q in quakes if q["time"] > main["time"]
+                   and distance(place, (q["latitude"], q["longitude"])) <= RADIUS)
+    check.compare("aftershocks: days after, code, km", after, "select days_after, code, distance_km"
+                  f" from report.aftershocks('{MAINSHOCK}', {RADIUS}) order by days_after, code")
+    end = (max(q["time"] for q in quakes) - main["time"]) / 86_400_000
+    edges = [0.0] + [10 ** (k / 5) for k in range(-15, 30) if 10 ** (k / 5) < end] + [end]
+    days = np.array([days for days, _, _ in after])
+    counts = [int(((days > low) & (days <= high)).sum()) for low, high in zip(edges, edges[1:])]
+    check.compare("decay: bin, aftershocks, a day, in all",
+                  [[low, high, n, n / (high - low), sum(counts[:i + 1])]
+                   for i, (low, high, n) in enumerate(zip(edges, edges[1:], counts))],
+                  f"select * from report.aftershock_rate('{MAINSHOCK}', {RADIUS})")
+    magnitude = 3.5
+    above = {q["code"] for q in quakes if q["magnitude"] is not None and q["magnitude"] >= magnitude}
+    query = (f"select days_after from report.aftershocks('{MAINSHOCK}', {RADIUS}, minimum_magnitude => {magnitude})"
+             " order by days_after")
+    mine, theirs = [d for d, code, _ in after if code in above], [float(row[0]) for row in check.query(query)]
+    check.compare("Omori–Utsu from M 3.5: n, K, c, p", [[len(mine), *omori(mine, end)]],
+                  rows=[[len(theirs), *omori(theirs, end)]])
+
+
+def omori(days, end):
+    """K, c and p of K / (t + c)^p by maximum likelihood (Ogata 1983), on a grid that is refined twice."""
+    days = np.array(days)
+    c_low, c_high, p_low, p_high = -4.0, 0.5, 0.6, 2.0
+    for _ in range(3):
+        grid = []
+        for c in 10 ** np.linspace(c_low, c_high, 41):
+            for p in np.linspace(p_low, p_high, 41) + 1e-9:  # never 1 itself
+                integral = ((end + c) ** (1 - p) - c ** (1 - p)) / (1 - p)
+                k = len(days) / integral
+                grid.append((len(days) * math.log(k) - p * np.log(days + c).sum() - len(days), k, c, p))
+        _, k, c, p = max(grid)
+        width_c, width_p = (c_high - c_low) / 20, (p_high - p_low) / 20
+        c_low, c_high = math.log10(c) - width_c, math.log10(c) + width_c
+        p_low, p_high = p - width_p, p + width_p
+    return [k, c, p]
+
+
+class Check:
+    def __init__(self, url):
+        self.url, self.failed = url, False
+
+    def query(self, statement):
+        text = subprocess.check_output(["psql", "-qX", "--csv", "-t", "-v", "ON_ERROR_STOP=1", "-d", self.url,
+                                        "-c", "set timezone = 'UTC'", "-c", statement], text=True)
+        return list(csv.reader(io.StringIO(text)))
+
+    def compare(self, what, expected, statement=None, rows=None):
+        rows = self.query(statement) if rows is None else rows
+        difference = max((difference_of(a, b) for mine, theirs in zip(expected, rows) for a, b in zip(mine, theirs)),
+                         default=0.0)
+        good = len(rows) == len(expected) > 0 and all(map(lambda m, t: len(m) == len(t), expected, rows)) and difference < 1e-9
+        self.failed |= not good
+        print(f"{'same' if good else 'DIFFERENT':9}  {what}: {len(expected)} rows, relative difference {difference:.0e}")
+        if len(expected) == 1:
+            print(f"           numpy   {'  '.join(f'{value:.12g}' for value in expected[0])}")
+            print(f"           report  {'  '.join(f'{float(value):.12g}' for value in rows[0])}" if rows else "")
+
+
+def difference_of(mine, theirs):
+    if isinstance(mine, str):
+        return 0.0 if mine == theirs else math.inf
+    return abs(mine - float(theirs)) / max(abs(mine), 1e-3) if theirs != "" else math.inf
+
+
+if __name__ == "__main__":
+    main()
