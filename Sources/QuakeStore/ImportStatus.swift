@@ -35,11 +35,18 @@ public struct ImportStatus: Sendable, Equatable {
     public static func read(of names: [FeedSource], on connection: Connection) async throws -> ImportStatus {
         let all = try await connection.query(
             """
+            with recursive last as (
+                -- As many look-ups as there are sources, however many runs.
+                (select * from import.run order by source desc, id desc limit 1)
+                union all
+                select next.*
+                from last, lateral (select * from import.run where run.source < last.source
+                                    order by source desc, id desc limit 1) as next)
             select last.source, last.id, last.outcome, (extract(epoch from last.started) * 1000)::bigint as started,
                    last.seen, last.inserted, last.updated, last.superseded + last.retracted as deleted, last.rejected,
                    last.error, (extract(epoch from fresh.at) * 1000)::bigint as fresh_at,
                    extract(epoch from clock_timestamp() - fresh.at)::double precision as age
-            from (select distinct on (source) * from import.run order by source, id desc) as last,
+            from last,
                  lateral (select greatest(
                               (select max(finished) from import.run
                                where run.source = last.source and outcome = 'done'),
