@@ -49,7 +49,7 @@ public struct Migrator: Sendable {
     }
 
     /// "quakes" in ASCII, to stay clear of other programs' advisory locks.
-    private static let lock = 0x7175_616B_6573
+    static let lock = 0x7175_616B_6573
 
     private func migrateLocked() async throws -> [String] {
         let missing: [Migration]
@@ -59,8 +59,13 @@ public struct Migrator: Sendable {
         case .behind(let titles): missing = Migration.all.filter { titles.contains($0.title) }
         }
         try await checkEncoding()
+        let owner = try await otherOwner()
         for migration in missing {
             try await connection.transaction(to: "migrate \(migration.title)") {
+                if let owner {
+                    try await connection.query(
+                        "select set_config('role', \(owner), true)", to: "migrate as \(owner)")
+                }
                 try await connection.execute(script: Self.bookkeeping, to: "prepare migrations")
                 try await connection.execute(script: migration.sql, to: "migrate \(migration.title)")
                 try await connection.execute(
@@ -72,6 +77,16 @@ public struct Migrator: Sendable {
             }
         }
         return missing.map(\.title)
+    }
+
+    /// Who owns the table, when it is not the login: what is added belongs to the same role (`Roles`).
+    private func otherOwner() async throws -> String? {
+        try await connection.query(
+            """
+            select pg_get_userbyid(relowner) as owner from pg_class
+            where oid = to_regclass('public.quake') and relowner <> current_user::regrole
+            """, to: "look for the schema's owner"
+        ).first?.decode("owner")
     }
 
     /// Feeds name places in every script; another encoding would refuse some of them, or keep their bytes unchecked.

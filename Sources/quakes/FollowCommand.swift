@@ -74,10 +74,12 @@ struct FollowCommand: AsyncParsableCommand {
         let database = try await database.located()
         try await database.withConnection(for: .reader, logger) { _ in }
         let follower = Follower(database.options, view: view, name: name, logger: logger)
-        if once {
-            try await follower.catchUp()
-        } else {
-            try await follower.run()
+        try await database.namingGrants(for: .reader, logger) {
+            if once {
+                try await follower.catchUp()
+            } else {
+                try await follower.run()
+            }
         }
     }
 }

@@ -5,13 +5,42 @@ struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",
         abstract: "Bring the database's schema to this version.",
-        discussion: "Each migration is one transaction; several migrators at once do the work once.")
+        discussion: """
+            Each migration is one transaction; several migrators at once do the work once.
+
+            --roles makes four roles, which nobody logs in as, and gives each what it needs and no more. It can be repeated, \
+            and has to be after each version that brings new tables. A login then needs one line:
+
+                grant quakes_writer to importer;      imports and deletes
+                grant quakes_reader to follower;      lists, follows, reads the history
+                grant quakes_report to grafana;       reads the schema report
+                grant quakes_owner to administrator;  migrates and prunes
+
+            Every other login loses access to the database.
+            """)
 
     @Flag(help: "Only say what is missing.")
     var dryRun = false
 
+    @Flag(help: "Create the roles, and grant them what they need.")
+    var roles = false
+
+    @Option(
+        help: ArgumentHelp(
+            "What the names of the roles begin with; roles are the whole server's.", valueName: "prefix"))
+    var rolePrefix = Roles.standardPrefix
+
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var log: LogOptions
+
+    func validate() throws {
+        if roles, dryRun { throw ValidationError("--roles and --dry-run exclude each other") }
+        do {
+            _ = try Roles(prefix: rolePrefix)
+        } catch {
+            throw ValidationError("--role-prefix: \(error)")
+        }
+    }
 
     func run() async throws {
         try await database.withUncheckedConnection(log.logger()) { connection in
@@ -26,6 +55,14 @@ struct MigrateCommand: AsyncParsableCommand {
                 report(missing, "to apply")
             } else {
                 report(try await migrator.migrate(), "applied")
+            }
+            if roles {
+                let roles = try Roles(prefix: rolePrefix)
+                for name in try await roles.establish(on: connection) {
+                    StandardOutput.print("created: \(name)")
+                }
+                let names = Roles.Purpose.allCases.map(roles.name)
+                StandardOutput.print("the roles have what they need: \(names.joined(separator: ", "))")
             }
         }
     }

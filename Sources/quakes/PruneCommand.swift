@@ -29,7 +29,7 @@ struct PruneCommand: AsyncParsableCommand {
 
     func run() async throws {
         let pruning = Pruning(keep: keep.duration, keepAtMost: keepAtMost?.duration)
-        let outcome = try await database.withConnection(for: .worker, log.logger()) { connection in
+        let outcome = try await database.withConnection(for: .owner, log.logger()) { connection in
             try await pruning.run(on: connection)
         }
         StandardOutput.print(

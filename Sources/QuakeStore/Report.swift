@@ -1,0 +1,139 @@
+import PostgreSQL
+
+/// One of the schema `report`: a view, or a function that gives rows.
+public struct Report: Sendable, Equatable {
+    /// Such as `daily_activity`.
+    public let name: String
+    /// What it tells, in the words of its comment.
+    public let summary: String
+    /// A function takes these; a view can be narrowed to rows that have given values in its columns.
+    public let parameters: [Parameter]
+    public let columns: [Column]
+    public let isFunction: Bool
+
+    /// What a function takes, or a column of a view.
+    public struct Parameter: Sendable, Equatable {
+        public let name: String
+        /// As SQL writes it, such as `double precision`.
+        public let type: String
+        public let isRequired: Bool
+    }
+
+    public struct Column: Sendable, Equatable {
+        public let name: String
+        public let kind: Kind
+        fileprivate let type: String
+    }
+
+    /// What the cells of a column are.
+    public enum Kind: String, Sendable {
+        case integer, number, boolean, time, text
+    }
+
+    /// In which form a column's times come.
+    public enum TimeForm: String, Sendable {
+        /// Such as `2019-07-06T03:19:53.040Z`.
+        case iso8601 = #"YYYY-MM-DD"T"HH24:MI:SS.MS"Z""#
+        /// For people, in UTC too: `2019-07-06 03:19:53`.
+        case short = "YYYY-MM-DD HH24:MI:SS"
+    }
+
+    /// All of them, by name.
+    public static func all(on connection: Connection) async throws -> [Report] {
+        try await connection.query(catalogue, to: "list the reports").map { try Report($0) }
+    }
+
+    /// Hands over each row as it arrives, by the first column: its cells in the order of the columns, nil for null.
+    ///
+    /// - Parameters:
+    ///   - arguments: values by the names of `parameters`, as SQL writes them; times without a zone are UTC.
+    ///   - limit: nil is all rows.
+    /// - Throws: `PostgresError`; one that `isRefusedValue` when an argument is not of its parameter's type.
+    public func forEachRow(
+        _ arguments: [String: String], limit: Int?, times: TimeForm, on connection: Connection,
+        _ body: @Sendable ([String?]) throws -> Void
+    ) async throws {
+        try await connection.query("select set_config('TimeZone', 'UTC', false)", to: "set the time zone")
+        let query = query(arguments, limit, times)
+        let names = columns.map(\.name)
+        try await connection.forEachRow(of: query, to: "read report \(name)") { row in
+            try body(names.map { try row.decodeIfPresent($0) })
+        }
+    }
+
+    private func query(_ arguments: [String: String], _ limit: Int?, _ times: TimeForm) -> Query {
+        let given = parameters.filter { arguments[$0.name] != nil }
+        let values = given.map { parameter -> Query in
+            "\(unescaped: parameter.name) \(unescaped: isFunction ? "=>" : "=") \(arguments[parameter.name])::text::\(unescaped: parameter.type)"
+        }
+        func joined(by separator: String) -> Query {
+            values.dropFirst().reduce(values.first ?? "") { "\($0)\(unescaped: separator)\($1)" }
+        }
+        let source: Query =
+            if isFunction {
+                "report.\(unescaped: name)(\(joined(by: ", ")))"
+            } else if values.isEmpty {
+                "report.\(unescaped: name)"
+            } else {
+                "report.\(unescaped: name) where \(joined(by: " and "))"
+            }
+        let cells = columns.map { column in
+            column.kind == .time
+                ? "to_char(\(column.name) at time zone 'UTC', '\(times.rawValue)') as \(column.name)"
+                : column.name
+        }
+        return
+            "select \(unescaped: cells.joined(separator: ", ")) from \(source) order by \(unescaped: name).\(unescaped: columns[0].name) limit \(limit)"
+    }
+
+    /// Names come quoted where SQL wants that, so that they can stand in a statement.
+    private static let catalogue: Query = """
+        select report.name, report.is_function, report.summary,
+               array(select quote_ident(a.attname) from pg_attribute a
+                     where a.attrelid = report.shape and a.attnum > 0 and not a.attisdropped order by a.attnum) as columns,
+               array(select format_type(a.atttypid, a.atttypmod) from pg_attribute a
+                     where a.attrelid = report.shape and a.attnum > 0 and not a.attisdropped order by a.attnum) as types,
+               report.parameters, report.parameter_types, report.required
+        from (select quote_ident(c.relname) as name, false as is_function, obj_description(c.oid, 'pg_class') as summary,
+                     c.oid as shape, '{}'::text[] as parameters, '{}'::text[] as parameter_types, 0 as required
+              from pg_class c
+              where c.relnamespace = 'report'::regnamespace and c.relkind in ('v', 'm')
+              union all
+              select quote_ident(p.proname), true, obj_description(p.oid, 'pg_proc'), t.typrelid,
+                     array(select quote_ident(n) from unnest(p.proargnames) as n),
+                     array(select format_type(o, null) from unnest(p.proargtypes::oid[]) as o), p.pronargs - p.pronargdefaults
+              from pg_proc p join pg_type t on t.oid = p.prorettype
+              where p.pronamespace = 'report'::regnamespace and p.proretset) as report
+        order by name
+        """
+
+    private init(_ row: Row) throws {
+        name = try row.decode("name")
+        summary = try row.decode("summary")
+        isFunction = try row.decode("is_function")
+        let names = try row.decode("columns", as: TextArray.self).elements
+        let types = try row.decode("types", as: TextArray.self).elements
+        columns = zip(names, types).map { Column(name: $0, kind: Kind(type: $1), type: $1) }
+        let required: Int = try row.decode("required")
+        let taken = zip(
+            try row.decode("parameters", as: TextArray.self).elements,
+            try row.decode("parameter_types", as: TextArray.self).elements)
+        parameters =
+            isFunction
+            ? taken.enumerated().map { Parameter(name: $1.0, type: $1.1, isRequired: $0 < required) }
+            : columns.map { Parameter(name: $0.name, type: $0.type, isRequired: false) }
+    }
+}
+
+extension Report.Kind {
+    fileprivate init(type: String) {
+        self =
+            switch type {
+            case "smallint", "integer", "bigint": .integer
+            case "double precision", "real", "numeric": .number
+            case "boolean": .boolean
+            case "timestamp with time zone": .time
+            default: .text
+            }
+    }
+}

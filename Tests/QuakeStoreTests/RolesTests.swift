@@ -1,0 +1,352 @@
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("Roles", .timeLimit(.minutes(5)))
+struct RolesTests {
+    let server = TestServer.shared
+
+    /// What each role may do to which table, with every other attempt refused.
+    private static let allowed: [Roles.Purpose: [String: Set<String>]] = [
+        .writer: [
+            "public.quake": ["select", "insert", "update", "delete"],
+            "import.migration": ["select"],
+            "import.run": ["select", "insert", "update"], "import.reject": ["select", "insert", "update"],
+            "import.feed": ["select", "insert", "update"], "import.backfill": ["select", "insert", "update"],
+            "import.settled": ["select", "insert", "update", "delete"],
+            "import.withdrawn": ["select", "insert", "update", "delete"],
+            // Of its columns only id and token.
+            "history.transaction": ["select"],
+        ],
+        .reader: [
+            "public.quake": ["select"],
+            "import.migration": ["select"], "import.run": ["select"], "import.reject": ["select"],
+            "import.feed": ["select"],
+            "history.transaction": ["select"], "history.change": ["select"], "history.store": ["select"],
+            "history.reader": ["select"],
+        ],
+        .report: ["import.migration": ["select"]],
+    ]
+
+    @Test(
+        "Every statement on every table is refused but those the role is for",
+        arguments: [Roles.Purpose.writer, .reader, .report])
+    func tables(_ purpose: Roles.Purpose) async throws {
+        try await server.withRoles { roles in
+            let expected = Self.allowed[purpose] ?? [:]
+            var attempts = 0
+            for table in try await Table.all(in: roles.database) {
+                var found: Set<String> = []
+                for (kind, statement) in table.statements {
+                    attempts += 1
+                    if try await roles.login(purpose).may(statement) { found.insert(kind) }
+                }
+                let isReport = table.name.hasPrefix("report.")
+                var allowed = isReport && purpose == .report ? ["select"] : expected[table.name] ?? []
+                // Who may update may lock against updates.
+                if allowed.contains("update") { allowed.insert("lock") }
+                #expect(found == allowed, "\(table.name)")
+            }
+            // Some thirty tables and views, seven statements each.
+            #expect(attempts > 200)
+        }
+    }
+
+    @Test(
+        "What no table grants is refused too",
+        arguments: [
+            (.writer, "select before from history.change"),
+            (.writer, "select author, context from history.transaction"),
+            (.writer, "select * from history.reader"),
+            (.writer, "select history.report('other', 0)"),
+            (.writer, "select * from history.changes(0, 'quake')"),
+            (.writer, "select history.own_transaction()"),
+            (.writer, "select history.track('public.quake', 'code')"),
+            (.writer, "select history.prune('0')"),
+            (.writer, "alter table public.quake disable trigger history_update"),
+            (.writer, "drop trigger history_update on public.quake"),
+            (.writer, "set session_replication_role = replica"),
+            (.writer, "lock table history.commit_lock in exclusive mode"),
+            (.writer, "select nextval('history.token')"),
+            (.writer, "create table public.mine ()"),
+            (.writer, "create schema mine"),
+            (.writer, "select * from report.event"),
+            (.reader, "select history.prune('0')"),
+            (.reader, "insert into history.reader (name, token) values ('mine', 1)"),
+            (.reader, "delete from history.reader"),
+            (.reader, "select setval('history.token', 1)"),
+            (.reader, "lock table history.commit_lock in access share mode"),
+            (.reader, "lock table public.quake in share mode"),
+            (.reader, "create temporary table mine ()"),
+            (.reader, "create table public.mine ()"),
+            (.reader, "select import.settle('a', 'b', now(), null, null, true, false)"),
+            (.report, "select raw from import.reject"),
+            (.report, "select hash from import.reject"),
+            (.report, "select before from history.change"),
+            (.report, "select history.report('other', 0)"),
+            (.report, "select * from history.position()"),
+            (.report, "select history.prune('0')"),
+            (.report, "lock table public.quake in access share mode"),
+            (.report, "lock table report.event in row exclusive mode"),
+            (.report, "create temporary table mine ()"),
+            (.report, "create table public.mine ()"),
+            (.report, "create table report.mine ()"),
+            (.report, "create view report.mine as select 1"),
+            (.report, "create or replace view report.reject as select 1"),
+            (.report, "comment on view report.event is 'mine'"),
+            (.report, "copy (select 1) to program 'cat'"),
+            (.report, "copy (select 1) to '/tmp/mine'"),
+            (.report, "select lo_create(0)"),
+            (.report, "select lo_from_bytea(0, 'a')"),
+            (.report, "select pg_advisory_lock(1)"),
+            (.report, "select pg_try_advisory_xact_lock_shared(1, 2)"),
+            (.reader, "select pg_advisory_xact_lock(1)"),
+        ] as [(Roles.Purpose, String)])
+    func forbidden(_ purpose: Roles.Purpose, _ statement: String) async throws {
+        try await server.withRoles { roles in
+            let login = roles.login(purpose)
+            let isAllowed = try await login.may(statement)
+            // It is the role that is refused, not the statement that is wrong.
+            let isPossible = try await roles.database.may(statement)
+            #expect(!isAllowed && isPossible)
+            await #expect(throws: PostgresError.self) {
+                try await login.execute("set role \(roles.roles.name(.owner))")
+            }
+        }
+    }
+
+    @Test("A login without a grant cannot connect, and what it does elsewhere delays no import")
+    func nobody() async throws {
+        try await server.withRoles { roles in
+            await #expect {
+                try await roles.login(nil).query("select 1")
+            } throws: { ($0 as? PostgresError)?.sqlState == "42501" }
+
+            let elsewhere = TestDatabase(
+                url: roles.login(nil).url.replacing(/\/\/\/[^?]*/, with: "///postgres"))
+            try await elsewhere.withConnection { connection in
+                // The locks of a source, of a service's settling and of the migrator, whatever their names.
+                try await connection.execute(
+                    script: "select pg_advisory_lock(n) from generate_series(1, 3) as n", to: "hold locks")
+                try await connection.query(
+                    """
+                    select pg_advisory_lock(x'7175616b'::int, hashtext(name)),
+                           pg_advisory_lock(x'7175616b6573'::bigint)
+                    from (values ('/dev/null'), ('earthquake.usgs.gov')) as source (name)
+                    """, to: "hold locks")
+                let summary = try await SmallFeed.withFile(SmallFeed.document([SmallFeed.feature("a")])) {
+                    try await roles.login(.writer).importFile($0)
+                }
+                #expect(summary.failure == nil && summary.counts.inserted == 1)
+            }
+        }
+    }
+
+    @Test("A reader tells its position by the function, and changes nothing else")
+    func position() async throws {
+        try await server.withRoles { roles in
+            try await roles.login(.writer).importSample(3)
+            try await roles.login(.reader).query("select history.report('dashboard', 1)")
+
+            let reader = try await roles.database.query("select name, token from history.reader")
+            #expect(try reader.map { try $0.decode("name", as: String.self) } == ["dashboard"])
+            #expect(try reader[0].decode("token") == 1)
+        }
+    }
+
+    @Test("What a writer does is in history, as its own")
+    func recorded() async throws {
+        try await server.withRoles { roles in
+            let writer = roles.login(.writer)
+            try await writer.importSample(5)
+            try await writer.execute("set application_name = ''; delete from quake")
+
+            let rows = try await roles.login(.reader).query(
+                "select author, count(*) as count from history.changes(0, 'quake') where operation = 'delete' group by 1"
+            )
+            #expect(try rows.map { try $0.decode("author", as: String.self) } == [roles.loginName(.writer)])
+            #expect(try rows[0].decode("count") == 5)
+        }
+    }
+
+    @Test("A report's login reads every report")
+    func reports() async throws {
+        try await server.withRoles { roles in
+            try await roles.login(.writer).importSample(100)
+            try await roles.login(.report).withConnection { connection in
+                let reports = try await Report.all(on: connection)
+                #expect(reports.count >= 18)
+                for report in reports {
+                    let arguments = report.parameters.contains { $0.isRequired } ? ["mainshock": "q00"] : [:]
+                    try await report.forEachRow(arguments, limit: nil, times: .iso8601, on: connection) { _ in
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("Once more changes nothing, and takes away what was granted besides")
+    func repeated() async throws {
+        try await server.withRoles { roles in
+            let before = try await roles.database.privileges()
+            try await roles.database.execute("grant select on history.change to \(roles.roles.name(.report))")
+            try await roles.database.execute("grant execute on function history.prune to public")
+            #expect(try await roles.database.privileges() != before)
+
+            let created = try await roles.database.withConnection { try await roles.roles.establish(on: $0) }
+
+            #expect(created == [])
+            #expect(try await roles.database.privileges() == before)
+        }
+    }
+
+    @Test("Two databases of one server take the same roles at once")
+    func concurrent() async throws {
+        try await server.withRoles { one in
+            try await server.withDatabase { other in
+                let roles = one.roles
+                try await withThrowingTaskGroup { group in
+                    for database in [one.database, other, other, other] {
+                        group.addTask {
+                            _ = try await database.withConnection { try await roles.establish(on: $0) }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                #expect(try await one.database.privileges() == other.privileges())
+            }
+        }
+    }
+
+    @Test("What a member of the owner migrates later belongs to the owner, and PUBLIC may not run it")
+    func laterMigration() async throws {
+        try await server.withRoles { roles in
+            let owner = roles.login(.owner)
+            try await owner.execute(
+                """
+                drop schema report cascade;
+                drop index quake_day, import.run_source, import.run_running, import.run_done;
+                delete from import.migration where number = 5
+                """)
+
+            let applied = try await owner.withConnection { try await Migrator($0).migrate() }
+
+            #expect(applied == ["0005_report"])
+            let row = try await roles.database.query(
+                """
+                select pg_get_userbyid(nspowner) as owner,
+                       has_function_privilege('public', 'report.region(text)', 'execute') as is_public
+                from pg_namespace where nspname = 'report'
+                """)[0]
+            #expect(try row.decode("owner") == roles.roles.name(.owner))
+            #expect(try row.decode("is_public") == false)
+        }
+    }
+
+    @Test("Every function that runs with its owner's rights has a fixed search_path")
+    func definers() async throws {
+        try await server.withDatabase { database in
+            let rows = try await database.query(
+                """
+                select oid::regprocedure::text as name, coalesce(array_to_string(proconfig, ' '), '') as settings
+                from pg_proc
+                where prosecdef and pronamespace::regnamespace::text in ('public', 'import', 'history', 'report')
+                """)
+            #expect(rows.count >= 4)
+            for row in rows {
+                let name: String = try row.decode("name")
+                let settings: String = try row.decode("settings")
+                #expect(settings.contains("search_path=pg_catalog, pg_temp"), "\(name)")
+            }
+        }
+    }
+
+    @Test(
+        "A prefix that SQL would have to quote is refused",
+        arguments: ["", "Q_", "1_", "pg_", "a-b", "a\"", "a b"])
+    func prefix(_ prefix: String) {
+        #expect(throws: InvalidPrefix.self) { try Roles(prefix: prefix) }
+    }
+}
+
+/// A table or view, and one statement of each kind on it.
+private struct Table {
+    let name: String
+    let statements: [(kind: String, text: String)]
+
+    nonisolated(nonsending)
+        static func all(in database: TestDatabase) async throws -> [Table]
+    {
+        try await database.query(
+            """
+            select format('%I.%I', n.nspname, c.relname) as name,
+                   -- The last column that is not generated, granted or not.
+                   coalesce((select quote_ident(a.attname) from pg_attribute a
+                             where a.attrelid = c.oid and a.attnum > 0 and a.attgenerated = '' and a.attidentity = ''
+                             order by a.attnum desc limit 1), '') as column,
+                   c.relname = 'transaction' and n.nspname = 'history' as is_partly
+            from pg_class c join pg_namespace n on n.oid = c.relnamespace
+            where (n.nspname in ('import', 'history', 'report') or c.oid = 'public.quake'::regclass)
+              and c.relkind in ('r', 'v', 'm')
+            """
+        ).map { row in
+            let name: String = try row.decode("name")
+            let column: String = try row.decode("column")
+            let selected = try row.decode("is_partly") ? "id, token" : "1"
+            return Table(
+                name: name,
+                statements: [
+                    ("select", "select \(selected) from \(name) limit 1"),
+                    ("insert", "insert into \(name) default values"),
+                    ("update", "update \(name) set \(column) = \(column)"),
+                    ("delete", "delete from \(name)"),
+                    ("truncate", "truncate \(name) cascade"),
+                    ("lock", "lock table \(name) in access exclusive mode"),
+                    ("alter", "alter table \(name) rename to mine"),
+                    ("comment", "comment on column \(name).\(column) is 'mine'"),
+                ].filter { column != "" || !["update", "comment"].contains($0.0) })
+        }
+    }
+}
+
+extension TestDatabase {
+    /// Whether a statement is not refused; what it does is undone.
+    nonisolated(nonsending)
+        fileprivate func may(_ statement: String) async throws -> Bool
+    {
+        try await withConnection { connection in
+            try await connection.execute(script: "begin", to: "begin")
+            do {
+                try await connection.execute(script: statement, to: "try")
+            } catch let error as PostgresError {
+                // A view that can't be written says so before it looks who asks; a superuser is told the same.
+                return !["42501", "42809", "55000", "0A000"].contains(error.sqlState)
+            }
+            try await connection.execute(script: "rollback", to: "roll back")
+            return true
+        }
+    }
+
+    /// Every privilege on everything in the schemas, as text.
+    nonisolated(nonsending)
+        fileprivate func privileges() async throws -> [String]
+    {
+        try await query(
+            """
+            select c.oid::regclass || ' ' || pg_get_userbyid(c.relowner) || ' '
+                   || coalesce((select string_agg(a::text, ' ' order by a::text) from unnest(c.relacl) a), '') as text
+            from pg_class c where c.relnamespace::regnamespace::text in ('public', 'import', 'history', 'report')
+            union all
+            select p.oid::regprocedure || ' ' || pg_get_userbyid(p.proowner) || ' '
+                   || coalesce((select string_agg(a::text, ' ' order by a::text) from unnest(p.proacl) a), '')
+            from pg_proc p where p.pronamespace::regnamespace::text in ('public', 'import', 'history', 'report')
+            union all
+            select n.nspname || ' ' || pg_get_userbyid(n.nspowner) || ' '
+                   || coalesce((select string_agg(a::text, ' ' order by a::text) from unnest(n.nspacl) a), '')
+            from pg_namespace n where n.nspname in ('public', 'import', 'history', 'report')
+            order by 1
+            """
+        ).map { try $0.decode("text") }
+    }
+}

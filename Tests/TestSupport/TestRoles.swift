@@ -1,0 +1,65 @@
+import Foundation
+import PostgreSQL
+import QuakeStore
+
+/// A database with roles, and a login that has been granted each of them.
+public struct TestRoles: Sendable {
+    public let database: TestDatabase
+    public let roles: Roles
+
+    /// The database as the login sees it that has one role; nil for the login that has none.
+    public func login(_ purpose: Roles.Purpose?) -> TestDatabase {
+        TestDatabase(url: database.url.replacing(/user=[^&]*/, with: "user=\(loginName(purpose))"))
+    }
+
+    public func loginName(_ purpose: Roles.Purpose?) -> String {
+        "\(roles.prefix)login_\(purpose?.rawValue ?? "none")"
+    }
+
+    fileprivate var logins: [String] { ([nil] + Roles.Purpose.allCases).map(loginName) }
+}
+
+extension TestServer {
+    /// Runs `body` with a database of its own and roles of its own, which go afterwards.
+    nonisolated(nonsending)
+        public func withRoles<Result>(_ body: (TestRoles) async throws -> Result) async throws -> Result
+    {
+        let maintenance = TestDatabase(url: try await cluster().url(database: "postgres"))
+        let name = "t\(UUID().uuidString.lowercased().prefix(8))_"
+        var made: TestRoles?
+        do {
+            let result = try await withDatabase { database in
+                let roles = TestRoles(database: database, roles: try Roles(prefix: name))
+                made = roles
+                _ = try await database.withConnection { try await roles.roles.establish(on: $0) }
+                for login in roles.logins { try await database.execute("create role \(login) login") }
+                for purpose in Roles.Purpose.allCases {
+                    try await database.execute(
+                        "grant \(roles.roles.name(purpose)) to \(roles.loginName(purpose))")
+                }
+                return try await body(roles)
+            }
+            try await made?.drop(on: maintenance)
+            return result
+        } catch {
+            try await made?.drop(on: maintenance)
+            throw error
+        }
+    }
+}
+
+extension TestRoles {
+    fileprivate func drop(on maintenance: TestDatabase) async throws {
+        let names = logins + Roles.Purpose.allCases.map(roles.name)
+        try await maintenance.execute("drop role if exists \(names.joined(separator: ", "))")
+    }
+}
+
+extension TestDatabase {
+    /// Runs statements without parameters on a connection of its own.
+    nonisolated(nonsending)
+        public func execute(_ script: String) async throws
+    {
+        try await withConnection { try await $0.execute(script: script, to: "run a test's script") }
+    }
+}
