@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the reports with a computation of its own, by numpy from the feed itself.
 
-    Tests/ridgecrest.py FEED URL
+    Tests/ridgecrest.py FEED URL [PSQL]
 
 FEED is the month feed of 2019-07-19 with the Ridgecrest sequence, URL a database that holds it and nothing else. Each
 figure is printed beside the report's; any that differs by more than the arithmetic of doubles explains ends it with 1.
@@ -27,9 +27,9 @@ RADIUS = 50.0
 
 
 def main():
-    feed, url = sys.argv[1:]
+    feed, url, *psql = sys.argv[1:]
     quakes = [quake for quake in read(feed) if quake["type"] in (None, "earthquake")]
-    check = Check(url)
+    check = Check(url, *psql)
     for name, where, chosen in [
         ("whole feed", "", quakes),
         ("Ridgecrest", f"latitude => 35.7695, longitude => -117.5993333, radius_km => {RADIUS}",
@@ -142,11 +142,11 @@ def omori(days, end):
 
 
 class Check:
-    def __init__(self, url):
-        self.url, self.failed = url, False
+    def __init__(self, url, psql="psql"):
+        self.url, self.psql, self.failed = url, psql, False
 
     def query(self, statement):
-        text = subprocess.check_output(["psql", "-qX", "--csv", "-t", "-v", "ON_ERROR_STOP=1", "-d", self.url,
+        text = subprocess.check_output([self.psql, "-qX", "--csv", "-t", "-v", "ON_ERROR_STOP=1", "-d", self.url,
                                         "-c", "set timezone = 'UTC'", "-c", statement], text=True)
         return list(csv.reader(io.StringIO(text)))
 

@@ -76,7 +76,7 @@ return 2 * 6371 * asin(least(1, sqrt(
     power(sind((latitude_2 - latitude_1) / 2), 2)
     + cosd(latitude_1) * cosd(latitude_2) * power(sind((longitude_2 - longitude_1) / 2), 2))));
 comment on function report.distance_km(double precision, double precision, double precision, double precision) is
-    'Distance along the great circle in km, by the haversine formula on a sphere of radius 6371 km. Within 0.6 % of that on the ellipsoid.';
+    'Distance along the great circle in km, by the haversine formula on a sphere of radius 6371 km. Within 0.6 % of that on the ellipsoid; between antipodes the arithmetic itself is good to a metre.';
 
 create function report.seconds(duration interval) returns double precision
 language sql immutable parallel safe
@@ -157,19 +157,17 @@ comment on column report.daily_activity.largest_magnitude is 'Largest magnitude 
 comment on column report.daily_activity.energy_joule is 'Radiated seismic energy of all of them, in joule.';
 
 create view report.daily_energy as
-select day, earthquakes, largest_magnitude, energy_joule, report.equivalent_magnitude(energy_joule) as equivalent_magnitude,
-       sum(energy_joule) over (order by day) as cumulative_energy_joule
+select day, earthquakes, largest_magnitude, energy_joule, report.equivalent_magnitude(energy_joule) as equivalent_magnitude
 from (select report.day(time) as day, count(*) as earthquakes, max(magnitude) as largest_magnitude,
              coalesce(sum(report.energy_joule(magnitude)), 0) as energy_joule
       from public.quake where report.is_earthquake(type)
       group by report.day(time)) as daily;
-comment on view report.daily_energy is 'Seismic energy that earthquakes radiated, day by day and in all.';
-comment on column report.daily_energy.day is 'Beginning of the day, in UTC. Days without an earthquake are missing.';
+comment on view report.daily_energy is 'Seismic energy that earthquakes radiated, day by day.';
+comment on column report.daily_energy.day is 'Beginning of the day, in UTC; days without an earthquake are missing. A condition on it is answered by an index.';
 comment on column report.daily_energy.earthquakes is 'Number of earthquakes.';
 comment on column report.daily_energy.largest_magnitude is 'Largest magnitude of the day.';
 comment on column report.daily_energy.energy_joule is 'Radiated seismic energy of the day, in joule: log10 E = 4.8 + 1.5 M.';
 comment on column report.daily_energy.equivalent_magnitude is 'Magnitude of the one event that would have radiated as much.';
-comment on column report.daily_energy.cumulative_energy_joule is 'Energy from the first day of the catalogue up to this one, in joule.';
 
 -- Magnitude and frequency.
 
@@ -200,7 +198,7 @@ begin atomic
     from estimate;
 end;
 comment on function report.gutenberg_richter_fit(integer[], bigint[], double precision) is
-    'Private: completeness by maximum curvature (among equals the larger), or as given; b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1, its standard error after Shi and Bolt (1982), and a.';
+    'The Gutenberg–Richter relation of earthquakes that are counted in bins, as report.magnitude_bin() numbers them: completeness by maximum curvature (among equals the larger), or as given; b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1, its standard error after Shi and Bolt (1982), and a.';
 
 create view report.monthly_magnitude_frequency as
 select month, bin / 10.0::double precision as magnitude, earthquakes,

@@ -54,13 +54,13 @@ private struct QuakeCollection: QuakeWriter {
     private static let head = "{\"type\":\"FeatureCollection\",\"features\":[\n"
 }
 
-/// Comma-separated values with a header (RFC 4180); null is an empty field.
+/// Comma-separated values with a header.
 private struct QuakeCSV: QuakeWriter {
     private var isEmpty = true
 
     mutating func append(_ quake: Quake) {
         printHeader()
-        StandardOutput.print(quake.fields.map { Self.quoted($0.value) }.joined(separator: ","))
+        StandardOutput.print(CSV.line(quake.fields.map(\.value)))
     }
 
     mutating func finish() { printHeader() }
@@ -72,15 +72,6 @@ private struct QuakeCSV: QuakeWriter {
         let names = Quake(
             code: "", net: "", netCode: "", time: epoch, updated: epoch, longitude: 0, latitude: 0
         ).fields.map(\.name)
-        StandardOutput.print(names.joined(separator: ","))
-    }
-
-    private static func quoted(_ field: String?) -> String {
-        guard let field else { return "" }
-        let needsQuotes =
-            field.isEmpty || field.unicodeScalars.contains { "\",\r\n".unicodeScalars.contains($0) }
-        return needsQuotes
-            ? "\"\(field.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
-            : field
+        StandardOutput.print(CSV.line(names))
     }
 }

@@ -21,7 +21,7 @@ struct Quakes: AsyncParsableCommand {
         subcommands: [
             ImportCommand.self, BackfillCommand.self, ListCommand.self, ChangesCommand.self,
             FollowCommand.self, DeleteCommand.self,
-            RejectsCommand.self,
+            RejectsCommand.self, ReportCommand.self,
             StatusCommand.self, PruneCommand.self, MigrateCommand.self, DatabaseCommand.self,
             SampleCommand.self,
         ])

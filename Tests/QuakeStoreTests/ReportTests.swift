@@ -1,0 +1,429 @@
+import Foundation
+import PostgreSQL
+import QuakeStore
+import Subprocess
+import TestSupport
+import Testing
+
+@Suite("Reports", .timeLimit(.minutes(5)))
+struct ReportTests {
+    let server = TestServer.shared
+
+    // MARK: What they compute
+
+    @Test(
+        "The Ridgecrest sequence gives the figures that numpy computes from the feed, and a changed row others",
+        .needsRealFeeds, .enabled(if: hasNumpy, "needs python3 with numpy"))
+    func ridgecrest() async throws {
+        try await server.withDatabase { database in
+            let feed = RealFeeds.path("2019-07-19_2.5_month.geojson")
+            try await database.importFile(feed)
+
+            let same = try await compare(feed, database)
+            #expect(same.status == 0, "\(same.output)")
+            #expect(same.output.split(separator: "\n").filter { $0.hasPrefix("same") }.count == 11)
+
+            try await database.query("update quake set magnitude = 7.0 where code = 'ci38457511'")
+            let other = try await compare(feed, database)
+            #expect(other.status == 1)
+            #expect(other.output.contains("DIFFERENT  100 largest"))
+        }
+    }
+
+    @Test("b, its error and the completeness are those of the formulas, by hand")
+    func gutenbergRichter() async throws {
+        try await server.withDatabase { database in
+            // Bins 2.0: 1, 2.5: 3, 2.6: 3, 3.5: 1. Of the two with most the larger is the completeness.
+            try await database.insert(magnitudes: [2.0, 2.45, 2.5, 2.549, 2.55, 2.6, 2.64, 3.5])
+
+            let row = try await database.query("select * from report.gutenberg_richter()")[0]
+
+            let mean = (2.6 * 3 + 3.5) / 4
+            let b = log10(M_E) / (mean - (2.6 - 0.05))
+            let variance = (3 * pow(2.6 - mean, 2) + pow(3.5 - mean, 2)) / (4 * 3)
+            let expected: [(String, Double)] = [
+                ("completeness", 2.6), ("earthquakes", 4), ("mean_magnitude", mean), ("b_value", b),
+                ("b_standard_error", log(10) * b * b * sqrt(variance)), ("a_value", log10(4) + b * 2.6),
+            ]
+            for (column, value) in expected {
+                #expect(abs(try row.decode(column, as: Double.self) - value) < 1e-12, "\(column)")
+            }
+            let given = try await database.query(
+                "select * from report.gutenberg_richter(completeness => 2.0)")[0]
+            #expect(try given.decode("earthquakes") == 8)
+        }
+    }
+
+    @Test("Without earthquakes there is no completeness, and with one no b", arguments: [[], [4.0]])
+    func fewEarthquakes(_ magnitudes: [Double]) async throws {
+        try await server.withDatabase { database in
+            try await database.insert(magnitudes: magnitudes)
+            let row = try await database.query("select * from report.gutenberg_richter()")[0]
+            #expect(try row.decode("earthquakes") == magnitudes.count)
+            #expect(try row.decodeIfPresent("completeness", as: Double.self) == magnitudes.first)
+            #expect(try row.decodeIfPresent("b_value", as: Double.self) == nil)
+        }
+    }
+
+    @Test("Every magnitude of two digits is in the bin that decimal arithmetic says")
+    func bins() async throws {
+        try await server.withDatabase { database in
+            let wrong = try await database.query(
+                """
+                select n from generate_series(-300, 1000) as n
+                where report.magnitude_bin(n / 100.0::double precision) <> floor(n / 10.0 + 0.5)
+                """)
+            #expect(wrong.isEmpty)
+        }
+    }
+
+    @Test("Classes begin where they say, and sort by size")
+    func classes() async throws {
+        try await server.withDatabase { database in
+            let rows = try await database.query(
+                """
+                select m, report.magnitude_class(m) as class
+                from unnest('{-1, 2.99, 3, 4, 5, 6, 7, 8, 9.5, null}'::double precision[]) as m
+                order by report.magnitude_class(m), m
+                """)
+            #expect(
+                try rows.map { try $0.decodeIfPresent("class", as: String.self) } == [
+                    "micro", "micro", "minor", "light", "moderate", "strong", "major", "great", "great", nil,
+                ])
+        }
+    }
+
+    /// Two places, and the degrees of the great circle between them.
+    private static let arcs: [([Double], Double)] = [
+        ([0, 0, 0, 0], 0), ([0, 0, 0, 90], 90), ([90, 0, -90, 0], 180), ([0, 179.5, 0, -179.5], 1),
+        ([35.7, -117.5, -35.7, 62.5], 180),
+        // Paris to London, by the spherical law of cosines.
+        ([48.8566, 2.3522, 51.5074, -0.1278], 3.089673879090),
+    ]
+
+    @Test("Distances along the great circle, over the date line and between antipodes")
+    func distance() async throws {
+        try await server.withDatabase { database in
+            for (places, degrees) in Self.arcs {
+                let row = try await database.query(
+                    """
+                    select report.distance_km(\(places[0]), \(places[1]), \(places[2]), \(places[3])) as there,
+                           report.distance_km(\(places[2]), \(places[3]), \(places[0]), \(places[1])) as back
+                    """)[0]
+                // Near the antipodes the formula is good to a metre.
+                let tolerance = degrees == 180 ? 1e-3 : 1e-8
+                for column in ["there", "back"] {
+                    let km: Double = try row.decode(column)
+                    #expect(abs(km - degrees / 180 * .pi * 6371) < tolerance, "\(places)")
+                }
+            }
+        }
+    }
+
+    @Test("Days and months are those of UTC, whatever the session's time zone, also before 1970")
+    func days() async throws {
+        try await server.withDatabase { database in
+            for zone in ["UTC", "Asia/Tokyo", "America/Los_Angeles"] {
+                let row = try await database.with("-ctimezone=\(zone)").query(
+                    """
+                    select report.day('1969-12-31 23:59:59.999+00') = '1969-12-31 00:00+00' as before,
+                           report.day('2020-02-29 00:00+00') = '2020-02-29 00:00+00' as at,
+                           report.month('2020-02-29 23:00+00') = '2020-02-01 00:00+00' as month
+                    """)[0]
+                for column in ["before", "at", "month"] { #expect(try row.decode(column) == true, "\(zone)") }
+            }
+        }
+    }
+
+    @Test("Energy adds up over days and regions, and other events than earthquakes radiate none")
+    func energy() async throws {
+        try await server.withDatabase { database in
+            try await database.insert(magnitudes: [5, 6, 6])
+            try await database.query("update quake set type = 'explosion' where code = '2'")
+            let (five, six) = (pow(10, 4.8 + 7.5), pow(10, 4.8 + 9))
+
+            let day = try await database.query("select * from report.daily_energy")[0]
+            #expect(abs(try day.decode("energy_joule", as: Double.self) / (five + six) - 1) < 1e-12)
+            #expect(try day.decode("earthquakes") == 2)
+            #expect(
+                abs(try day.decode("equivalent_magnitude", as: Double.self) - (log10(five + six) - 4.8) / 1.5)
+                    < 1e-12)
+            let classes = try await database.query(
+                "select energy_joule from report.daily_activity order by magnitude_class")
+            #expect(classes.count == 2)
+            #expect(abs(try classes[0].decode("energy_joule", as: Double.self) / five - 1) < 1e-12)
+            let blast = try await database.query("select energy_joule from report.event where code = '2'")[0]
+            #expect(try blast.decodeIfPresent("energy_joule", as: Double.self) == nil)
+        }
+    }
+
+    @Test("The largest earthquakes share a rank when they are equal, and no blast is among them")
+    func largest() async throws {
+        try await server.withDatabase { database in
+            try await database.insert(magnitudes: [4, 6, 6, 5] + Array(repeating: 1, count: 120))
+            try await database.query("update quake set type = 'quarry blast' where magnitude = 5")
+
+            let rows = try await database.query("select rank, magnitude from report.largest_event")
+
+            #expect(rows.count == 100)
+            #expect(try rows.prefix(3).map { try $0.decode("rank", as: Int.self) } == [1, 1, 3])
+            #expect(try rows.prefix(3).map { try $0.decode("magnitude", as: Double.self) } == [6, 6, 4])
+        }
+    }
+
+    // MARK: What became of the events
+
+    @Test("A revised event tells its first magnitude, its revisions, and when it was reviewed")
+    func revisions() async throws {
+        try await server.withDatabase { database in
+            for (updated, magnitude, status) in [
+                (1000, "1.5", "automatic"), (2000, "1.8", "automatic"), (3000, "1.7", "reviewed"),
+                (4000, "1.7", "reviewed"),
+            ] {
+                try await database.importFeatures([
+                    SmallFeed.feature(
+                        "a", updated: updated, magnitude: magnitude, more: "\"status\":\"\(status)\""),
+                    SmallFeed.feature("b", more: "\"status\":\"reviewed\""),
+                    SmallFeed.feature("c", more: "\"status\":\"automatic\""),
+                ])
+            }
+            let reviewed = try await database.query(
+                "select extract(epoch from committed_at)::double precision - 1 as delay from history.transaction order by token"
+            ).map { try $0.decode("delay", as: Double.self) }
+
+            let rows = try await database.query("select * from report.revision order by code")
+
+            #expect(try rows.map { try $0.decode("first_magnitude", as: Double.self) } == [1.5, 1.5, 1.5])
+            #expect(try rows.map { try $0.decode("last_magnitude", as: Double.self) } == [1.7, 1.5, 1.5])
+            #expect(try rows.map { try $0.decode("revisions", as: Int.self) } == [3, 0, 0])
+            #expect(
+                try rows.map { try $0.decode("first_review_status", as: String.self) } == [
+                    "automatic", "reviewed", "automatic",
+                ])
+            // The event's origin is one second after 1970; the third transaction reviewed it.
+            #expect(abs(try rows[0].decode("review_delay_s", as: Double.self) - reviewed[2]) < 1e-3)
+            #expect(
+                try rows[1].decode("review_delay_s", as: Double.self)
+                    == rows[1].decode("import_delay_s", as: Double.self))
+            #expect(try rows[2].decodeIfPresent("review_delay_s", as: Double.self) == nil)
+        }
+    }
+
+    @Test("An event that was withdrawn and came back begins anew")
+    func cameBack() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a", magnitude: "1.1")])
+            try await database.importFeatures([SmallFeed.feature("a", updated: 2000, magnitude: "1.2")])
+            try await database.query("delete from quake")
+            try await database.importFeatures([SmallFeed.feature("a", updated: 3000, magnitude: "1.3")])
+
+            let row = try await database.query("select * from report.revision")[0]
+            #expect(try row.decode("first_magnitude") == 1.3)
+            #expect(try row.decode("revisions") == 0)
+            #expect(
+                try await database.query("select * from report.removed_event")[0].decode("is_back") == true)
+        }
+    }
+
+    @Test("Events that are gone tell why, under which id they go on, and what they were")
+    func removed() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures(
+                ["a", "b", "c"].map { SmallFeed.feature($0, place: "at \($0)") })
+            for (code, reason) in [
+                ("q0a", "superseded by q0x"), ("q0b", "retracted by all_day"), ("q0c", ""),
+            ] {
+                try await Deletion(codes: [code], reason: reason).run(on: database)
+            }
+
+            let rows = try await database.query("select * from report.removed_event order by code")
+
+            #expect(
+                try rows.map { try $0.decode("kind", as: String.self) } == [
+                    "renamed", "withdrawn", "deleted",
+                ])
+            #expect(try rows[0].decode("new_code") == "q0x")
+            #expect(try rows[1].decode("feed") == "all_day")
+            #expect(try rows.map { try $0.decode("place", as: String.self) } == ["at a", "at b", "at c"])
+            #expect(try rows.map { try $0.decode("magnitude", as: Double.self) } == [1.5, 1.5, 1.5])
+            #expect(try rows.allSatisfy { try $0.decode("is_back") == false })
+        }
+    }
+
+    @Test("A network is credited for the events it is preferred for, and for those it contributed to")
+    func networks() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([
+                SmallFeed.feature("a", net: "us", more: "\"sources\":\",us,ci,\",\"status\":\"reviewed\""),
+                SmallFeed.feature("b", net: "us", more: "\"sources\":\",us,us,\",\"status\":\"automatic\""),
+                SmallFeed.feature("c", net: "ak"),
+            ])
+
+            let rows = try await database.query("select * from report.network_contribution order by network")
+
+            #expect(try rows.map { try $0.decode("network", as: String.self) } == ["ak", "ci", "us"])
+            #expect(try rows.map { try $0.decode("preferred_events", as: Int.self) } == [1, 0, 2])
+            #expect(try rows.map { try $0.decode("contributed_events", as: Int.self) } == [1, 1, 2])
+            #expect(try rows[2].decode("reviewed_percent") == 50.0)
+            #expect(abs(try rows[2].decode("preferred_percent", as: Double.self) - 200.0 / 3) < 1e-9)
+        }
+    }
+
+    // MARK: Operation
+
+    @Test("A source tells when it was fresh, what its runs of a day did, and what its last one said")
+    func feedHealth() async throws {
+        try await server.withDatabase { database in
+            try await database.execute(
+                """
+                insert into import.run (source, started, finished, outcome, rejected, error) values
+                    ('https://a', now() - interval '2 days', now() - interval '2 days', 'failed', 7, 'old'),
+                    ('https://a', now() - interval '3 hours', now() - interval '2 hours', 'done', 2, null),
+                    ('https://a', now() - interval '1 hour', now() - interval '1 hour', 'failed', 1, 'broken'),
+                    ('https://b', now() - interval '2 days', null, 'running', 0, null),
+                    ('https://c', now() - interval '1 hour', now() - interval '1 hour', 'done', 0, null);
+                insert into import.feed (source, generated, checked_at)
+                values ('https://c', now() - interval '3 minutes', now() - interval '1 minute')
+                """)
+
+            let rows = try await database.query("select * from report.feed_health order by source")
+
+            #expect(
+                try rows.map { try $0.decode("source", as: String.self) } == [
+                    "https://a", "https://b", "https://c",
+                ])
+            #expect(abs(try rows[0].decode("age_s", as: Double.self) - 7200) < 60)
+            #expect(try rows[0].decode("last_outcome") == "failed")
+            #expect(try rows[0].decode("last_error") == "broken")
+            #expect(try rows[0].decode("runs_24h") == 2)
+            #expect(try rows[0].decode("failed_24h") == 1)
+            #expect(try rows[0].decode("rejected_24h") == 3)
+            #expect(try rows[1].decodeIfPresent("fresh_at", as: String.self) == nil)
+            #expect(abs(try rows[2].decode("age_s", as: Double.self) - 60) < 60)
+            #expect(try rows[2].decode("document_age_s") == 120.0)
+        }
+    }
+
+    @Test("The delay of imports leaves backfills out, and counts them")
+    func importLatency() async throws {
+        try await server.withDatabase { database in
+            try await database.insert(magnitudes: Array(repeating: 1, count: 21))
+            try await database.query(
+                """
+                update quake set imported_at = '2020-01-02 12:00+00',
+                    time = case code when '0' then timestamptz '2019-01-01 00:00+00'
+                           else timestamptz '2020-01-02 12:00+00' - code::integer * interval '10 seconds' end
+                """)
+            let row = try await database.query("select * from report.import_latency")[0]
+            #expect(try row.decode("events") == 21)
+            #expect(try row.decode("late_events") == 1)
+            #expect(try row.decode("median_delay_s") == 100.0)
+            #expect(try row.decode("p95_delay_s") == 190.0)
+        }
+    }
+
+    @Test("A reader tells how many transactions it is behind, and whether it needs a snapshot")
+    func readerLag() async throws {
+        try await server.withDatabase { database in
+            for code in ["a", "b", "c"] { try await database.importFeatures([SmallFeed.feature(code)]) }
+            try await database.query("select history.report('near', 3), history.report('far', 1)")
+
+            let rows = try await database.query("select * from report.reader_lag order by reader")
+            #expect(try rows.map { try $0.decode("transactions_behind", as: Int.self) } == [2, 0])
+            #expect(try rows[0].decode("behind_s", as: Double.self) > 0)
+            #expect(try rows[1].decode("behind_s") == 0.0)
+            #expect(try rows.allSatisfy { try $0.decode("needs_snapshot") == false })
+            try await database.query("select history.prune('0', '0')")
+            let later = try await database.query("select * from report.reader_lag order by reader")
+            #expect(try later[0].decode("needs_snapshot") == true)
+        }
+    }
+
+    // MARK: How they are answered
+
+    /// What is asked often, and the index that answers it.
+    private static let plans = [
+        ("select * from report.daily_activity where day >= '2025-12-30'", "quake_day"),
+        ("select * from report.daily_energy where day >= '2025-12-30'", "quake_day"),
+        ("select * from report.event where origin_time >= '2025-12-30'", "quake_time"),
+        ("select * from report.event where code = 'q0x'", "quake_pkey"),
+        ("select * from report.gutenberg_richter('2025-12-30', '2025-12-31')", "quake_time"),
+        ("select * from report.aftershocks('q0x', 10, 1)", "quake_time"),
+        ("select * from report.feed_health", "run_source"),
+        (
+            "update import.run set outcome = 'failed' where source = 's1' and outcome = 'running'",
+            "run_running"
+        ),
+        ("select max(finished) from import.run where source = 's1' and outcome = 'done'", "run_done"),
+    ]
+
+    @Test("What is asked often is answered by an index")
+    func indexes() async throws {
+        try await server.withDatabase { database in
+            try await database.importSample(20_000)
+            try await database.execute(
+                """
+                insert into import.run (source, outcome, finished)
+                select 's' || i % 5, 'done', now() from generate_series(1, 20000) as i;
+                analyze
+                """)
+            for (statement, index) in Self.plans {
+                let plan = try await database.query("explain \(unescaped: statement)")
+                    .map { try $0.decode("QUERY PLAN", as: String.self) }.joined(separator: "\n")
+                #expect(plan.contains(index), "\(plan)")
+                #expect(
+                    !plan.contains("Seq Scan on quake") && !plan.contains("Seq Scan on run"), "\(plan)")
+            }
+        }
+    }
+
+    // MARK: The independent computation
+
+    nonisolated(nonsending)
+        private func compare(
+            _ feed: String, _ database: TestDatabase
+        ) async throws -> (status: Int32, output: String)
+    {
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../ridgecrest.py")
+        let psql = try await server.cluster().program("psql")
+        let result = try await Subprocess.run(
+            .name("python3"), arguments: [script.standardizedFileURL.path, feed, database.url, psql],
+            output: .string(limit: 1 << 20), error: .string(limit: 1 << 16))
+        guard case .exited(let status) = result.terminationStatus else { return (-1, result.standardError) }
+        return (status, result.standardOutput + result.standardError)
+    }
+
+    private static let hasNumpy: Bool = {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["python3", "-c", "import numpy"]
+        process.standardError = FileHandle.nullDevice
+        do { try process.run() } catch { return false }
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }()
+}
+
+extension TestDatabase {
+    /// Earthquakes with codes 0, 1, … and these magnitudes, a minute apart, in one place.
+    nonisolated(nonsending)
+        fileprivate func insert(magnitudes: [Double]) async throws
+    {
+        for (number, magnitude) in magnitudes.enumerated() {
+            try await query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+                values (\(number)::text, 'q0', \(number)::text, \(magnitude),
+                        timestamptz '2020-01-01 00:00+00' + \(number) * interval '1 minute', now(), 0, 0)
+                """)
+        }
+    }
+}
+
+extension Deletion {
+    nonisolated(nonsending)
+        fileprivate func run(on database: TestDatabase) async throws
+    {
+        try await database.withConnection { try await run(on: $0) }
+    }
+}

@@ -1,0 +1,209 @@
+import Foundation
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("quakes report", .timeLimit(.minutes(5)))
+struct ReportCommandTests {
+    let server = TestServer.shared
+
+    @Test("Without a name it lists every report")
+    func list() async throws {
+        try await server.withDatabase { database in
+            let outcome = try await quakes(["report"], database)
+            #expect(outcome.status == 0)
+            let names = try await database.query(
+                """
+                select relname as name from pg_class where relnamespace = 'report'::regnamespace and relkind = 'v'
+                union select proname from pg_proc where pronamespace = 'report'::regnamespace and proretset
+                """)
+            #expect(names.count >= 18)
+            let listed = outcome.output.split(separator: "\n").dropFirst().map {
+                String($0.split(separator: " ")[0])
+            }
+            #expect(try Set(listed) == Set(names.map { try $0.decode("name", as: String.self) }))
+        }
+    }
+
+    @Test("The same rows come as a table, as CSV and as JSON")
+    func formats() async throws {
+        try await server.withDatabase { database in
+            try await database.importSample(500)
+            let arguments = ["report", "event", "network=q1", "--limit", "7"]
+
+            let table = try await quakes(arguments, database).output.split(separator: "\n")
+            let csv = try await quakes(arguments + ["--format", "csv"], database).output.split(
+                separator: "\n")
+            let json = try await quakes(arguments + ["--format", "json"], database).output
+            let objects = try #require(
+                JSONSerialization.jsonObject(with: Data(json.utf8)) as? [[String: Any]])
+
+            #expect(table.count == 8 && csv.count == 8 && objects.count == 7)
+            #expect(csv[0].hasPrefix("origin_time,code,latitude,longitude,depth_km,magnitude,"))
+            for (line, object) in zip(csv.dropFirst(), objects) {
+                let fields = line.split(separator: ",", omittingEmptySubsequences: false)
+                #expect(object["network"] as? String == "q1")
+                #expect(object["origin_time"] as? String == String(fields[0]))
+                #expect(object["latitude"] as? Double == Double(fields[2]))
+            }
+            #expect(
+                objects.map { $0["origin_time"] as? String ?? "" }
+                    == objects.map { $0["origin_time"] as? String ?? "" }.sorted())
+            let empty = try await quakes(["report", "event", "code=none", "--format", "json"], database)
+            #expect(empty.output == "[]\n")
+        }
+    }
+
+    @Test("A function takes its parameters by name, and times without a zone are UTC")
+    func parameters() async throws {
+        try await server.withDatabase { database in
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+                values ('a', 'q0', 'a', 3, '2020-01-01 00:30+00', now(), 0, 0), ('b', 'q0', 'b', 4, '2020-01-02 00:30+00', now(), 0, 0)
+                """)
+            let command = QuakesCommand(["PGTZ": "Asia/Tokyo"])
+            let outcome = try await command.run(
+                ["report", "magnitude_frequency", "since=2020-01-02", "until=2020-01-03", "--format", "csv"]
+                    + ["--database", database.url])
+            #expect(outcome.output == "magnitude,earthquakes,earthquakes_or_larger\n4,1,1\n")
+        }
+    }
+
+    @Test("What can't be a report is wrong usage, and says what can")
+    func wrong() async throws {
+        try await server.withDatabase { database in
+            for (arguments, message) in [
+                (["nothing"], "there is no report nothing; there are aftershock_rate, aftershocks,"),
+                (["aftershocks"], "aftershocks needs mainshock=VALUE"),
+                (["event", "size=3"], "event has no size; it has origin_time, code,"),
+                (["event", "magnitude=big"], "invalid input syntax for type double precision"),
+                (["event", "magnitude"], "magnitude is no NAME=VALUE"),
+                (["event", "--limit=-1"], "--limit must not be negative"),
+                (["event; drop table quake"], "there is no report"),
+            ] {
+                let outcome = try await quakes(["report"] + arguments, database)
+                #expect(outcome.status == 64)
+                #expect(outcome.errors.contains(message), "\(outcome.errors)")
+            }
+        }
+    }
+
+    // MARK: Roles
+
+    @Test("quakes migrate --roles creates roles with a prefix, once, and says so")
+    func migrateRoles() async throws {
+        try await server.withRoles { made in
+            let prefix = made.roles.prefix
+            let again = try await quakes(["migrate", "--roles", "--role-prefix", prefix], made.database)
+            #expect(again.status == 0)
+            #expect(!again.output.contains("created:"))
+            #expect(again.output.contains("the roles have what they need: \(prefix)owner, \(prefix)writer,"))
+            let owner = try await quakes(["migrate", "--roles", "--role-prefix", prefix], made.login(.owner))
+            #expect(owner.status == 0, "\(owner.errors)")
+            for bad in ["Q", "a b", "pg_x"] {
+                #expect(
+                    try await quakes(["migrate", "--roles", "--role-prefix", bad], made.database).status == 64
+                )
+            }
+        }
+    }
+
+    @Test("The worker does all its work as writer, a follower as reader, a report as report")
+    func commands() async throws {
+        try await server.withRoles { roles in
+            let (writer, reader) = (roles.login(.writer), roles.login(.reader))
+            let service = TestEventService(count: 100, limit: 30)
+            try await TestFeedServer.run(answering: service.answer) { http in
+                let backfill = try await quakes(
+                    [
+                        "backfill", "--service", http.url("/fdsnws/event/1"), "--pace", "0s", "--per-request",
+                        "30",
+                    ]
+                        + service.stretch, writer)
+                #expect(backfill.status == 0, "\(backfill.errors)")
+            }
+            let feed = SmallFeed.document([
+                SmallFeed.feature("x"), SmallFeed.feature("y", magnitude: "\"one\""),
+            ])
+            for _ in 1...2 {
+                let run = try await quakes(["import", "-"], writer, input: feed)
+                #expect(run.status == 0, "\(run.errors)")
+            }
+            try await TestFeedServer.run(script: [
+                .whole(.ok, Array(feed.utf8)), .whole(.ok, Array(feed.utf8)),
+            ]) { http in
+                for _ in 1...2 {
+                    let run = try await quakes(["import", http.url("/feed")], writer)
+                    #expect(run.status == 0, "\(run.errors)")
+                }
+            }
+            #expect(try await quakes(["import", "-", "--dry-run"], writer, input: feed).status == 0)
+            #expect(try await quakes(["delete", "q0x"], writer).status == 0)
+
+            try await withFolder { folder in
+                let follow = [
+                    "follow", "--once", "--name", "r", "--view", folder.appending(path: "v.sqlite").path,
+                ]
+                for arguments in [
+                    follow, ["list"], ["list", "--as-of", "1"], ["changes"], ["status"], ["rejects"],
+                    ["rejects", "1"],
+                    ["follow", "--format", "ndjson", "--once"],
+                ] {
+                    let outcome = try await quakes(arguments, reader)
+                    #expect(
+                        outcome.status == 0 && !outcome.errors.contains("warning"),
+                        "\(arguments) \(outcome.errors)")
+                }
+            }
+            #expect(try await quakes(["status"], reader).output.contains("r "))
+            #expect(
+                try await quakes(["report", "reject"], roles.login(.report)).output.contains("mag: expected"))
+            #expect(try await quakes(["prune", "--keep", "0s"], roles.login(.owner)).status == 0)
+        }
+    }
+
+    /// What a login lacks for a command.
+    private static let refused: [(Roles.Purpose, [String], String)] = [
+        (.report, ["list"], "reader"), (.report, ["status"], "reader"),
+        (.report, ["follow", "--format", "ndjson", "--once"], "reader"),
+        (.report, ["import", "/dev/null"], "writer"), (.reader, ["import", "/dev/null"], "writer"),
+        (.reader, ["delete", "q0a"], "writer"), (.reader, ["report", "event"], "report"),
+        (.writer, ["changes"], "reader"), (.writer, ["prune", "--keep", "1d"], "owner"),
+    ]
+
+    @Test("Who is refused is told which role to grant to which login")
+    func refused() async throws {
+        try await server.withRoles { roles in
+            for (purpose, arguments, missing) in Self.refused {
+                let outcome = try await quakes(arguments, roles.login(purpose))
+                let login = roles.loginName(purpose)
+                #expect(outcome.status == 69)
+                #expect(outcome.errors.contains("SQLSTATE 42501"), "\(outcome.errors)")
+                #expect(
+                    outcome.errors.contains(
+                        "\(login) lacks a role: grant \(roles.roles.prefix)\(missing) to \(login)"),
+                    "\(outcome.errors)")
+            }
+        }
+    }
+
+    @Test("Who may not even connect is told too")
+    func mayNotConnect() async throws {
+        try await server.withRoles { roles in
+            let outcome = try await quakes(["list"], roles.login(nil))
+            #expect(outcome.status == 69)
+            #expect(
+                outcome.errors.contains("grant quakes_reader to \(roles.loginName(nil))"), "\(outcome.errors)"
+            )
+        }
+    }
+
+    nonisolated(nonsending)
+        private func quakes(
+            _ arguments: [String], _ database: TestDatabase, input: String = ""
+        ) async throws -> QuakesCommand.Outcome
+    {
+        try await QuakesCommand().run(arguments + ["--database", database.url], input: input)
+    }
+}
