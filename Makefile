@@ -11,7 +11,7 @@ INPUTS := $(shell find Package.swift Sources migrations scripts/manual -type f)
 # Tests never see the caller's database (make knows every environment variable as its own).
 WITHOUT_DATABASE := env $(addprefix -u,$(filter DATABASE_URL PG% QUAKES_%,$(.VARIABLES)))
 
-.PHONY: help setup run test bench fuzz build install format lint clean
+.PHONY: help setup run test bench fuzz docs build install format lint clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
@@ -26,11 +26,14 @@ run: ## Set up, build, import today's earthquakes into a private database, list 
 test: setup ## Run all tests, against a private PostgreSQL server
 	$(WITHOUT_DATABASE) scripts/test
 
-bench: ## Measure loads, scanning, tracking, following and a long day, each beside something public (an hour); JSON=1 for keeping
+bench: ## Measure loads, scanning, tracking, following, a long day and reports, each beside something public (an hour); JSON=1 for keeping
 	@scripts/bench $(if $(JSON),--json)
 
 fuzz: ## Feed the scanner and the decoder random bytes for a minute; SECONDS= says how long
 	@scripts/fuzz $(SECONDS)
+
+docs: setup ## Write the data dictionary from the database's comments, and the answers to the questions of docs/reporting.md
+	@scripts/docs
 
 build: $(STAGE) ## Make the release executable, its shell completions and manual page
 

@@ -1,0 +1,81 @@
+import Foundation
+import PostgreSQL
+import QuakeStore
+import Subprocess
+import TestSupport
+import Testing
+
+/// What the documentation takes from a database is true; `make docs` makes it so.
+@Suite("Documentation", .timeLimit(.minutes(5)))
+struct DocumentationTests {
+    let server = TestServer.shared
+
+    @Test("docs/data-dictionary.md is what the comments say")
+    func dataDictionary() async throws {
+        try await server.withDatabase { database in
+            let written = try await psql(["-At", "-f", Self.file("docs/data-dictionary.sql").path], database)
+            let kept = try String(contentsOf: Self.file("docs/data-dictionary.md"), encoding: .utf8)
+            #expect(written == kept, "run: make docs")
+        }
+    }
+
+    @Test("The ten questions of docs/reporting.md have the answers that stand there")
+    func questions() async throws {
+        let text = try String(contentsOf: Self.file("docs/reporting.md"), encoding: .utf8)
+        let blocks = text.matches(of: /```sql\n((?s:.*?))```\n\n```text\n((?s:.*?))```/)
+        #expect(blocks.count == 10)
+        try await server.withDatabase { database in
+            try await database.importSample(20_000)
+            try await database.importSample(20_000, revised: 0.05)
+            for block in blocks {
+                let answer = try await psql(["-c", String(block.output.1)], database)
+                    .split(separator: "\n").map { $0.replacing(/\ +$/, with: "") + "\n" }.joined()
+                #expect(answer == String(block.output.2), "run: make docs")
+            }
+        }
+    }
+
+    @Test("Every query of the Grafana dashboard is answered to a login that has the report role")
+    func dashboard() async throws {
+        let data = try Data(contentsOf: Self.file("deploy/grafana/quakes.json"))
+        let dashboard = try #require(JSONSerialization.jsonObject(with: data) as? [String: Any])
+        let panels = try #require(dashboard["panels"] as? [[String: Any]])
+        let queries = panels.flatMap { $0["targets"] as? [[String: Any]] ?? [] }
+            .compactMap { $0["rawSql"] as? String }
+        #expect(panels.count >= 10 && queries.count == panels.count)
+        try await server.withRoles { roles in
+            try await roles.login(.writer).importSample(2_000)
+            let (from, to) = ("'2025-12-30T00:00:00Z'", "'2026-01-01T00:00:00Z'")
+            var answered = 0
+            for query in queries {
+                // As Grafana does it: https://grafana.com/docs/grafana/latest/datasources/postgres/
+                let sql = query.replacing(/\$__timeFilter\(([^)]*)\)/) {
+                    "\($0.output.1) BETWEEN \(from) AND \(to)"
+                }
+                .replacing("$__timeFrom()", with: from).replacing("$__timeTo()", with: to)
+                #expect(!sql.contains("$"), "\(sql)")
+                if try await !roles.login(.report).query("\(unescaped: sql)").isEmpty { answered += 1 }
+            }
+            // No reader, no reject and no removed event is there.
+            #expect(answered >= queries.count - 3)
+        }
+    }
+
+    private static func file(_ path: String) -> URL {
+        URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../\(path)")
+            .standardizedFileURL
+    }
+
+    nonisolated(nonsending)
+        private func psql(_ arguments: [String], _ database: TestDatabase) async throws -> String
+    {
+        let psql = try await server.cluster().program("psql")
+        let result = try await Subprocess.run(
+            .path(.init(psql)),
+            arguments: .init(["-qX", "-v", "ON_ERROR_STOP=1", "-d", database.url] + arguments),
+            environment: .inherit.updating(["PGTZ": "UTC", "PGCLIENTENCODING": "UTF8"]),
+            output: .string(limit: 1 << 20), error: .string(limit: 1 << 16))
+        #expect(result.terminationStatus.isSuccess, "\(result.standardError)")
+        return result.standardOutput
+    }
+}
