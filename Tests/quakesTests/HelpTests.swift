@@ -6,7 +6,8 @@ struct HelpTests {
     @Test(
         "Every command explains itself on standard output, with and without a database",
         arguments: [
-            [], ["import"], ["list"], ["changes"], ["delete"], ["migrate"], ["sample"], ["database"],
+            [], ["import"], ["list"], ["changes"], ["delete"], ["report"], ["migrate"], ["sample"],
+            ["database"],
             ["database", "shell"],
         ])
     func help(command: [String]) async throws {

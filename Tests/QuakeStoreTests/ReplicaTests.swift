@@ -1,0 +1,99 @@
+import LocalPostgres
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+/// Reporting elsewhere than on the server that imports, as docs/reporting.md says.
+@Suite("Reporting from a replica", .timeLimit(.minutes(5)))
+struct ReplicaTests {
+    @Test("A hot standby answers every report to a login that has the report role")
+    func standby() async throws {
+        let server = TestServer.shared
+        try await server.withRoles { roles in
+            try await roles.login(.writer).importSample(500)
+            try await withStandby(of: server.cluster()) { standby in
+                try await standby.catchUp()
+                let name = try await roles.database.query("select current_database() as name")[0]
+                    .decode("name", as: String.self)
+                let there = TestDatabase(
+                    url: standby.url(database: name)
+                        .replacing(/user=[^&]*/, with: "user=\(roles.loginName(.report))"))
+                let expected = try await roles.login(.report).text(of: "daily_activity")
+                let found = try await there.text(of: "daily_activity")
+                #expect(found == expected && !found.isEmpty)
+                try await there.withConnection { connection in
+                    for report in try await Report.all(on: connection) {
+                        let arguments =
+                            report.parameters.contains { $0.isRequired } ? ["mainshock": "q00"] : [:]
+                        try await report.forEachRow(arguments, limit: 1, times: .short, on: connection) { _ in
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("What is replicated logically gives the same reports, deletions and revisions too")
+    func logical() async throws {
+        let primary = try await TemporaryServer.start(settings: ["wal_level": "logical"])
+        let replica = try await TemporaryServer.start()
+        let (here, there) = (TestDatabase(url: primary.url), TestDatabase(url: replica.url))
+        for database in [here, there] {
+            try await database.withConnection { _ = try await Migrator($0).migrate() }
+        }
+        try await here.importSample(300)
+        try await here.execute(
+            """
+            create publication report for table public.quake, import.run, import.feed, history.store,
+                history.transaction, history.change, history.reader
+            """)
+        // It has a store of its own, and gets the other's.
+        try await there.execute("delete from history.store")
+        let url = primary.url.replacing(/.*host=([^&]*)&port=([^&]*)&user=(.*)/) { match in
+            "host=\(match.output.1.replacing("%2F", with: "/")) port=\(match.output.2) user=\(match.output.3) dbname=quakes"
+        }
+        try await there.execute("create subscription report connection '\(url)' publication report")
+        // What happens while the tables are copied, and after.
+        try await here.importSample(300, revised: 0.2)
+        try await waitUntil {
+            try await there.query("select from pg_subscription_rel where srsubstate <> 'r'").isEmpty
+        }
+        try await here.query("delete from quake where code in (select code from quake order by code limit 3)")
+        try await here.query("select history.report('reader', 1)")
+
+        let reports = [
+            "daily_activity", "revision", "removed_event", "network_contribution",
+            "monthly_gutenberg_richter", "import_run",
+        ]
+        try await waitUntil {
+            // The reader's report was the last transaction.
+            try await !there.query("select from report.reader_lag").isEmpty
+        }
+        for report in reports {
+            let (expected, found) = (try await here.text(of: report), try await there.text(of: report))
+            let differences = Set(found).symmetricDifference(expected).prefix(2)
+            #expect(differences.isEmpty && !found.isEmpty, "\(report)")
+        }
+        #expect(try await there.query("select from report.removed_event").count == 3)
+        #expect(try await there.query("select from report.revision where revisions > 0").count > 30)
+        // Its triggers have recorded nothing of their own.
+        let lag = "reader, token, transactions_behind"
+        let (expected, found) = (
+            try await here.text(of: "reader_lag", lag), try await there.text(of: "reader_lag", lag)
+        )
+        #expect(found == expected)
+        try await there.execute("drop subscription report")
+    }
+}
+
+extension TestDatabase {
+    /// The rows of a report as text, sorted.
+    nonisolated(nonsending)
+        fileprivate func text(of report: String, _ columns: String = "*") async throws -> [String]
+    {
+        try await query(
+            "select r::text as text from (select \(unescaped: columns) from report.\(unescaped: report)) as r order by 1"
+        ).map { try $0.decode("text") }
+    }
+}
