@@ -7,10 +7,10 @@ Scan and reports take turns; the figures are medians. Nothing runs in parallel: 
 question. All come from one machine and one server; only their ratios mean anything. The server is a private cluster of
 the run's own.
 
-The table holds a synthetic feed of which one event in a hundred was revised. --indexes measures the first load, and the
+The table holds a synthetic feed of which --revised, one event in a hundred, was revised. --indexes measures the first load, and the
 load of a feed in which every tenth event is revised, with and without each index, and with pages that are not filled.
 
-    Benchmarks/report.py [--events N] [--repeat R] [--plans] [--indexes] [--json]
+    Benchmarks/report.py [--events N] [--revised P] [--repeat R] [--plans] [--indexes] [--json]
 """
 
 import argparse
@@ -44,15 +44,16 @@ VARIANTS = {
                                  " with (pages_per_range = 16)", ACTIVITY),
     "btree on magnitude too": ("create index quake_more on quake (magnitude)", LARGEST),
     "GiST on the epicentre too": ("create index quake_more on quake using gist (point(longitude, latitude))", NEAR),
-    "fillfactor 90": ("alter table quake set (fillfactor = 90)", None),
+    "fillfactor 100": ("alter table quake set (fillfactor = 100)", None),
 }
-REVERT = ("drop index if exists quake_more, quake_day; alter table quake reset (fillfactor);"
+REVERT = ("drop index if exists quake_more, quake_day; alter table quake set (fillfactor = 90);"
           f" create index quake_day on quake ({DAY})")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--revised", default="1%", help="part of the events; empty for none")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--plans", action="store_true", help="print the plans of the five heaviest")
     parser.add_argument("--indexes", action="store_true", help="measure what each index costs an import, instead")
@@ -64,7 +65,8 @@ def main():
 
 def measure_reports(cluster, options):
     cluster.load(cluster.sample(options.events))
-    cluster.load(cluster.sample(options.events, "1%"))
+    if options.revised:
+        cluster.load(cluster.sample(options.events, options.revised))
     cluster.sql("vacuum analyze")
     names = cluster.sql("select relname from pg_class where relnamespace = 'report'::regnamespace and relkind = 'v'"
                         " order by 1").splitlines()

@@ -9,26 +9,24 @@ import Testing
 struct ReplicaTests {
     @Test("A hot standby answers every report to a login that has the report role")
     func standby() async throws {
-        let server = TestServer.shared
-        try await server.withRoles { roles in
-            try await roles.login(.writer).importSample(500)
-            try await withStandby(of: server.cluster()) { standby in
-                try await standby.catchUp()
-                let name = try await roles.database.query("select current_database() as name")[0]
-                    .decode("name", as: String.self)
-                let there = TestDatabase(
-                    url: standby.url(database: name)
-                        .replacing(/user=[^&]*/, with: "user=\(roles.loginName(.report))"))
-                let expected = try await roles.login(.report).text(of: "daily_activity")
-                let found = try await there.text(of: "daily_activity")
-                #expect(found == expected && !found.isEmpty)
-                try await there.withConnection { connection in
-                    for report in try await Report.all(on: connection) {
-                        let arguments =
-                            report.parameters.contains { $0.isRequired } ? ["mainshock": "q00"] : [:]
-                        try await report.forEachRow(arguments, limit: 1, times: .short, on: connection) { _ in
-                        }
-                    }
+        let primary = try await TemporaryServer.start()
+        let database = TestDatabase(url: primary.url)
+        try await database.withConnection { connection in
+            try await Migrator(connection).migrate()
+            _ = try await Roles().establish(on: connection)
+        }
+        try await database.execute("create role grafana login; grant quakes_report to grafana")
+        try await database.importSample(500)
+        try await withStandby(of: primary.cluster) { standby in
+            try await standby.catchUp()
+            let there = TestDatabase(url: standby.url().replacing(/user=[^&]*/, with: "user=grafana"))
+            let expected = try await database.text(of: "daily_activity")
+            let found = try await there.text(of: "daily_activity")
+            #expect(found == expected && !found.isEmpty)
+            try await there.withConnection { connection in
+                for report in try await Report.all(on: connection) {
+                    let arguments = report.parameters.contains { $0.isRequired } ? ["mainshock": "q00"] : [:]
+                    try await report.forEachRow(arguments, limit: 1, times: .short, on: connection) { _ in }
                 }
             }
         }

@@ -13,7 +13,7 @@ struct ReportTests {
 
     @Test(
         "The Ridgecrest sequence gives the figures that numpy computes from the feed, and a changed row others",
-        .needsRealFeeds, .enabled(if: hasNumpy, "needs python3 with numpy"))
+        .needsRealFeeds, .enabled("needs python3 with numpy", hasNumpy))
     func ridgecrest() async throws {
         try await server.withDatabase { database in
             let feed = RealFeeds.path("2019-07-19_2.5_month.geojson")
@@ -377,6 +377,25 @@ struct ReportTests {
         }
     }
 
+    @Test("Most revisions stay on their page and touch no index")
+    func inPlace() async throws {
+        try await server.withDatabase { database in
+            try await database.importSample(5_000)
+            try await database.withConnection { connection in
+                try await connection.transaction(to: "revise") {
+                    let revised = try await connection.execute(
+                        "update quake set magnitude = 9 where hashtext(code) % 20 = 0", to: "revise")
+                    let inPlace: Int = try await connection.query(
+                        "select pg_stat_get_xact_tuples_hot_updated('quake'::regclass) as count", to: "count")[
+                            0
+                        ]
+                        .decode("count")
+                    #expect(revised > 100 && inPlace > revised * 3 / 4, "\(inPlace) of \(revised)")
+                }
+            }
+        }
+    }
+
     // MARK: The independent computation
 
     nonisolated(nonsending)
@@ -393,15 +412,11 @@ struct ReportTests {
         return (status, result.standardOutput + result.standardError)
     }
 
-    private static let hasNumpy: Bool = {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", "import numpy"]
-        process.standardError = FileHandle.nullDevice
-        do { try process.run() } catch { return false }
-        process.waitUntilExit()
-        return process.terminationStatus == 0
-    }()
+    private static func hasNumpy() async throws -> Bool {
+        try await Subprocess.run(
+            .name("python3"), arguments: ["-c", "import numpy"], output: .discarded, error: .discarded
+        ).terminationStatus.isSuccess
+    }
 }
 
 extension TestDatabase {
