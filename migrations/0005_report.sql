@@ -89,7 +89,7 @@ create view report.event as
 select time as origin_time, code, latitude, longitude, depth as depth_km,
        magnitude, magnitude_type, report.magnitude_class(magnitude) as magnitude_class,
        case when report.is_earthquake(type) then report.energy_joule(magnitude) end as energy_joule,
-       coalesce(type, 'earthquake') as event_type, report.region(place) as region, place, net as network,
+       coalesce(type, 'earthquake') as event_type, report.is_earthquake(type) as is_earthquake, report.region(place) as region, place, net as network,
        status as review_status, felt as felt_reports, cdi as reported_intensity, mmi as estimated_intensity,
        alert as alert_level, sig as significance, nst as stations, gap as azimuthal_gap_deg,
        dmin as nearest_station_deg, rms as residual_s, url, updated as revised_at, imported_at
@@ -105,6 +105,7 @@ comment on column report.event.magnitude_type is 'Method behind the magnitude, s
 comment on column report.event.magnitude_class is 'micro below 3, minor from 3, light from 4, moderate from 5, strong from 6, major from 7, great from 8; sorted in this order.';
 comment on column report.event.energy_joule is 'Radiated seismic energy, in joule: log10 E = 4.8 + 1.5 M; null when it is no earthquake or has no magnitude.';
 comment on column report.event.event_type is 'Kind of event: earthquake, quarry blast, explosion, ice quake and others.';
+comment on column report.event.is_earthquake is 'Whether it is an earthquake; an event without a type counts as one. The planner knows how many are, which it does not of event_type.';
 comment on column report.event.region is 'What follows the last comma of the place name, or all of it.';
 comment on column report.event.place is 'Named place near the epicentre.';
 comment on column report.event.network is 'Network that is preferred for the event, such as us or ci.';
@@ -125,7 +126,7 @@ comment on column report.event.imported_at is 'When it first came in.';
 create view report.largest_event as
 select rank() over (order by magnitude desc) as rank, code, origin_time, magnitude, magnitude_type, depth_km, latitude, longitude,
        place, region, network
-from (select * from report.event where event_type = 'earthquake' and magnitude is not null
+from (select * from report.event where is_earthquake and magnitude is not null
       order by magnitude desc, origin_time desc limit 100) as largest
 order by magnitude desc, origin_time desc;
 comment on view report.largest_event is 'The 100 earthquakes of the largest magnitudes; among equals the latest.';
@@ -244,13 +245,16 @@ create function report.magnitude_frequency(
 returns setof report.magnitude_frequency
 language sql stable parallel safe
 begin atomic
+    -- Counted by magnitudes first: the planner knows that they are few, and hashes instead of sorting all rows.
     select bin / 10.0::double precision, n, sum(n) over (order by bin desc)::bigint
-    from (select report.magnitude_bin(e.magnitude) as bin, count(*) as n
-          from report.event e
-          where e.event_type = 'earthquake' and e.magnitude is not null
-            and e.origin_time >= $1 and e.origin_time < $2
-            and ($5 is null or report.distance_km($3, $4, e.latitude, e.longitude) <= $5)
-          group by report.magnitude_bin(e.magnitude)) as binned
+    from (select report.magnitude_bin(counted.magnitude) as bin, sum(counted.n)::bigint as n
+          from (select e.magnitude, count(*) as n
+                from report.event e
+                where e.is_earthquake and e.magnitude is not null
+                  and e.origin_time >= $1 and e.origin_time < $2
+                  and ($5 is null or report.distance_km($3, $4, e.latitude, e.longitude) <= $5)
+                group by e.magnitude) as counted
+          group by report.magnitude_bin(counted.magnitude)) as binned
     order by bin;
 end;
 comment on function report.magnitude_frequency(timestamptz, timestamptz, double precision, double precision, double precision) is
@@ -324,7 +328,7 @@ begin atomic
       on a.origin_time > m.origin_time
      and a.origin_time <= m.origin_time
                           + coalesce($3, report.aftershock_days(m.magnitude)) * interval '86400 seconds'
-     and a.event_type = 'earthquake' and a.magnitude >= $4
+     and a.is_earthquake and a.magnitude >= $4
      and report.distance_km(m.latitude, m.longitude, a.latitude, a.longitude)
          <= coalesce($2, report.aftershock_radius_km(m.magnitude))
     where m.code = $1;
