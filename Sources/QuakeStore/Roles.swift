@@ -174,7 +174,7 @@ public struct Roles: Sendable {
             grant execute on all functions in schema import to \(writer);
             -- The tokens of a run; not what was overwritten.
             grant usage on schema history to \(writer);
-            grant select (id, token) on history.transaction to \(writer);
+            grant select (id, token, context) on history.transaction to \(writer);
 
             grant select on public.quake, import.run, import.reject, import.feed to \(reader);
             grant usage on schema history to \(reader);

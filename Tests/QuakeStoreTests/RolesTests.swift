@@ -16,7 +16,7 @@ struct RolesTests {
             "import.feed": ["select", "insert", "update"], "import.backfill": ["select", "insert", "update"],
             "import.settled": ["select", "insert", "update", "delete"],
             "import.withdrawn": ["select", "insert", "update", "delete"],
-            // Of its columns only id and token.
+            // Of its columns only id, token and context.
             "history.transaction": ["select"],
         ],
         .reader: [
@@ -57,7 +57,7 @@ struct RolesTests {
     private static let forbidden: [Roles.Purpose: [String]] = [
         .writer: [
             "select before from history.change",
-            "select author, context from history.transaction",
+            "select author from history.transaction",
             "select * from history.reader",
             "select history.report('other', 0)",
             "select * from history.changes(0, 'quake')",
