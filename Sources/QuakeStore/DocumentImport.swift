@@ -192,7 +192,7 @@ private struct Intake {
     private let total: Int
     private var batchSize: Int
     /// How many bytes of a batch's rows stay in memory.
-    private var memoryLimit = 6 << 20
+    private var memoryLimit = 5 << 20
     private var decoder = FeatureDecoder()
     private var row = EncodedRow()
     /// Of the feature that comes next, when it was decoded before its end was known.
@@ -203,17 +203,17 @@ private struct Intake {
     init(batchSize: Int) {
         total = batchSize
         self.batchSize = batchSize
-        batches = [FeatureBatch(memoryLimit: memoryLimit)]
+        batches = [FeatureBatch(capacity: batchSize, memoryLimit: memoryLimit)]
     }
 
     /// Goes on with empty batches, which together with those that are being imported have no more features than one had.
     mutating func divide(by lanes: Int) {
         if lanes > 1 { batchSize = max(1, total / (2 * lanes)) }
-        memoryLimit = (3 << 20) / lanes
+        memoryLimit = (5 << 20) / (2 * lanes)
         batches = (0..<lanes).map { _ in emptyBatch() }
     }
 
-    func emptyBatch() -> FeatureBatch { FeatureBatch(memoryLimit: memoryLimit) }
+    func emptyBatch() -> FeatureBatch { FeatureBatch(capacity: batchSize, memoryLimit: memoryLimit) }
 
     /// Decodes the feature with which the bytes begin, if they hold all of it, and returns its size.
     mutating func decodePrefix(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {

@@ -42,9 +42,13 @@ final class FeatureBatch: @unchecked Sendable {
     private let raw = Spool(memoryLimit: 256 << 10)
     private var codes: [UInt8] = []
 
-    /// - Parameter memoryLimit: how many bytes of rows stay in memory.
-    init(memoryLimit: Int) {
+    /// - Parameters:
+    ///   - capacity: the number of features to make room for.
+    ///   - memoryLimit: how many bytes of rows stay in memory.
+    init(capacity: Int, memoryLimit: Int) {
         rows = Spool(memoryLimit: memoryLimit, readAhead: 0)
+        // No more of it is touched than is used, and none is copied while it grows.
+        records.reserveCapacity(min(capacity, 20_000))
     }
 
     /// The number of features.
