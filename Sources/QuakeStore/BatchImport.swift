@@ -24,9 +24,9 @@ struct BatchImport {
 
     /// Imports a batch and returns what happened.
     ///
-    /// A deadlock or a serialisation failure repeats the batch, at most five times in all; so does another worker's insert of
-    /// the same event, after which the batch gives way to others. A feature whose values the server refuses is found and
-    /// rejected alone.
+    /// A deadlock or a serialisation failure repeats the batch, at most five times in all. A feature whose values the
+    /// server refuses is found and rejected alone. Where all features are expected to be new, they are first tried without a
+    /// look at what is there.
     ///
     /// - Parameter before: what the document's earlier batches counted.
     nonisolated(nonsending)
@@ -36,12 +36,12 @@ struct BatchImport {
     {
         var refused = Refused()
         var attempt = 1
-        var alone = true
+        var expectsNew = document.expectsNew && !document.notesPresence && run != nil
         while true {
             do {
-                return try await commit(batch, document, before, refused, alone: alone)
-            } catch let error as PostgresError where error.isUniqueViolation && alone {
-                alone = false
+                return try await commit(batch, document, before, refused, expectsNew: expectsNew)
+            } catch let error as PostgresError where error.isUniqueViolation && expectsNew {
+                expectsNew = false
             } catch let error as PostgresError where error.isRefusedValue {
                 // Without them an older feature of the same code counts, which may be refused as well.
                 let known = refused.count
@@ -60,7 +60,7 @@ struct BatchImport {
     nonisolated(nonsending)
         private func commit(
             _ batch: FeatureBatch, _ document: DocumentState, _ before: ImportCounts, _ refused: Refused,
-            alone: Bool
+            expectsNew: Bool
         ) async throws -> ImportCounts
     {
         let (newest, olderCount) = batch.newest(without: Set(refused.keys))
@@ -73,7 +73,12 @@ struct BatchImport {
             if document.isBeginning {
                 try await connection.execute("delete from pg_temp.present", to: "forget the last document")
             }
-            var counts = try await merge(newest[...], of: batch, document, alone: alone)
+            var counts =
+                if expectsNew, try await !isOutdated(document) {
+                    try await insert(newest[...], of: batch)
+                } else {
+                    try await merge(newest[...], of: batch, document)
+                }
             counts.stale += olderCount
             counts.seen = batch.count
             counts.bytes = batch.documentBytes
@@ -99,14 +104,14 @@ struct BatchImport {
     /// Streams records into `incoming`, and merges them: counts what was inserted and updated, and what was older.
     nonisolated(nonsending)
         private func merge(
-            _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState, alone: Bool
+            _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
         ) async throws -> ImportCounts
     {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
-        try await copy(records, of: batch)
+        try await copy(records, of: batch, into: "pg_temp.incoming")
         let statement =
-            run == nil ? MergeStatement.preview(document) : MergeStatement.merge(document, alone: alone)
+            run == nil ? MergeStatement.preview(document) : MergeStatement.merge(document)
         let row = try await connection.query(statement, to: "merge a batch of \(records.count) features")[0]
         counts.inserted = try row.decode("inserted")
         counts.updated = try row.decode("updated")
@@ -114,12 +119,31 @@ struct BatchImport {
         return counts
     }
 
-    /// In pieces of about 128 KiB.
+    private func isOutdated(_ document: DocumentState) async throws -> Bool {
+        guard let generated = document.generated else { return false }
+        return try await connection.query(
+            MergeStatement.isOutdated(generated), to: "look for newer documents")[0].decode("outdated")
+    }
+
+    /// Streams records into the table itself, which fails when one of them is there.
     nonisolated(nonsending)
-        private func copy(_ records: ArraySlice<Int>, of batch: FeatureBatch) async throws
+        private func insert(_ records: ArraySlice<Int>, of batch: FeatureBatch) async throws -> ImportCounts
+    {
+        var counts = ImportCounts()
+        if records.isEmpty { return counts }
+        counts.inserted = try await copy(records, of: batch, into: "public.quake")
+        return counts
+    }
+
+    /// In pieces of about 128 KiB. Returns how many rows the server took.
+    @discardableResult
+    nonisolated(nonsending)
+        private func copy(
+            _ records: ArraySlice<Int>, of batch: FeatureBatch, into table: String
+        ) async throws -> Int
     {
         try await connection.copy(
-            into: "pg_temp.incoming", columns: MergeStatement.incomingColumns,
+            into: table, columns: MergeStatement.incomingColumns,
             to: "copy a batch of \(records.count) features"
         ) { writer in
             var rows = BinaryRows()
@@ -187,7 +211,7 @@ struct BatchImport {
     {
         do {
             try await connection.transaction(to: "try a part of a batch") {
-                _ = try await merge(records, of: batch, DocumentState(), alone: false)
+                _ = try await merge(records, of: batch, DocumentState())
                 throw RolledBack()
             }
             return nil

@@ -33,6 +33,8 @@ public struct ImportCounts: Sendable, Equatable {
     /// Whether anything but the counts has to be kept.
     var changedRows: Bool { inserted + updated + superseded + retracted + rejected > 0 }
 
+    var areAllNew: Bool { inserted > 0 && inserted + rejected == seen }
+
     static func += (left: inout ImportCounts, right: ImportCounts) {
         left.seen += right.seen
         left.inserted += right.inserted

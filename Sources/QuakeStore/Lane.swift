@@ -45,8 +45,12 @@ struct Lane: Sendable {
         func run(_ batchImport: BatchImport, _ tally: Tally) async throws
     {
         defer { emptied.continuation.finish() }
+        var last = tally.counts
         for await work in filled.stream {
-            tally.add(try await batchImport.run(work.batch, work.state, before: tally.counts))
+            var state = work.state
+            state.expectsNew = last.areAllNew
+            last = try await batchImport.run(work.batch, state, before: tally.counts)
+            tally.add(last)
             work.batch.removeAll()
             emptied.continuation.yield(work.batch)
         }

@@ -88,38 +88,38 @@ enum MergeStatement {
     /// Rows that are equal are found by the join and never touched: no lock, no WAL, no change. The conditions of the
     /// update are for the case that another worker came in between. Rows are locked in the order of `incoming`, so that two
     /// workers wait for each other rather than deadlock.
-    ///
-    /// - Parameter alone: whether to insert what is new without a thought of other workers, which takes a seventh less time; if
-    ///   one inserts the same event at the same time, the statement fails with `unique_violation`.
-    static func merge(_ document: DocumentState, alone: Bool) -> Query {
+    static func merge(_ document: DocumentState) -> Query {
         """
         with \(compared(document)),
         \(unescaped: document.notesPresence ? presence : "")
-        inserted as (
-            \(unescaped: insertion) where is_new and not is_older \(unescaped: alone ? "returning true as inserted" : upsert)
-        ),
-        updated as (
-            \(unescaped: insertion) where not is_new and not is_older and differs \(unescaped: upsert)
+        merged as (
+            insert into public.quake (\(unescaped: QuakeColumn.list()))
+            select \(unescaped: QuakeColumn.list("incoming."))
+            from compared join pg_temp.incoming on incoming.ctid = compared.slot
+            where not is_older and (is_new or differs)
+            on conflict (code) do update
+            set \(unescaped: QuakeColumn.assignments)
+            where excluded.updated >= quake.updated
+              and (\(unescaped: QuakeColumn.list("quake.")))
+                  is distinct from (\(unescaped: QuakeColumn.list("excluded.")))
+            returning xmax = 0 as inserted
         )
         select count(*) filter (where inserted) as inserted, count(*) filter (where not inserted) as updated,
                (select count(*) from compared where is_older) as stale
-        from (select inserted from inserted union all select inserted from updated) as merged
+        from merged
         """
     }
 
-    private static let insertion = """
-        insert into public.quake (\(QuakeColumn.list()))
-        select \(QuakeColumn.list("incoming."))
-        from compared join pg_temp.incoming on incoming.ctid = compared.slot
+    /// Whether something newer is known than a document of this time could tell, so that even an event that is not there
+    /// may be stale.
+    static func isOutdated(_ generated: Instant) -> Query {
         """
-
-    private static let upsert = """
-        on conflict (code) do update
-        set \(QuakeColumn.assignments)
-        where excluded.updated >= quake.updated
-          and (\(QuakeColumn.list("quake."))) is distinct from (\(QuakeColumn.list("excluded.")))
-        returning xmax = 0 as inserted
+        select exists (select from import.settled
+                       where settled.generated > to_timestamp(\(generated.milliseconds) / 1000.0))
+               or exists (select from import.withdrawn
+                          where withdrawn.generated >= to_timestamp(\(generated.milliseconds) / 1000.0)) as outdated
         """
+    }
 
     /// What the merge would do, without doing or locking anything.
     static func preview(_ document: DocumentState) -> Query {

@@ -68,6 +68,54 @@ struct LaneTests {
         }
     }
 
+    @Test("A batch that is expected to be new, and is not, is merged like any other", arguments: [1, 3])
+    func notNewAfterAll(lanes: Int) async throws {
+        try await server.withDatabase { database in
+            // Of 200 events the last ones are there: one is older, one equal, one newer.
+            try await database.importFeatures([
+                SmallFeed.feature("c197", updated: 500, place: "old"), SmallFeed.feature("c198"),
+                SmallFeed.feature("c199", updated: 2000, place: "new"),
+            ])
+
+            let summary = try await database.importFeatures(
+                (0..<200).map { SmallFeed.feature("c\($0)") }, batchSize: 20, lanes: lanes)
+
+            #expect(summary.figures == [197, 1, 1, 1, 0])
+            let places = try await database.column("place")
+            #expect(places.count == 200)
+            #expect(places["q0c197"] == "somewhere")
+            #expect(places["q0c199"] == "new")
+            #expect(try await database.count("history.change") == 3 + 198)
+        }
+    }
+
+    @Test("What a newer document has taken away does not come back with the new events of a long one")
+    func withdrawnStaysAway() async throws {
+        try await server.withDatabase { database in
+            try await database.query(
+                """
+                insert into import.withdrawn (code, generated, reason)
+                values ('q0c150', to_timestamp(2000), 'retracted by all_day')
+                """)
+            var options = Importer.Options()
+            options.batchSize = 20
+            options.lanes = 2
+            func document(generated: Int) -> String {
+                let features = (0..<200).map { SmallFeed.feature("c\($0)") }
+                return """
+                    {"type":"FeatureCollection","metadata":{"generated":\(generated),"url":"https://example.org/x"},
+                     "features":[\(features.joined(separator: ","))]}
+                    """
+            }
+
+            let older = try await database.importDocument(document(generated: 1_000_000), options)
+            #expect(older.figures == [199, 0, 0, 1, 0])
+
+            let newer = try await database.importDocument(document(generated: 3_000_000), options)
+            #expect(newer.figures == [1, 0, 199, 0, 0])
+        }
+    }
+
     @Test("The run's tokens span what all lanes did")
     func tokens() async throws {
         try await server.withDatabase { database in
