@@ -22,7 +22,10 @@ struct ImportCommand: AsyncParsableCommand {
     @Argument(help: "Feeds to import, one after the other.")
     var sources: [FeedSource]
 
-    @Option(help: ArgumentHelp("Features of one transaction.", valueName: "n"))
+    @Option(
+        help: ArgumentHelp(
+            "Features of one transaction; of several lanes, what they have in hand together.", valueName: "n")
+    )
     var batch = 20_000
 
     @Option(
