@@ -83,13 +83,16 @@ int main(int count, char **arguments) {
     sqlite3_stmt *upsert = NULL;
 
     for (;;) {
-        struct pollfd socket = {.fd = PQsocket(connection), .events = POLLIN};
-        poll(&socket, 1, -1);
-        if (!PQconsumeInput(connection)) fail(PQerrorMessage(connection));
+        // First of what came with the answer to the last query: no further input may follow it.
         int is_behind = 0;
         for (PGnotify *notification; (notification = PQnotifies(connection)); PQfreemem(notification))
             is_behind |= atol(notification->extra) > token;
-        if (!is_behind) continue;
+        if (!is_behind) {
+            struct pollfd socket = {.fd = PQsocket(connection), .events = POLLIN};
+            poll(&socket, 1, -1);
+            if (!PQconsumeInput(connection)) fail(PQerrorMessage(connection));
+            continue;
+        }
 
         char after[24];
         snprintf(after, sizeof after, "%ld", token);
