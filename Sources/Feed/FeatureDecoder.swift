@@ -12,11 +12,14 @@ public struct FeatureDecoder {
         record: QuakeRecord, size: Int
     )? {
         var feature = FeatureReader()
-        guard let size = try? feature.readPrefix(bytes, &names), let record = try? feature.checked(bytes)
-        else {
+        var cursor = JSONCursor(bytes)
+        do {
+            try feature.read(&cursor, &names)
+            return (try feature.checked(bytes), cursor.position)
+        } catch {
+            // Only with all its bytes it can be told why: `decode` does.
             return nil
         }
-        return (record, size)
     }
 
     /// Decodes a whole feature.
@@ -25,8 +28,10 @@ public struct FeatureDecoder {
     ///   and latitude, or holds a value that its column could not.
     public mutating func decode(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) -> QuakeRecord {
         var feature = FeatureReader()
+        var cursor = JSONCursor(bytes)
         do {
-            try feature.read(bytes, &names)
+            try feature.read(&cursor, &names)
+            try cursor.expectEnd()
         } catch {
             // Broken JSON is the graver fault, wherever in the feature it stands.
             if case .refused = error.kind, let fault = JSONCursor.fault(in: bytes) {
@@ -58,28 +63,7 @@ private struct FeatureReader: ~Copyable {
 
     // MARK: The feature
 
-    mutating func read(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ names: inout PropertyNames
-    ) throws(JSONError) {
-        var cursor = JSONCursor(bytes)
-        try read(&cursor, &names)
-        try cursor.expectEnd()
-        try cursor.expectNoNUL()
-    }
-
-    /// Returns how many bytes the feature has.
-    mutating func readPrefix(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ names: inout PropertyNames
-    ) throws(JSONError) -> Int {
-        var cursor = JSONCursor(bytes)
-        try read(&cursor, &names)
-        try cursor.expectNoNUL()
-        return cursor.position
-    }
-
-    private mutating func read(
-        _ cursor: inout JSONCursor, _ names: inout PropertyNames
-    ) throws(JSONError) {
+    mutating func read(_ cursor: inout JSONCursor, _ names: inout PropertyNames) throws(JSONError) {
         let bytes = cursor.bytes
         var otherNames = MemberNames()
         var seen = FeatureMembers()
@@ -96,6 +80,7 @@ private struct FeatureReader: ~Copyable {
             default: try cursor.skipValue()
             }
         }
+        try cursor.expectNoNUL()
     }
 
     private func readConstant(
@@ -272,7 +257,7 @@ private struct FeatureReader: ~Copyable {
         case (nil, _, _): throw Rejection(.missing, "id is missing, and net and code are not both there")
         case (_, nil, nil): throw Rejection(.missing, "net and code are missing")
         }
-        let count = record.codeCount(in: bytes)
+        let count = record.withCode(in: bytes) { $0.count }
         guard count > 0 else { throw Rejection(.missing, "id is empty") }
         guard count <= 64 else { throw Rejection(.range, "id is longer than 64 bytes") }
     }

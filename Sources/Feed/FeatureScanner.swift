@@ -56,18 +56,6 @@ public struct FeatureScanner {
 
     public init() {}
 
-    /// Scans the next bytes of the document.
-    ///
-    /// - Throws: `FeedError.brokenDocument` with the byte offset; what `body` throws.
-    public mutating func scan(
-        _ chunk: UnsafeBufferPointer<UInt8>, _ body: (RawFeature) throws -> Void
-    ) throws {
-        _ = try scan(chunk, from: 0) { feature in
-            try body(feature)
-            return true
-        }
-    }
-
     /// Scans the next bytes of the document until `body` has enough for now.
     ///
     /// - Parameters:
@@ -78,7 +66,7 @@ public struct FeatureScanner {
     /// - Returns: how far in the chunk it came; the chunk's size at its end.
     /// - Throws: `FeedError.brokenDocument` with the byte offset; what `body` throws.
     public mutating func scan(
-        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int,
+        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int = 0,
         measure: (UnsafeBufferPointer<UInt8>) -> Int? = { _ in nil }, _ body: (RawFeature) throws -> Bool
     ) throws -> Int {
         var index = start
@@ -95,8 +83,9 @@ public struct FeatureScanner {
                 } else if try step(byte, at: consumed + index) {
                     captured.start(at: index)
                     valueOffset = consumed + index
-                    let ahead = chunk.extracting(index..<min(chunk.count, index + Self.sizeLimit))
-                    if case .feature = state, let size = measure(ahead) {
+                    // Not beyond what a feature may have.
+                    let end = min(chunk.count, index + Self.sizeLimit)
+                    if case .feature = state, let size = measure(chunk.extracting(index..<end)) {
                         try endFeature(chunk.extracting(index..<index + size), size) { goesOn = try body($0) }
                         index += size
                     }

@@ -72,11 +72,6 @@ public struct Quake: Sendable, Equatable {
 
     /// Copies a record out of its feature's bytes.
     public init(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
-        func string(_ append: (inout [UInt8]) -> Void) -> String {
-            var utf8: [UInt8] = []
-            append(&utf8)
-            return String(decoding: utf8, as: UTF8.self)
-        }
         func list(_ text: JSONText?) -> [String]? {
             text.map { text in
                 var elements: [String] = []
@@ -84,7 +79,7 @@ public struct Quake: Sendable, Equatable {
                 return elements
             }
         }
-        code = string { record.appendCode(to: &$0, from: bytes) }
+        code = record.withCode(in: bytes) { String(decoding: $0, as: UTF8.self) }
         net = record.net.string(from: bytes)
         netCode = record.netCode.string(from: bytes)
         magnitude = record.magnitude
@@ -114,7 +109,11 @@ public struct Quake: Sendable, Equatable {
         longitude = record.longitude
         latitude = record.latitude
         depth = record.depth
-        extra = record.hasExtra ? string { record.appendExtra(to: &$0, from: bytes) } : nil
+        if record.hasExtra {
+            var utf8: [UInt8] = []
+            record.appendExtra(to: &utf8, from: bytes)
+            extra = String(decoding: utf8, as: UTF8.self)
+        }
     }
 }
 

@@ -44,29 +44,15 @@ public struct QuakeRecord {
     /// Properties that this version does not know: ranges of the name with its quotes, and of the value.
     var extra: [(name: Range<Int>, value: Range<Int>)] = []
 
-    /// Appends the event's id, the table's `code`.
-    public func appendCode(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {
-        if let id {
-            id.append(to: &output, from: bytes)
-        } else {
-            net.append(to: &output, from: bytes)
-            netCode.append(to: &output, from: bytes)
-        }
-    }
-
-    /// Calls `body` with the event's id in UTF-8.
+    /// Calls `body` with the event's id, the table's `code`, in UTF-8.
     public func withCode<Result>(
         in bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) rethrows -> Result {
         if let id { return try id.withUTF8(in: bytes, body) }
         var code: [UInt8] = []
-        appendCode(to: &code, from: bytes)
+        net.append(to: &code, from: bytes)
+        netCode.append(to: &code, from: bytes)
         return try code.withUnsafeBufferPointer(body)
-    }
-
-    /// The size of the event's id in UTF-8.
-    func codeCount(in bytes: UnsafeBufferPointer<UInt8>) -> Int {
-        id?.count(in: bytes) ?? net.count(in: bytes) + netCode.count(in: bytes)
     }
 
     public var hasExtra: Bool { !extra.isEmpty }

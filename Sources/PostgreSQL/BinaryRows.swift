@@ -23,7 +23,6 @@ public struct BinaryRows: Sendable {
     ///   - body: appends exactly one value for each column, in the columns' order and of the columns' types: the format
     ///     carries no types, and the server takes a wrong length as an error, or a wrong type of the right length as a
     ///     wrong value.
-    @inlinable
     public mutating func appendRow(
         columns: Int, capacity: Int, _ body: (inout RowWriter) throws -> Void
     ) rethrows {
@@ -38,18 +37,11 @@ public struct BinaryRows: Sendable {
         extend(by: rows.count) { $0.append(rows) }
     }
 
-    @inlinable
     public func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
-        try withStorage { try body($0.extracting(0..<count)) }
+        try storage.withUnsafeBufferPointer { try body($0.extracting(0..<count)) }
     }
 
-    @usableFromInline
-    func withStorage<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
-        try storage.withUnsafeBufferPointer(body)
-    }
-
-    @usableFromInline
-    mutating func extend(by capacity: Int, _ body: (inout RowWriter) throws -> Void) rethrows {
+    private mutating func extend(by capacity: Int, _ body: (inout RowWriter) throws -> Void) rethrows {
         let missing = count + capacity - storage.count
         if missing > 0 {
             storage.append(contentsOf: repeatElement(0, count: max(missing, storage.count)))

@@ -15,7 +15,7 @@ struct BatchImport {
     nonisolated(nonsending)
         func prepareSession() async throws
     {
-        try await connection.execute(script: MergeStatement.session, to: "prepare the session")
+        try await MergeStatement.prepare(connection)
         if let run { try await connection.query(RunLog.naming(run), to: "name the run") }
     }
 

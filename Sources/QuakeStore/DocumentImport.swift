@@ -47,14 +47,13 @@ struct DocumentImport {
     {
         do {
             if case .url = source {} else { try await begin(log) }
-            let result = try await withThrowingTaskGroup(of: Void.self) { group in
+            return try await withThrowingTaskGroup(of: Void.self) { group in
                 // Batches that are under way when the document breaks are imported all the same.
                 let reading = await readAll(log, unlessStill: validators, &group, progress)
                 for lane in lanes { lane.close() }
                 try await group.waitForAll()
                 return try reading.get()
             }
-            return result
         } catch let error as FeedError where window != nil && error.isAnswerAboutWindow {
             throw error
         } catch {
@@ -138,11 +137,7 @@ struct DocumentImport {
         lanes = (0..<count).map { _ in Lane(second: intake.emptyBatch()) }
         for (index, lane) in lanes.enumerated() {
             group.addTask { [batchImport, tally] in
-                if index == 0 {
-                    try await lane.run(batchImport, tally)
-                } else {
-                    try await lane.run(besides: batchImport, tally)
-                }
+                try await lane.run(batchImport, opensConnection: index > 0, tally)
             }
         }
     }
@@ -189,7 +184,6 @@ extension FeedError {
 private struct Intake {
     /// Those that are being filled, one a lane.
     var batches: [FeatureBatch]
-    private let total: Int
     private var batchSize: Int
     /// How many bytes of a batch's rows stay in memory.
     private var memoryLimit = 5 << 20
@@ -201,14 +195,13 @@ private struct Intake {
     private var assigned = 0
 
     init(batchSize: Int) {
-        total = batchSize
         self.batchSize = batchSize
         batches = [FeatureBatch(capacity: batchSize, memoryLimit: memoryLimit)]
     }
 
     /// Goes on with empty batches, which together with those that are being imported have no more features than one had.
     mutating func divide(by lanes: Int) {
-        if lanes > 1 { batchSize = max(1, total / (2 * lanes)) }
+        if lanes > 1 { batchSize = max(1, batchSize / (2 * lanes)) }
         memoryLimit = (5 << 20) / (2 * lanes)
         batches = (0..<lanes).map { _ in emptyBatch() }
     }

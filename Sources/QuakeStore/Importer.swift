@@ -46,7 +46,7 @@ public struct Importer: Sendable {
         self.connection = connection
         self.options = options
         self.logger = logger
-        try await connection.execute(script: MergeStatement.session, to: "prepare the session")
+        try await MergeStatement.prepare(connection)
     }
 
     /// Imports one feed, and records the run in `import.run`.
@@ -117,13 +117,6 @@ public struct Importer: Sendable {
         summary.counts = document.counts
         summary.duration = .now - start
         return (summary, result)
-    }
-}
-
-extension FeedError {
-    /// An event service has nothing there (204), or more than it gives at once (400, 413): no failed run.
-    fileprivate var isAnswerAboutWindow: Bool {
-        if case .unavailable(_, _, let status?, _) = self { [204, 400, 413].contains(status) } else { false }
     }
 }
 

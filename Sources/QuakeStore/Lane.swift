@@ -41,10 +41,24 @@ struct Lane: Sendable {
     }
 
     /// Imports batches until the last one.
+    ///
+    /// - Parameter opensConnection: over a connection of its own, opened as the other one was.
     nonisolated(nonsending)
-        func run(_ batchImport: BatchImport, _ tally: Tally) async throws
+        func run(_ batchImport: BatchImport, opensConnection: Bool, _ tally: Tally) async throws
     {
         defer { emptied.continuation.finish() }
+        guard opensConnection else { return try await importAll(batchImport, tally) }
+        var own = batchImport
+        try await Connection.with(own.connection.options, logger: own.logger) { connection in
+            own.connection = connection
+            try await own.prepareSession()
+            try await importAll(own, tally)
+        }
+    }
+
+    nonisolated(nonsending)
+        private func importAll(_ batchImport: BatchImport, _ tally: Tally) async throws
+    {
         var last = tally.counts
         for await work in filled.stream {
             var state = work.state
@@ -55,17 +69,6 @@ struct Lane: Sendable {
             emptied.continuation.yield(work.batch)
         }
         try Task.checkCancellation()
-    }
-
-    /// The same over a connection of its own, opened as another one was.
-    func run(besides batchImport: BatchImport, _ tally: Tally) async throws {
-        defer { emptied.continuation.finish() }
-        var own = batchImport
-        try await Connection.with(own.connection.options, logger: own.logger) { connection in
-            own.connection = connection
-            try await own.prepareSession()
-            try await run(own, tally)
-        }
     }
 }
 

@@ -12,7 +12,7 @@ enum MergeStatement {
     /// - The backend of a worker that was killed notices it in the middle of a statement, and frees the source.
     /// - The tables empty themselves at the end of each transaction, without a new file as TRUNCATE makes one; a batch
     ///   fits the buffers of temporary tables, and is never written to disk.
-    static let session = """
+    private static let session = """
         set client_min_messages = warning;
         select set_config('session_replication_role', 'origin', false)
         where current_setting('session_replication_role') <> 'origin';
@@ -32,6 +32,10 @@ enum MergeStatement {
         create temporary table if not exists present (code text not null, ids text[], is_current boolean not null);
         set client_min_messages = notice
         """
+
+    static func prepare(_ connection: Connection) async throws {
+        try await connection.execute(script: session, to: "prepare the session")
+    }
 
     static let incomingColumns = QuakeColumn.allCases.map(\.rawValue)
     static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size", "code"]

@@ -78,8 +78,11 @@ struct RunLog {
 
     /// Names a run, as `begin` does, for another session that takes part in it.
     static func naming(_ run: Int) -> Query {
-        "select set_config('history.context', \("run \(run)"), false)"
+        "select set_config('history.context', \(context(of: run)), false)"
     }
+
+    /// What history records of a run as its context.
+    private static func context(of run: Int) -> String { "run \(run)" }
 
     /// Records the outcome, also when the task is cancelled; of a good one also the validators, so that a failed run never
     /// hides data behind an "unchanged".
@@ -99,7 +102,7 @@ struct RunLog {
                     (first_token, last_token) = (
                         select min(token), max(token) from history.transaction
                         where id between \(history?.lowerBound) and \(history?.upperBound)
-                          and context = \("run \(run)"))
+                          and context = \(Self.context(of: run)))
                 where id = \(run)
                 returning first_token, last_token
                 """, to: "record the run's outcome")[0]

@@ -95,7 +95,10 @@ import Testing
             var found: [(size: Int, kept: Int)] = []
             func scan(_ text: [UInt8]) throws {
                 try text.withUnsafeBufferPointer {
-                    try scanner.scan($0) { found.append(($0.size, $0.bytes.count)) }
+                    _ = try scanner.scan($0) { feature in
+                        found.append((feature.size, feature.bytes.count))
+                        return true
+                    }
                 }
             }
             let before = residentMemory()

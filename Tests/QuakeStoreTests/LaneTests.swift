@@ -199,7 +199,7 @@ struct LaneTests {
                     """)
                 #expect(terminated.count == 1)
                 // The other lane waits on; the blocker lets it go at the end.
-                try await waitUntil { try await database.blockedLanes() == 1 }
+                try await waitUntil { try await database.blockedSessions() == 1 }
                 return run
             } after: { summary in
                 #expect(summary.outcome == .failed)
@@ -217,7 +217,7 @@ struct LaneTests {
         try await server.withDatabase { database in
             try await database.withBlockedLanes { run in
                 run.cancel()
-                try await waitUntil { try await database.blockedLanes() == 0 }
+                try await waitUntil { try await database.blockedSessions() == 0 }
                 return run
             } after: { summary in
                 #expect(summary.outcome == .cancelled)
@@ -269,23 +269,12 @@ extension TestDatabase {
                         select 'q0c' || i, 'q0', 'c' || i, now(), now(), 0, 0 from generate_series(100, 199) as i
                         """, to: "hold keys")
                 let run = Task { try await self.importFile(path, options) }
-                try await waitUntil { try await blockedLanes() == 2 }
+                try await waitUntil { try await blockedSessions() == 2 }
                 let running = try await body(run)
                 try await blocker.execute(script: "rollback", to: "let go")
                 return try await running.value
             }
             try await check(summary)
         }
-    }
-
-    nonisolated(nonsending)
-        fileprivate func blockedLanes() async throws -> Int
-    {
-        try await query(
-            """
-            select from pg_stat_activity
-            where datname = current_database() and wait_event_type = 'Lock'
-            """
-        ).count
     }
 }

@@ -185,12 +185,7 @@ struct RunTests {
                     ])
                 }
                 try await waitUntil {
-                    try await !database.query(
-                        """
-                        select from pg_stat_activity
-                        where datname = current_database() and wait_event_type = 'Lock'
-                        """
-                    ).isEmpty
+                    try await database.blockedSessions() > 0
                 }
                 try await other.execute(
                     script: "update quake set sig = 1 where code = 'q0a'; commit", to: "lock a")

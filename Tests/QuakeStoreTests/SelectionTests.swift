@@ -82,7 +82,10 @@ struct SelectionTests {
         var decoder = FeatureDecoder()
         var quakes: [Quake] = []
         try Array(document.utf8).withUnsafeBufferPointer { bytes in
-            try scanner.scan(bytes) { quakes.append(Quake(try decoder.decode($0.bytes), from: $0.bytes)) }
+            _ = try scanner.scan(bytes) { feature in
+                quakes.append(Quake(try decoder.decode(feature.bytes), from: feature.bytes))
+                return true
+            }
         }
         return quakes
     }

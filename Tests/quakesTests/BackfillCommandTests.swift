@@ -18,8 +18,8 @@ struct BackfillCommandTests {
         try await TestServer.shared.withDatabase { database in
             try await TestFeedServer.run(answering: service.answer) { server in
                 let arguments =
-                    ["backfill", "--database", database.url, "--service", server.url("/fdsnws/event/1")]
-                    + ["--pace", "0s", "--per-request", "\(service.limit)"] + service.stretch + order
+                    Self.backfill(from: server, into: database)
+                    + ["--per-request", "\(service.limit)"] + service.stretch + order
                 var kills = 0
                 while kills < 5 {
                     let before = server.requests.count
@@ -60,10 +60,7 @@ struct BackfillCommandTests {
             let before = TestEventService(count: 200, limit: 60)
             try await TestFeedServer.run(answering: before.answer) { server in
                 let arguments =
-                    [
-                        "backfill", "--database", database.url, "--service", server.url("/event"), "--pace",
-                        "0s",
-                    ]
+                    Self.backfill(from: server, into: database)
                     + ["--per-request", "60"] + before.stretch
                 #expect(try await QuakesCommand().run(arguments).status == 0)
                 try await database.query(
@@ -86,10 +83,7 @@ struct BackfillCommandTests {
             let service = TestEventService(count: 500, limit: 20)
             try await TestFeedServer.run(answering: service.answer) { server in
                 let arguments =
-                    [
-                        "backfill", "--database", database.url, "--service", server.url("/event"), "--pace",
-                        "0s",
-                    ]
+                    Self.backfill(from: server, into: database)
                     + ["--per-request", "20", "--from", "1960-01-01", "--to", "1970-01-02"] + order
 
                 let outcome = try await QuakesCommand().run(arguments)
@@ -119,9 +113,7 @@ struct BackfillCommandTests {
                 }
                 return number == 4 ? .whole(.forbidden, []) : service.answer(request)
             }) { server in
-                let base = [
-                    "backfill", "--database", database.url, "--service", server.url("/event"), "--pace", "0s",
-                ]
+                let base = Self.backfill(from: server, into: database)
                 #expect(
                     try await QuakesCommand().run(base + ["--per-request", "20"] + service.stretch).status
                         == 69)
@@ -136,5 +128,12 @@ struct BackfillCommandTests {
                     try await database.query("select count(*) as count from quake")[0].decode("count") == 100)
             }
         }
+    }
+
+    private static func backfill(from server: TestFeedServer, into database: TestDatabase) -> [String] {
+        [
+            "backfill", "--database", database.url, "--service", server.url("/fdsnws/event/1"), "--pace",
+            "0s",
+        ]
     }
 }

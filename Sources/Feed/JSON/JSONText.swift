@@ -14,10 +14,7 @@ public struct JSONText: Sendable, Equatable {
 
     /// The number of UTF-8 bytes.
     func count(in bytes: UnsafeBufferPointer<UInt8>) -> Int {
-        guard isEscaped else { return rawCount }
-        var utf8: [UInt8] = []
-        appendUnescaped(to: &utf8, from: bytes)
-        return utf8.count
+        withUTF8(in: bytes) { $0.count }
     }
 
     /// Whether these are the string's characters, escaped or not. `word` is ASCII.
@@ -31,11 +28,7 @@ public struct JSONText: Sendable, Equatable {
     /// Appends the string's characters in UTF-8.
     @inline(__always)
     public func append(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {
-        if isEscaped {
-            appendUnescaped(to: &output, from: bytes)
-        } else {
-            output.append(contentsOf: bytes.extracting(start..<end))
-        }
+        withUTF8(in: bytes) { output.append(contentsOf: $0) }
     }
 
     /// Calls `body` with the string's characters in UTF-8.
@@ -91,9 +84,7 @@ public struct JSONText: Sendable, Equatable {
 
     /// The string's characters.
     public func string(from bytes: UnsafeBufferPointer<UInt8>) -> String {
-        var utf8: [UInt8] = []
-        append(to: &utf8, from: bytes)
-        return String(decoding: utf8, as: UTF8.self)
+        withUTF8(in: bytes) { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Calls `body` with each element of a comma list such as `,us7000abcd,ci38600815,`; empty ones are left out.
