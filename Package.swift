@@ -62,6 +62,7 @@ let package = Package(
                 .embedInCode("0001_quake.sql"), .embedInCode("0002_history.sql"),
                 .embedInCode("0003_following.sql"), .embedInCode("0004_settle.sql"),
                 .embedInCode("0005_report.sql"),
+                .embedInCode("0006_pass.sql"),
             ]
         ),
         .target(

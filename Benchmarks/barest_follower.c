@@ -1,5 +1,5 @@
-// The barest possible follower: LISTEN, one SELECT, one SQLite commit. No snapshot, no check of the position, no
-// reconnecting: it starts with an empty table at the current token, and any surprise ends it.
+// The barest possible follower: LISTEN, one SELECT, one SQLite commit. No check of the position, no reconnecting: it
+// starts with an empty table and the whole history, and any surprise ends it.
 //
 //     barest_follower URL FILE SCHEMA COLUMNS
 //
@@ -62,10 +62,10 @@ int main(int count, char **arguments) {
     execute("create table position (store text not null, token integer not null, committed_at text not null)");
 
     PQclear(query("listen quake_changes", NULL));
-    PGresult *position = query("select store, token, committed_at from history.position()", NULL);
-    long token = atol(PQgetvalue(position, 0, 1));
-    run(prepare("insert into position values (?, ?, ?)"), position, 0, 0, 3);
+    PGresult *position = query("select store, committed_at from history.position()", NULL);
+    run(prepare("insert into position values (?, 0, ?)"), position, 0, 0, 2);
     PQclear(position);
+    long token = 0;
 
     // One snapshot: the changed rows as it has them, and its token with each of them.
     char *changes = sqlite3_mprintf(
@@ -82,9 +82,8 @@ int main(int count, char **arguments) {
     sqlite3_stmt *move = prepare("update position set token = ?, committed_at = ?");
     sqlite3_stmt *upsert = NULL;
 
-    for (;;) {
+    for (int is_behind = 1;; is_behind = 0) {
         // First of what came with the answer to the last query: no further input may follow it.
-        int is_behind = 0;
         for (PGnotify *notification; (notification = PQnotifies(connection)); PQfreemem(notification))
             is_behind |= atol(notification->extra) > token;
         if (!is_behind) {

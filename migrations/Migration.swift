@@ -26,5 +26,6 @@ public struct Migration: Sendable {
         Migration(3, "following", PackageResources._003_following_sql),
         Migration(4, "settle", PackageResources._004_settle_sql),
         Migration(5, "report", PackageResources._005_report_sql),
+        Migration(6, "pass", PackageResources._006_pass_sql),
     ]
 }

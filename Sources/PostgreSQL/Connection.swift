@@ -54,7 +54,7 @@ public actor Connection {
     nonisolated(nonsending)
         public static func with<Result>(
             _ options: ConnectionOptions, logger: Logger,
-            _ body: (Connection) async throws -> Result
+            _ body: nonisolated(nonsending) (Connection) async throws -> Result
         ) async throws -> Result
     {
         let connection = Connection(options, logger: logger)

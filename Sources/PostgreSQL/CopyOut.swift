@@ -8,8 +8,8 @@ extension Connection {
     /// An error thrown by `body` cancels the statement and is thrown again. Rows that were handed over before
     /// the server failed stay handed over.
     ///
-    /// - Parameter query: SQL text, as it stands: a COPY takes no bound values. Never for anything that came from
-    ///   outside.
+    /// - Parameter query: SQL text, as it stands: a COPY takes no bound values. What came from outside goes through
+    ///   `quoted`.
     public func copy(
         rowsOf query: String, to operation: String, _ body: @Sendable (inout CopiedRow) throws -> Void
     ) throws {
@@ -30,6 +30,17 @@ extension Connection {
             throw firstError ?? error
         }
         if let firstError { throw firstError }
+    }
+
+    /// A text as a literal of SQL.
+    public func quoted(_ text: String) throws -> String {
+        let operation = "quote a text"
+        let handle = try open(operation)
+        guard let literal = PQescapeLiteral(handle, text, text.utf8.count) else {
+            throw failureOfLibpq(operation, handle)
+        }
+        defer { PQfreemem(literal) }
+        return String(cString: literal)
     }
 
     /// Returns the body's error, after which the rest was read and dropped.

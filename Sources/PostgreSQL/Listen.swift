@@ -31,7 +31,7 @@ extension Connection {
     /// - Throws: what `body` throws, or `PostgresError`; a hot standby refuses LISTEN.
     nonisolated(nonsending)
         public func listen<Result>(
-            to channel: String, _ body: (Notifications) async throws -> Result
+            to channel: String, _ body: nonisolated(nonsending) (Notifications) async throws -> Result
         ) async throws -> Result
     {
         try await execute(script: "listen \(channel)", to: "listen to \(channel)")

@@ -14,7 +14,7 @@ extension Connection {
     nonisolated(nonsending)
         public func transaction<Result>(
             _ isolation: Isolation = .readCommitted, to operation: String,
-            _ body: () async throws -> Result
+            _ body: nonisolated(nonsending) () async throws -> Result
         ) async throws -> Result
     {
         try await begin(isolation, operation)
@@ -40,7 +40,7 @@ extension Connection {
     @discardableResult
     nonisolated(nonsending)
         public func despiteCancellation<Result>(
-            within limit: Duration, _ body: () async throws -> Result
+            within limit: Duration, _ body: nonisolated(nonsending) () async throws -> Result
         ) async throws -> Result
     {
         try await withPatience(.cleanup(until: .now + limit, limit: limit), body)
@@ -53,7 +53,7 @@ extension Connection {
     @discardableResult
     nonisolated(nonsending)
         public func expectingAnswer<Result>(
-            within limit: Duration, _ body: () async throws -> Result
+            within limit: Duration, _ body: nonisolated(nonsending) () async throws -> Result
         ) async throws -> Result
     {
         try await withPatience(.limited(until: .now + limit, limit: limit), body)
@@ -61,7 +61,7 @@ extension Connection {
 
     nonisolated(nonsending)
         private func withPatience<Result>(
-            _ patience: Patience, _ body: () async throws -> Result
+            _ patience: Patience, _ body: nonisolated(nonsending) () async throws -> Result
         ) async throws -> Result
     {
         let before = await exchangePatience(patience)

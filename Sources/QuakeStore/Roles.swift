@@ -180,7 +180,8 @@ public struct Roles: Sendable {
             grant usage on schema history to \(reader);
             grant select on history.transaction, history.change, history.store, history.reader to \(reader);
             grant execute on function history.position(), history.check(uuid, bigint, timestamptz),
-                history.changes(bigint, text), history.current_token(), history.report(text, bigint) to \(reader);
+                history.changes(bigint, text), history.changed_keys(bigint, text), history.current_token(),
+                history.report(text, bigint) to \(reader);
 
             grant usage on schema report to \(report);
             grant select on all tables in schema report to \(report);

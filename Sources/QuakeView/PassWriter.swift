@@ -8,7 +8,8 @@ import QuakeStore
 /// Values go from the server's bytes into SQLite's without a String in between: GRDB prepares the statements and owns the
 /// transaction, and each row is bound by SQLite's own functions.
 ///
-/// Its calls come one after another; what is not Sendable in it is only used in the queue.
+/// Its calls come one after another, and nobody else uses the connection meanwhile; what is not Sendable in it is only
+/// used there.
 final class PassWriter: @unchecked Sendable {
     private let pass: Pass
     private let queue: DatabaseQueue
@@ -17,17 +18,16 @@ final class PassWriter: @unchecked Sendable {
     private var time: [UInt8] = []
 
     /// Opens the transaction, and prepares the table for a fresh start.
-    init(_ pass: Pass, on queue: DatabaseQueue) throws {
+    init(_ pass: Pass, into table: SQLiteTable, on queue: DatabaseQueue) throws {
         self.pass = pass
         self.queue = queue
         (upsert, delete) = try queue.writeWithoutTransaction { db in
             try Self.checkIsThere(db)
             try db.beginTransaction(.immediate)
             do {
-                if pass.freshStart != nil { try Self.startOver(pass.columns, db) }
-                let marks = pass.columns.map { _ in "?" }.joined(separator: ", ")
+                if pass.freshStart != nil { try Self.startOver(table, db) }
                 return (
-                    try db.cachedStatement(sql: "insert or replace into quake values (\(marks))"),
+                    try db.cachedStatement(sql: table.upsert),
                     try db.cachedStatement(sql: "delete from quake where code = ?")
                 )
             } catch {
@@ -49,14 +49,11 @@ final class PassWriter: @unchecked Sendable {
     }
 
     /// Empties the table, in the transaction: who reads the file sees the old rows until the new ones are all there.
-    private static func startOver(_ columns: [ViewColumn], _ db: Database) throws {
-        let wanted = columns.map { SQLiteColumn($0) }
-        if try SQLiteColumn.all(in: db) == wanted {
+    private static func startOver(_ table: SQLiteTable, _ db: Database) throws {
+        if try SQLiteTable(in: db).columns == table.columns {
             try db.execute(sql: "delete from quake")
         } else {
-            try db.execute(sql: "drop table if exists quake")
-            let definitions = wanted.map(\.definition).joined(separator: ", ")
-            try db.execute(sql: "create table quake (\(definitions))")
+            try db.execute(sql: "drop table if exists quake; \(table.definition)")
         }
         try db.execute(
             sql: """
@@ -66,23 +63,21 @@ final class PassWriter: @unchecked Sendable {
                 """)
     }
 
+    /// By SQLite's own functions alone, and so without a turn of the queue for each row.
     func write(_ row: inout ViewRow) throws {
-        try queue.writeWithoutTransaction { _ in
-            if row.isGone {
-                try bind(row.code, at: 1, of: delete)
-                try run(delete)
-            } else {
-                for (index, column) in pass.columns.enumerated() {
-                    try bind(row.next(column), at: Int32(index + 1))
-                }
-                try run(upsert)
+        if row.isGone {
+            try bind(row.code, at: 1, of: delete)
+            try run(delete)
+        } else {
+            for (index, column) in pass.columns.enumerated() {
+                try bind(row.next(column), at: Int32(index + 1))
             }
+            try run(upsert)
         }
     }
 
-    func commit() throws {
+    func commit(_ position: Position) throws {
         try queue.writeWithoutTransaction { db in
-            let position = pass.position
             let statement = try db.cachedStatement(
                 sql: pass.freshStart == nil
                     ? "update position set store = ?, token = ?, committed_at = ?"

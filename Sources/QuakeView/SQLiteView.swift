@@ -20,8 +20,7 @@ public final class SQLiteView: View {
     private let path: String
     let queue: DatabaseQueue
     private let lock: FollowerLock
-    /// What table `quake` has; empty while there is none.
-    private let columns: Mutex<[SQLiteColumn]>
+    private let table: Mutex<SQLiteTable>
 
     /// Opens the file, or makes it.
     ///
@@ -33,7 +32,7 @@ public final class SQLiteView: View {
         lock = try FollowerLock(path)
         do {
             queue = try DatabaseQueue(path: lock.path, configuration: Self.configuration)
-            columns = Mutex(try queue.read { try SQLiteColumn.all(in: $0) })
+            table = Mutex(try queue.read { try SQLiteTable(in: $0) })
         } catch let error as DatabaseError {
             throw ViewError(path: path, error)
         }
@@ -71,17 +70,20 @@ public final class SQLiteView: View {
     }
 
     public func accepts(_ columns: [ViewColumn]) -> Bool {
-        self.columns.withLock { $0 } == columns.map { SQLiteColumn($0) }
+        table.withLock { $0.columns } == columns.map { SQLiteColumn($0) }
     }
 
     nonisolated(nonsending)
-        public func apply(_ pass: Pass) async throws
+        public func apply(_ pass: Pass) async throws -> Position
     {
+        let table = accepts(pass.columns) ? table.withLock { $0 } : SQLiteTable(pass.columns)
         do {
-            let writer = try PassWriter(pass, on: queue)
+            let writer = try PassWriter(pass, into: table, on: queue)
             do {
-                try await pass.forEachRow { row in try writer.write(&row) }
-                try writer.commit()
+                let position = try await pass.forEachRow { row in try writer.write(&row) }
+                try writer.commit(position)
+                self.table.withLock { $0 = table }
+                return position
             } catch {
                 writer.rollBack()
                 throw error
@@ -89,7 +91,6 @@ public final class SQLiteView: View {
         } catch let error as DatabaseError {
             throw ViewError(path: path, error)
         }
-        columns.withLock { $0 = pass.columns.map { SQLiteColumn($0) } }
     }
 }
 
@@ -103,7 +104,40 @@ extension Position {
     }
 }
 
-/// A column of the file's table `quake`.
+/// The file's table `quake`.
+struct SQLiteTable: Sendable {
+    /// Empty while there is no table.
+    let columns: [SQLiteColumn]
+    /// Writes a row, over the one with the same code where there is one. Unlike with `insert or replace` that one stays in
+    /// its place, and the index untouched: half as many pages to write.
+    let upsert: String
+
+    init(_ columns: [ViewColumn]) {
+        self.init(columns.map { SQLiteColumn($0) })
+    }
+
+    init(in db: Database) throws {
+        self.init(
+            try Row.fetchAll(db, sql: "select name, type from pragma_table_info('quake') order by cid")
+                .map { SQLiteColumn($0) })
+    }
+
+    private init(_ columns: [SQLiteColumn]) {
+        self.columns = columns
+        let marks = columns.map { _ in "?" }.joined(separator: ", ")
+        let values = columns.filter { $0.name != "code" }
+            .map { "\($0.quotedName) = excluded.\($0.quotedName)" }.joined(separator: ", ")
+        upsert = "insert into quake values (\(marks)) on conflict (code) do update set \(values)"
+    }
+
+    var definition: String {
+        let columns = columns.map {
+            "\($0.quotedName) \($0.type)\($0.name == "code" ? " primary key not null" : "")"
+        }
+        return "create table quake (\(columns.joined(separator: ", ")))"
+    }
+}
+
 struct SQLiteColumn: Equatable, Sendable {
     let name: String
     let type: String
@@ -118,18 +152,10 @@ struct SQLiteColumn: Equatable, Sendable {
             }
     }
 
-    private init(_ row: Row) {
+    fileprivate init(_ row: Row) {
         name = row["name"]
         type = (row["type"] as String).lowercased()
     }
 
-    static func all(in db: Database) throws -> [SQLiteColumn] {
-        try Row.fetchAll(db, sql: "select name, type from pragma_table_info('quake') order by cid")
-            .map { SQLiteColumn($0) }
-    }
-
-    var definition: String {
-        let quoted = "\"\(name.replacing("\"", with: "\"\""))\""
-        return "\(quoted) \(type)\(name == "code" ? " primary key not null" : "")"
-    }
+    fileprivate var quotedName: String { "\"\(name.replacing("\"", with: "\"\""))\"" }
 }

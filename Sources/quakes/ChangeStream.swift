@@ -32,7 +32,7 @@ struct ChangeStream: View {
     func accepts(_ columns: [ViewColumn]) -> Bool { true }
 
     nonisolated(nonsending)
-        func apply(_ pass: Pass) async throws
+        func apply(_ pass: Pass) async throws -> Position
     {
         let output = Mutex(LineBuffer())
         if let reason = pass.freshStart {
@@ -40,17 +40,18 @@ struct ChangeStream: View {
             line.append("snapshot", reason.description)
             try output.withLock { try $0.append(line.text) }
         }
-        try await pass.forEachLine { line in try output.withLock { try $0.append(line) } }
+        let position = try await pass.forEachLine { line in try output.withLock { try $0.append(line) } }
         try output.withLock {
-            try $0.append(pass.position.json)
+            try $0.append(position.json)
             try $0.flush()
         }
         if let tokenFile {
             // The position must not outlive the lines.
             StandardOutput.synchronize()
-            try tokenFile.store(pass.position)
+            try tokenFile.store(position)
         }
-        reached.position.withLock { $0 = pass.position }
+        reached.position.withLock { $0 = position }
+        return position
     }
 }
 

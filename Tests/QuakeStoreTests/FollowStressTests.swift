@@ -58,7 +58,9 @@ struct FollowStressTests {
         ) { try await step($0, &$1) }
     }
 
-    private func step(_ connection: Connection, _ random: inout SeededGenerator) async throws {
+    nonisolated(nonsending)
+        private func step(_ connection: Connection, _ random: inout SeededGenerator) async throws
+    {
         let code = "q0\(random.next(below: 60))"
         switch random.next(below: 8) {
         case 0: try await connection.execute("delete from quake where code = \(code)", to: "delete")

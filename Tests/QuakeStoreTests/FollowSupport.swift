@@ -37,10 +37,9 @@ final class MemoryView: View {
     func accepts(_ columns: [ViewColumn]) -> Bool { now.columns == columns }
 
     nonisolated(nonsending)
-        func apply(_ pass: Pass) async throws
+        func apply(_ pass: Pass) async throws -> Position
     {
         var next = now
-        next.position = pass.position
         next.columns = pass.columns
         next.passes += 1
         if let reason = pass.freshStart {
@@ -48,31 +47,40 @@ final class MemoryView: View {
             next.rows = [:]
             next.changes = []
         }
-        let before = next.rows
+        let before = next
 
-        next.rows = try await Self.rows(of: pass, onto: before)
-        try await duringPass()
-        let (codes, changes) = try await Self.lines(of: pass, onto: Set(before.keys))
-        next.changes += changes
+        // One snapshot for all three ways.
+        next = try await pass.connection.transaction(.repeatableReadOnly, to: "compare the ways") {
+            var next = before
+            let position: Position
+            (next.rows, position) = try await Self.rows(of: pass, onto: before.rows)
+            try await duringPass()
+            let (codes, changes) = try await Self.lines(of: pass, onto: Set(before.rows.keys))
+            next.changes += changes
 
-        let all = Pass(
-            freshStart: .first, position: pass.position, table: pass.table, after: 0,
-            connection: pass.connection)
-        let table = try await Self.rows(of: all, onto: [:])
-        #expect(next.rows == table, "token \(pass.position.token)")
-        #expect(codes == Set(table.keys), "token \(pass.position.token)")
-        state.withLock { $0 = next }
+            let all = Pass(
+                freshStart: .first, table: pass.table, reader: nil, connection: pass.connection,
+                logger: .quiet)
+            let table = try await Self.rows(of: all, onto: [:]).rows
+            #expect(next.rows == table, "token \(position.token)")
+            #expect(codes == Set(table.keys), "token \(position.token)")
+            next.position = position
+            return next
+        }
+        state.withLock { [next] in $0 = next }
+        return try #require(next.position)
     }
 
-    private static func rows(of pass: Pass, onto rows: [String: [String]]) async throws -> [String: [String]]
-    {
+    private static func rows(
+        of pass: Pass, onto rows: [String: [String]]
+    ) async throws -> (rows: [String: [String]], position: Position) {
         let rows = Mutex(rows)
-        try await pass.forEachRow { row in
+        let position = try await pass.forEachRow { row in
             let code = String(decoding: row.code, as: UTF8.self)
             let values = row.isGone ? nil : try pass.columns.map { try row.next($0).text }
             rows.withLock { $0[code] = values }
         }
-        return rows.withLock { $0 }
+        return (rows.withLock { $0 }, position)
     }
 
     /// The codes that are there after all lines, and the lines' places.
@@ -80,7 +88,7 @@ final class MemoryView: View {
         of pass: Pass, onto codes: Set<String>
     ) async throws -> (codes: Set<String>, changes: [String]) {
         let found = Mutex((codes: codes, changes: [String]()))
-        try await pass.forEachLine { line in
+        _ = try await pass.forEachLine { line in
             let object = try #require(
                 JSONSerialization.jsonObject(with: Data(line)) as? [String: Any])
             let row = object["row"] as? [String: Any]

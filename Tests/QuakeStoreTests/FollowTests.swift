@@ -179,6 +179,24 @@ struct FollowTests {
         }
     }
 
+    @Test(
+        "A column that is renamed or dropped while a follower listens is gone with a fresh snapshot",
+        arguments: ["rename column extra to rest", "drop column extra"])
+    func columnGone(_ alteration: String) async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let (view, log) = (MemoryView(), RecordedLog())
+            try await database.following(view, poll: Self.rarely, logger: log.logger) {
+                try await waitUntil { view.now.position != nil }
+                try await database.query("alter table quake \(unescaped: alteration)")
+                try await database.setMagnitude(2)
+                try await waitUntil { view.now.starts == [.first, .otherColumns] }
+            }
+            #expect(!view.now.columns.contains { $0.name == "extra" })
+            #expect(!log.lines.contains { $0.hasPrefix("warning") }, "no reason to connect again")
+        }
+    }
+
     /// reader: pass begins ─ rows ─────────── lines ─ ends     next pass: fresh snapshot? no: it stands at the horizon
     /// prune:                     all history
     @Test("History that is pruned during a pass is still there for that pass")

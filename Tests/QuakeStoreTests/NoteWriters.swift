@@ -50,7 +50,9 @@ final class NoteWriters: Sendable {
         )
     }
 
-    private func step(_ connection: Connection, _ random: inout SeededGenerator) async throws {
+    nonisolated(nonsending)
+        private func step(_ connection: Connection, _ random: inout SeededGenerator) async throws
+    {
         let key = "k\(random.next(below: 40))"
         switch random.next(below: 6) {
         case 0: try await connection.execute("delete from public.note where key = \(key)", to: "delete")
@@ -97,7 +99,7 @@ extension TestDatabase {
         func writeAtRandom(
             _ isolation: Connection.Isolation, upTo steps: Int, until deadline: ContinuousClock.Instant,
             _ random: inout SeededGenerator, collision: String? = nil,
-            _ step: (Connection, inout SeededGenerator) async throws -> Void
+            _ step: nonisolated(nonsending) (Connection, inout SeededGenerator) async throws -> Void
         ) async throws
     {
         try await withConnection { connection in

@@ -61,6 +61,7 @@ struct RolesTests {
             "select * from history.reader",
             "select history.report('other', 0)",
             "select * from history.changes(0, 'quake')",
+            "select * from history.changed_keys(0, 'quake')",
             "select history.own_transaction()",
             "select history.track('public.quake', 'code')",
             "select history.prune('0')",
@@ -238,12 +239,15 @@ struct RolesTests {
                 """
                 drop schema report cascade;
                 drop index quake_day, import.run_source, import.run_running, import.run_done;
-                delete from import.migration where number = 5
+                drop function history.changed_keys;
+                delete from import.migration where number in (5, 6)
                 """)
 
             let applied = try await owner.withConnection { try await Migrator($0).migrate() }
 
-            #expect(applied == ["0005_report"])
+            #expect(applied == ["0005_report", "0006_pass"])
+            // Who could read the changes before can read their keys now.
+            try await roles.login(.reader).query("select history.changed_keys(0, 'quake')")
             let row = try await roles.database.query(
                 """
                 select pg_get_userbyid(nspowner) as owner,

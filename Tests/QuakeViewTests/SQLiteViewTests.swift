@@ -73,6 +73,40 @@ struct SQLiteViewTests {
 
     /// reader: begin ─ reads 1 ──────────────── reads 1 ─ commit ─ reads 2
     /// view:                    pass to 2 commits
+    @Test("What changed is read by way of the indexes, whatever the planner believes of the tables")
+    func plan() async throws {
+        try await withView { database, path in
+            try await database.importSample(300)
+            let (view, log) = (try SQLiteView(path), RecordedLog())
+            try await database.catchUp(view)
+            // So far a transaction changes 300 rows, or all there are: better to read them in one go.
+            try await database.query("analyze")
+            try await database.query(
+                "update quake set felt = 7 where code = (select code from quake limit 1)")
+
+            let explained = database.with(
+                """
+                -csession_preload_libraries=auto_explain -cauto_explain.log_min_duration=0 \
+                -cauto_explain.log_nested_statements=on -cclient_min_messages=log
+                """)
+            try await explained.catchUp(view, log: log)
+            try await Connection.with(try explained.options(), logger: log.logger) { connection in
+                _ = try await connection.query("select from history.changes(0, 'quake')", to: "read")
+            }
+
+            let plans = log.lines.filter { $0.contains("plan:") }
+            let keys = try #require(plans.first(where: { $0.contains("select distinct") }))
+            #expect(keys.contains("Index Cond: (token > "))
+            #expect(keys.contains("Index Cond: (transaction = "))
+            let rows = try #require(plans.first(where: { $0.contains("history.changed_keys") }))
+            #expect(rows.contains("Index Cond: (code = changed.key)"))
+            for table in ["transaction", "change", "quake"] {
+                #expect(!plans.contains { $0.contains("Seq Scan on \(table)") })
+            }
+            #expect(!plans.contains { $0.contains("HashAggregate") || $0.contains("Hash Join") })
+        }
+    }
+
     @Test("A reader keeps the state it began with, and then sees rows and position of the next one")
     func isolation() async throws {
         try await withView { database, path in

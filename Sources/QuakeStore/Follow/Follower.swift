@@ -108,13 +108,16 @@ public struct Follower<V: View>: Sendable {
         }
     }
 
-    /// Isolated to the connection: its statements, and what the view does with their rows, are calls without a change of
-    /// threads.
+    /// Isolated to the connection, as `wake` is to its own: statements, and what the view does with their rows, are calls
+    /// without a change of threads.
     private func read(at wakeups: AsyncStream<Wakeup>, _ connection: isolated Connection) async throws {
         var reading = try await reading(connection)
         for await wakeup in wakeups {
-            if case .heard(let token) = wakeup, reading.hasReached(token) { continue }
-            try await reading.catchUp()
+            switch wakeup {
+            case .heard(let token) where reading.hasReached(token): continue
+            case .heard: try await reading.applyPass()
+            case .poll: try await reading.catchUp()
+            }
             try await reading.reportNowAndThen()
         }
     }
@@ -128,7 +131,9 @@ public struct Follower<V: View>: Sendable {
 
     /// Wakes the reader whenever there may be something to read. The first time it is listening already: nothing can
     /// fall between.
-    private func wake(_ waker: AsyncStream<Wakeup>.Continuation, _ connection: Connection) async throws {
+    private func wake(
+        _ waker: AsyncStream<Wakeup>.Continuation, _ connection: isolated Connection
+    ) async throws {
         while try await isStandby(connection) {
             waker.yield(.poll)
             try await Task.sleep(for: poll.standby)
@@ -147,7 +152,7 @@ public struct Follower<V: View>: Sendable {
         }
     }
 
-    private func isStandby(_ connection: Connection) async throws -> Bool {
+    private func isStandby(_ connection: isolated Connection) async throws -> Bool {
         try await connection.expectingAnswer(within: poll.answer) {
             try await connection.query("select pg_is_in_recovery() as standby", to: "probe the connection")[0]
                 .decode("standby")

@@ -1,51 +1,62 @@
+import Logging
 import PostgreSQL
+import Synchronization
 
 /// One snapshot of the database, handed to a view: what changed since the view's position, or everything.
 ///
-/// Everything in it is read as of that snapshot, so that states which never stood together are never mixed. It
-/// streams: a view that holds on to nothing needs constant memory. Only valid inside `View.apply`.
+/// It is read by one statement, so that states which never stood together are never mixed, and many followers cost the server
+/// little. It streams: a view that holds on to nothing needs constant memory. Only valid inside `View.apply`, which reads
+/// it once.
 public struct Pass: Sendable {
     /// nil when the view goes on from where it stands; else it drops what it holds.
     public let freshStart: FreshStart?
-    /// Where the view stands once it has applied the pass.
-    public let position: Position
     /// The table's columns.
     public var columns: [ViewColumn] { table.columns }
 
     let table: TableShape
-    /// The token after which the changes are read.
-    let after: Int
+    /// Where the view stands.
+    let reader: Position?
     let connection: Connection
+    let logger: Logger
+
+    /// The snapshot is another one than was expected: nothing was handed over.
+    struct Mismatch: Error {
+        let standing: Standing
+    }
 
     /// Hands over each changed row once, as this snapshot has it, or as gone; of a fresh start all rows. In no order.
+    ///
+    /// - Returns: where a view stands once it has applied them.
     nonisolated(nonsending)
-        public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws
+        public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws -> Position
     {
-        try await connection.copy(rowsOf: rows, to: "read the changed rows") { copied in
+        try await read(rows, columns: 2 + table.columns.count) { copied in
             var row = try ViewRow(copied)
             try body(&row)
         }
     }
 
     private var rows: String {
-        guard freshStart == nil else { return "select code, true, \(table.expressions) from public.quake" }
+        guard freshStart == nil else { return "code, true, \(table.expressions) from public.quake" }
         // The last change of a key is all a view needs, so this is cheaper than history.changes, which tells each.
+        // Row by row through the primary key, whatever the planner believes: statistics may be older than the last load.
         return """
-            select changed.key, quake.code is not null, \(table.expressions)
-            from (select distinct change.key
-                  from history.transaction join history.change on change.transaction = transaction.id
-                  where transaction.token > \(after) and change.entity = 'quake') as changed
-            left join public.quake on quake.code = changed.key
+            changed.key, quake.code is not null, \(table.expressions)
+            from history.changed_keys(\(after), 'quake') as changed (key)
+            left join lateral (select * from public.quake where quake.code = changed.key offset 0) as quake on true
             """
     }
 
     /// Hands over each change in the order of tokens, as one line of JSON; of a fresh start each row.
     ///
     /// The columns are those of `history.changes`.
+    ///
+    /// - Returns: where a view stands once it has applied them.
     nonisolated(nonsending)
         public func forEachLine(_ body: @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws
+        -> Position
     {
-        try await connection.copy(rowsOf: lines, to: "read the changes") { row in
+        try await read(lines, columns: 1) { row in
             guard let line = try row.nextBytes() else { throw CopiedRowError() }
             try body(line)
         }
@@ -53,8 +64,50 @@ public struct Pass: Sendable {
 
     private var lines: String {
         freshStart == nil
-            ? "select row_to_json(change)::text from history.changes(\(after), 'quake') as change"
-            : "select row_to_json(line)::text from (select to_jsonb(quake) as row from public.quake) as line"
+            ? "row_to_json(change)::text from history.changes(\(after), 'quake') as change"
+            : "row_to_json(line)::text from (select to_jsonb(quake) as row from public.quake) as line"
+    }
+
+    private var after: Int { reader?.token ?? 0 }
+
+    /// Reads first the row that tells of the snapshot, and then what was selected.
+    nonisolated(nonsending)
+        private func read(
+            _ selected: String, columns: Int, _ body: @Sendable (inout CopiedRow) throws -> Void
+        ) async throws -> Position
+    {
+        func nulls(_ count: Int) -> String { repeatElement("null", count: count).joined(separator: ", ") }
+        let reached = Mutex<Position?>(nil)
+        try await connection.copy(
+            rowsOf: """
+                select *, \(nulls(columns)) from (\(Standing.query(of: reader, on: connection))) as standing
+                union all
+                select \(nulls(Standing.width)), \(selected)
+                """, to: "read the changes"
+        ) { row in
+            if reached.withLock({ $0 == nil }) {
+                let standing = try Standing(&row, of: reader)
+                guard standing.shape == table.signature, freshStart != nil || standing.freshStart == nil
+                else {
+                    throw Mismatch(standing: standing)
+                }
+                announce(standing.position)
+                reached.withLock { $0 = standing.position }
+            } else {
+                for _ in 0..<Standing.width { _ = try row.nextBytes() }
+                try body(&row)
+            }
+        }
+        guard let position = reached.withLock({ $0 }) else { throw CopiedRowError() }
+        return position
+    }
+
+    private func announce(_ position: Position) {
+        switch freshStart {
+        case nil: logger.debug("applying the changes up to token \(position.token)")
+        case .first?: logger.notice("first start: taking a snapshot at token \(position.token)")
+        case let reason?: logger.notice("\(reason); taking a fresh snapshot at token \(position.token)")
+        }
     }
 }
 
@@ -68,5 +121,7 @@ public protocol View: Sendable {
 
     /// Takes over a pass and its position, both or neither. Runs where its caller does, which is where the connection
     /// works: a pass goes from one to the other without a change of threads.
-    nonisolated(nonsending) func apply(_ pass: Pass) async throws
+    ///
+    /// - Returns: the pass's position.
+    nonisolated(nonsending) func apply(_ pass: Pass) async throws -> Position
 }

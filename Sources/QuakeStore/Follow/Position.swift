@@ -1,4 +1,5 @@
 import PostgreSQL
+import Synchronization
 
 /// How far a reader has come: the token of the last transaction it has applied, and what identifies that transaction
 /// beyond its number.
@@ -58,36 +59,65 @@ struct Standing: Sendable {
     let position: Position
     /// Changes when the table's columns do.
     let shape: String
-    /// nil when the history from the reader's position on is there.
+    /// nil when the history from the reader's position on is there, or the reader holds nothing.
     let freshStart: FreshStart?
+
+    /// One row, of so many columns, which are null in the rows of a pass.
+    static let width = 6
 
     /// - Parameter reader: where the reader stands; nil when it holds nothing.
     nonisolated(nonsending)
-        static func read(of reader: Position?, on connection: Connection) async throws -> Standing
+        static func query(of reader: Position?, on connection: Connection) async throws -> String
     {
-        let row = try await connection.query(
-            """
-            select store, token,
+        var arguments = "null, null, null"
+        if let reader {
+            let (store, committedAt) = (
+                try await connection.quoted(reader.store), try await connection.quoted(reader.committedAt)
+            )
+            arguments = "\(store), \(reader.token), \(committedAt)"
+        }
+        return """
+            select store::text, token,
                    to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
-                   history.check(\(reader?.store)::uuid, \(reader?.token), \(reader?.committedAt)::timestamptz)
-                       as verdict,
+                   history.check(\(arguments)) as verdict,
                    (select string_agg(attname || ' ' || atttypid, ',' order by attnum)
                     from pg_attribute
                     where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped) as shape,
                    -- The text of values is the same for every session, as it is in history.changes.
-                   (select array_agg(set_config(name, value, true))
+                   (select count(set_config(name, value, true))
                     from (values ('timezone', 'UTC'), ('datestyle', 'ISO, YMD'),
                                  ('intervalstyle', 'postgres'), ('extra_float_digits', '1'),
                                  ('bytea_output', 'hex')) as setting (name, value)) as settings
             from history.position()
-            """, to: "read the history's position")[0]
-        let position = Position(
-            store: try row.decode("store"), token: try row.decode("token"),
-            committedAt: try row.decode("committed_at"))
-        let verdict: String = try row.decode("verdict")
-        return Standing(
-            position: position, shape: try row.decode("shape"),
-            freshStart: reader.map { freshStart(of: $0, verdict, now: position) } ?? .first)
+            """
+    }
+
+    nonisolated(nonsending)
+        static func read(of reader: Position?, on connection: Connection) async throws -> Standing
+    {
+        let standing = Mutex<Standing?>(nil)
+        try await connection.copy(
+            rowsOf: query(of: reader, on: connection), to: "read the history's position"
+        ) { row in
+            let read = try Standing(&row, of: reader)
+            standing.withLock { $0 = read }
+        }
+        guard let standing = standing.withLock({ $0 }) else { throw CopiedRowError() }
+        return standing
+    }
+
+    /// Reads the row.
+    init(_ row: inout CopiedRow, of reader: Position?) throws {
+        func text(_ bytes: UnsafeRawBufferPointer?) -> String {
+            bytes.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        }
+        let store = text(try row.nextBytes())
+        let token = Int(try row.nextInteger() ?? 0)
+        position = Position(store: store, token: token, committedAt: text(try row.nextBytes()))
+        let verdict = text(try row.nextBytes())
+        shape = text(try row.nextBytes())
+        _ = try row.nextInteger()
+        freshStart = reader.flatMap { [position] in Self.freshStart(of: $0, verdict, now: position) }
     }
 
     private static func freshStart(of reader: Position, _ verdict: String, now: Position) -> FreshStart? {

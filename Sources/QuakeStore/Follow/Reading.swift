@@ -11,7 +11,7 @@ struct Reading<V: View> {
     let logger: Logger
     /// Where the view stands.
     private(set) var position: Position?
-    /// The table's columns when they were last seen to change.
+    /// The table's columns when they were last read.
     private var table: TableShape?
 
     private var usedAt = ContinuousClock.now
@@ -35,44 +35,58 @@ struct Reading<V: View> {
         position.map { $0.token >= token } ?? false
     }
 
-    /// Applies one pass: everything up to this moment.
+    /// Applies everything up to this moment.
     @discardableResult
     nonisolated(nonsending)
         mutating func catchUp() async throws -> Position
     {
         try await probe()
-        let (known, knownTable) = (position, table)
-        let (reached, table) = try await connection.transaction(.repeatableReadOnly, to: "follow the changes")
-        {
-            let standing = try await Standing.read(of: known, on: connection)
-            let table =
-                if let knownTable, knownTable.signature == standing.shape {
-                    knownTable
-                } else {
-                    try await TableShape.read(standing.shape, on: connection)
-                }
-            let freshStart =
-                standing.freshStart ?? (view.accepts(table.columns) ? nil : FreshStart.otherColumns)
-            if freshStart != nil || standing.position != known {
-                announce(freshStart, at: standing.position)
-                try await view.apply(
-                    Pass(
-                        freshStart: freshStart, position: standing.position, table: table,
-                        after: known?.token ?? 0, connection: connection))
+        // Mostly nothing has happened, and then the view need not be touched.
+        if let position {
+            let table = try await knownTable()
+            let standing = try await Standing.read(of: position, on: connection)
+            if standing.position == position, standing.shape == table.signature, view.accepts(table.columns) {
+                return position
             }
-            return (standing.position, table)
         }
-        position = reached
-        self.table = table
-        return reached
+        return try await applyPass()
     }
 
-    private func announce(_ freshStart: FreshStart?, at position: Position) {
-        switch freshStart {
-        case nil: logger.debug("applying the changes up to token \(position.token)")
-        case .first?: logger.notice("first start: taking a snapshot at token \(position.token)")
-        case let reason?: logger.notice("\(reason); taking a fresh snapshot at token \(position.token)")
+    /// The same, when there is something known to apply.
+    @discardableResult
+    nonisolated(nonsending)
+        mutating func applyPass() async throws -> Position
+    {
+        try await probe()
+        var freshStart = position == nil ? FreshStart.first : nil
+        while true {
+            let wasKnown = table != nil
+            let table = try await knownTable()
+            if freshStart == nil, !view.accepts(table.columns) { freshStart = .otherColumns }
+            let pass = Pass(
+                freshStart: freshStart, table: table, reader: position, connection: connection, logger: logger
+            )
+            do {
+                let reached = try await view.apply(pass)
+                position = reached
+                return reached
+            } catch let mismatch as Pass.Mismatch {
+                if mismatch.standing.shape != table.signature { self.table = nil }
+                freshStart = freshStart ?? mismatch.standing.freshStart
+            } catch let error as PostgresError where error.isUndefinedObject && wasKnown {
+                // A column may be gone, which the statement names.
+                self.table = nil
+            }
         }
+    }
+
+    nonisolated(nonsending)
+        private mutating func knownTable() async throws -> TableShape
+    {
+        if let table { return table }
+        let read = try await TableShape.read(on: connection)
+        table = read
+        return read
     }
 
     /// A connection that was idle for long may be silently gone, and a pass would wait for ever.

@@ -45,24 +45,24 @@ public struct ViewColumn: Sendable, Equatable {
 
 /// The followed table's columns, and the expressions that read them.
 struct TableShape: Sendable {
-    /// See `Standing.shape`.
+    /// As `Standing.shape` has it.
     let signature: String
     let columns: [ViewColumn]
     let expressions: String
 
     nonisolated(nonsending)
-        static func read(_ signature: String, on connection: Connection) async throws -> TableShape
+        static func read(on connection: Connection) async throws -> TableShape
     {
         let rows = try await connection.query(
             """
-            select attname as name, atttypid::regtype::text as type
+            select attname as name, atttypid::regtype::text as type, attname || ' ' || atttypid as signature
             from pg_attribute
             where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped
             order by attnum
             """, to: "read the table's columns")
         let columns = try rows.map { ViewColumn(name: try $0.decode("name"), sqlType: try $0.decode("type")) }
         return TableShape(
-            signature: signature, columns: columns,
+            signature: try rows.map { try $0.decode("signature") }.joined(separator: ","), columns: columns,
             expressions: columns.map(\.expression).joined(separator: ", "))
     }
 }
