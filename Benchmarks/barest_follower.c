@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static PGconn *connection;
 static sqlite3 *file;
@@ -97,10 +98,15 @@ int main(int count, char **arguments) {
         snprintf(after, sizeof after, "%ld", token);
         PGresult *rows = query(changes, after);
         if (!upsert) {
-            char *marks = sqlite3_mprintf("");
-            for (int column = ROW; column < PQnfields(rows); column++)
+            char *marks = sqlite3_mprintf(""), *values = sqlite3_mprintf("");
+            for (int column = ROW; column < PQnfields(rows); column++) {
+                const char *name = PQfname(rows, column);
                 marks = sqlite3_mprintf("%z%s?", marks, column == ROW ? "" : ", ");
-            upsert = prepare(sqlite3_mprintf("insert or replace into quake values (%s)", marks));
+                if (strcmp(name, "code"))
+                    values = sqlite3_mprintf("%z%s%s = excluded.%s", values, *values ? ", " : "", name, name);
+            }
+            upsert = prepare(sqlite3_mprintf(
+                "insert into quake values (%s) on conflict (code) do update set %s", marks, values));
         }
         if (PQntuples(rows) > 0) {
             run(begin, rows, 0, 0, 0);

@@ -109,7 +109,7 @@ class Cluster:
         definitions = [f"{name} {types.get(type, 'text')}{' primary key not null' if name == 'code' else ''}"
                        for name, type in columns]
         return (f"create table quake ({', '.join(definitions)})",
-                ", ".join(expressions.get(type, "quake.{}").format(name) for name, type in columns))
+                ", ".join(f"{expressions.get(type, 'quake.{}').format(name)} as {name}" for name, type in columns))
 
 
 def run(*arguments, **options):
