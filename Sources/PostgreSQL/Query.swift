@@ -25,7 +25,8 @@ public struct Query: Sendable, ExpressibleByStringInterpolation {
 
     /// The text with its parameters counted from `first`.
     private func renumbered(from first: Int) -> String {
-        text.replacing(/\$(\d+)/) { match in "$\((Int(match.1) ?? 0) + first)" }
+        if first == 0 { return text }
+        return text.replacing(/\$(\d+)/) { match in "$\((Int(match.1) ?? 0) + first)" }
     }
 
     public struct StringInterpolation: StringInterpolationProtocol {

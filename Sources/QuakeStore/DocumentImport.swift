@@ -185,8 +185,8 @@ private struct Intake {
     /// Those that are being filled, one a lane.
     var batches: [FeatureBatch]
     private var batchSize: Int
-    /// How many bytes of a batch's rows stay in memory.
-    private var memoryLimit = 5 << 20
+    /// How many bytes of a batch's rows stay in memory: all of an hourly feed of 10,000 features.
+    private var memoryLimit = 8 << 20
     private var decoder = FeatureDecoder()
     private var row = EncodedRow()
     /// Of the feature that comes next, when it was decoded before its end was known.
