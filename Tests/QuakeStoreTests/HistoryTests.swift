@@ -164,6 +164,33 @@ struct HistoryTests {
         }
     }
 
+    /// reader: a statement begins ──── waits for lock 7 ──────── reads ─ ends
+    /// writer:            holds lock 7, commits a change, lets go
+    @Test("What one statement reads of the history is one snapshot, whatever is committed while it runs")
+    func snapshot() async throws {
+        try await server.withNotes { database in
+            try await database.run("insert into note values ('a', 1, 'x')")
+            try await database.withConnection { writer in
+                try await writer.query("select pg_advisory_lock(7)", to: "block the reader")
+                let reading = Task {
+                    try await database.query(
+                        """
+                        select pg_advisory_xact_lock(7),
+                               (select token from history.position()) as token,
+                               (select count(*) from history.changed_keys(0, 'note')) as keys,
+                               (select count(*) from history.changes(0, 'note')) as changes
+                        """)[0]
+                }
+                try await waitUntil { try await database.blockedSessions() == 1 }
+                try await database.run("insert into note values ('b', 2, 'y')")
+                try await writer.query("select pg_advisory_unlock(7)", to: "let it read")
+
+                let row = try await reading.value
+                for name in ["token", "keys", "changes"] { #expect(try row.decode(name) == 1) }
+            }
+        }
+    }
+
     @Test("A position holds until its store, its transaction or its time is another")
     func check() async throws {
         try await server.withNotes { database in

@@ -5,8 +5,9 @@ import Synchronization
 /// One snapshot of the database, handed to a view: what changed since the view's position, or everything.
 ///
 /// It is read by one statement, so that states which never stood together are never mixed, and many followers cost the server
-/// little. It streams: a view that holds on to nothing needs constant memory. Only valid inside `View.apply`, which reads
-/// it once.
+/// little; the functions in it are STABLE, and see what the statement sees
+/// (https://www.postgresql.org/docs/current/xfunc-volatility.html). It streams: a view that holds on to nothing needs
+/// constant memory. Only valid inside `View.apply`, which reads it once.
 public struct Pass: Sendable {
     /// nil when the view goes on from where it stands; else it drops what it holds.
     public let freshStart: FreshStart?
