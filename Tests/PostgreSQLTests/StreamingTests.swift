@@ -9,7 +9,7 @@ struct StreamingTests {
     /// 300 MB pass through, in a process of their own: what other tests hold is not in the way.
     @Test("A million rows are handed over in constant memory")
     func constantMemory() async throws {
-        try await TestServer.shared.withEmptyDatabase { (database) async throws in
+        try await TestServer.shared.withEmptyDatabase { (database) async throws -> Void in
             await #expect(processExitsWith: .success) { [url = database.url as String] in
                 try await TestDatabase(url: url).withConnection { connection in
                     let seen = Mutex((rows: 0, peak: 0))

@@ -140,7 +140,7 @@ struct FollowTests {
 
     /// What happens while a reader at token 2 is away.
     enum Loss: CaseIterable {
-        case pruned, otherStore, future, otherTransaction, otherColumns
+        case pruned, otherStore, future, otherTransaction, altered
 
         var statement: Query {
             switch self {
@@ -149,7 +149,7 @@ struct FollowTests {
             case .future: "delete from history.transaction where token >= 2"
             case .otherTransaction:
                 "update history.transaction set committed_at = committed_at + interval '1 microsecond' where token = 2"
-            case .otherColumns: "alter table quake add column revision integer default 1"
+            case .altered: "alter table quake add column revision integer default 1"
             }
         }
 
@@ -159,7 +159,7 @@ struct FollowTests {
             case .otherStore: .otherStore
             case .future: .future(2, newest: 1)
             case .otherTransaction: .otherTransaction(2)
-            case .otherColumns: .otherColumns
+            case .altered: .altered
             }
         }
     }
@@ -173,9 +173,58 @@ struct FollowTests {
                 try await waitUntil { view.now.position != nil }
                 try await database.query("alter table quake add column revision integer default 7")
                 try await database.setMagnitude(2)
-                try await waitUntil { view.now.starts == [.first, .otherColumns] }
+                try await waitUntil { view.now.starts == [.first, .altered] }
             }
             #expect(view.now.rows["q0a"]?.last == "7")
+        }
+    }
+
+    /// view:     first pass ──────────── ends   second pass ─ snapshot ─ waits ──────── reads
+    /// another:     changes rows ─ waits ─ locks the table, writes it anew ─────── commits
+    @Test("A table that is written anew while a pass waits for it is read again, never taken for empty")
+    func rewritten() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
+            let altering = Mutex<Task<Void, any Error>?>(nil)
+            let view = MemoryView(duringPass: {
+                guard altering.withLock({ $0 == nil }) else { return }
+                try await database.setMagnitude(2)
+                altering.withLock {
+                    $0 = Task {
+                        try await database.withConnection {
+                            try await $0.execute(
+                                script: "alter table quake set unlogged; select pg_sleep(0.5)", to: "alter")
+                        }
+                    }
+                }
+                try await waitUntil { try await database.blockedSessions() == 1 }
+            })
+            try await database.following(view, poll: Self.rarely) {
+                try await waitUntil { view.now.starts == [.first, .altered] }
+            }
+            try await altering.withLock { $0 }?.value
+            #expect(view.now.rows.keys.sorted() == ["q0a", "q0b"])
+        }
+    }
+
+    @Test("A past that becomes another one while a follower listens is noticed with the next commit")
+    func restoredInPlace() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.setMagnitude(2)
+            try await database.setMagnitude(3)
+            let view = MemoryView()
+            try await database.following(view, poll: Self.rarely) {
+                try await waitUntil { view.now.position?.token == 3 }
+                try await database.withConnection {
+                    try await $0.execute(
+                        script:
+                            "delete from history.transaction where token > 1; select setval('history.token', 1)",
+                        to: "restore")
+                }
+                try await database.setMagnitude(4)
+                try await waitUntil { view.now.starts == [.first, .future(3, newest: 2)] }
+            }
         }
     }
 
@@ -190,7 +239,7 @@ struct FollowTests {
                 try await waitUntil { view.now.position != nil }
                 try await database.query("alter table quake \(unescaped: alteration)")
                 try await database.setMagnitude(2)
-                try await waitUntil { view.now.starts == [.first, .otherColumns] }
+                try await waitUntil { view.now.starts == [.first, .altered] }
             }
             #expect(!view.now.columns.contains { $0.name == "extra" })
             #expect(!log.lines.contains { $0.hasPrefix("warning") }, "no reason to connect again")

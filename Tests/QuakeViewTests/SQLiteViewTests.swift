@@ -69,10 +69,6 @@ struct SQLiteViewTests {
         "update quake set sig = 1 where code like 'q4%'",
     ]
 
-    // MARK: Readers
-
-    /// reader: begin ─ reads 1 ──────────────── reads 1 ─ commit ─ reads 2
-    /// view:                    pass to 2 commits
     @Test("What changed is read by way of the indexes, whatever the planner believes of the tables")
     func plan() async throws {
         try await withView { database, path in
@@ -107,6 +103,25 @@ struct SQLiteViewTests {
         }
     }
 
+    @Test("A history that says nothing of itself, as one half restored, leaves the view as it is")
+    func noStore() async throws {
+        try await withView { database, path in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let view = try SQLiteView(path)
+            try await database.catchUp(view)
+            let before = try FileState(path)
+
+            try await database.query("delete from history.store")
+            await #expect(throws: PostgresError.self) { try await database.catchUp(view) }
+
+            #expect(try FileState(path) == before)
+        }
+    }
+
+    // MARK: Readers
+
+    /// reader: begin ─ reads 1 ──────────────── reads 1 ─ commit ─ reads 2
+    /// view:                    pass to 2 commits
     @Test("A reader keeps the state it began with, and then sees rows and position of the next one")
     func isolation() async throws {
         try await withView { database, path in
@@ -189,7 +204,7 @@ struct SQLiteViewTests {
             try await database.query("\(unescaped: change)")
             try await database.catchUp(view, log: log)
 
-            #expect(log.lines.contains { $0.hasPrefix("notice: the table's columns have changed") })
+            #expect(log.lines.contains { $0.hasPrefix("notice: the table was altered") })
             let table = try await reader.read { try FileState($0) }.table
             #expect(try await database.tableText().difference(from: table) == nil)
             try await database.query("delete from quake where code like 'q1%'")

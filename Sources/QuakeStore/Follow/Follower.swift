@@ -114,9 +114,10 @@ public struct Follower<V: View>: Sendable {
         var reading = try await reading(connection)
         for await wakeup in wakeups {
             switch wakeup {
-            case .heard(let token) where reading.hasReached(token): continue
-            case .heard: try await reading.applyPass()
-            case .poll: try await reading.catchUp()
+            case .heard(let token) where token == reading.position?.token: continue
+            case .heard(let token) where token > reading.position?.token ?? 0: try await reading.applyPass()
+            // A lower token came with a pass already, or after the server's past has become another one.
+            case .heard, .poll: try await reading.catchUp()
             }
             try await reading.reportNowAndThen()
         }
@@ -154,7 +155,7 @@ public struct Follower<V: View>: Sendable {
 
     private func isStandby(_ connection: isolated Connection) async throws -> Bool {
         try await connection.expectingAnswer(within: poll.answer) {
-            try await connection.query("select pg_is_in_recovery() as standby", to: "probe the connection")[0]
+            try connection.query("select pg_is_in_recovery() as standby", to: "probe the connection")[0]
                 .decode("standby")
         }
     }

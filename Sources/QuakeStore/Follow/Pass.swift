@@ -92,7 +92,7 @@ public struct Pass: Sendable {
                 else {
                     throw Mismatch(standing: standing)
                 }
-                announce(standing.position)
+                announce(standing)
                 reached.withLock { $0 = standing.position }
             } else {
                 for _ in 0..<Standing.width { _ = try row.nextBytes() }
@@ -103,11 +103,13 @@ public struct Pass: Sendable {
         return position
     }
 
-    private func announce(_ position: Position) {
-        switch freshStart {
-        case nil: logger.debug("applying the changes up to token \(position.token)")
-        case .first?: logger.notice("first start: taking a snapshot at token \(position.token)")
-        case let reason?: logger.notice("\(reason); taking a fresh snapshot at token \(position.token)")
+    private func announce(_ standing: Standing) {
+        let token = standing.position.token
+        // What the history says of the view goes before what the table says.
+        switch freshStart.map({ standing.freshStart ?? $0 }) {
+        case nil: logger.debug("applying the changes up to token \(token)")
+        case .first?: logger.notice("first start: taking a snapshot at token \(token)")
+        case let reason?: logger.notice("\(reason); taking a fresh snapshot at token \(token)")
         }
     }
 }

@@ -34,8 +34,8 @@ public enum FreshStart: Sendable, Equatable {
     case future(Int, newest: Int)
     /// Another transaction has its token here.
     case otherTransaction(Int)
-    /// The table has other columns now.
-    case otherColumns
+    /// The table has other columns now, or was written anew by ALTER TABLE: its rows may differ without a change in history.
+    case altered
 }
 
 extension FreshStart: CustomStringConvertible {
@@ -48,7 +48,7 @@ extension FreshStart: CustomStringConvertible {
             "token \(token) is not known here, where the newest is \(newest): the server was restored or has lost transactions"
         case .otherTransaction(let token):
             "token \(token) belongs to another transaction here: the server was restored or has lost transactions"
-        case .otherColumns: "the table's columns have changed"
+        case .altered: "the table was altered"
         }
     }
 }
@@ -57,7 +57,7 @@ extension FreshStart: CustomStringConvertible {
 struct Standing: Sendable {
     /// The snapshot's own position.
     let position: Position
-    /// Changes when the table's columns do.
+    /// As `TableShape.signature`, when the snapshot was taken.
     let shape: String
     /// nil when the history from the reader's position on is there, or the reader holds nothing.
     let freshStart: FreshStart?
@@ -80,9 +80,7 @@ struct Standing: Sendable {
             select store::text, token,
                    to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
                    history.check(\(arguments)) as verdict,
-                   (select string_agg(attname || ' ' || atttypid, ',' order by attnum)
-                    from pg_attribute
-                    where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped) as shape,
+                   (\(TableShape.signatureQuery)) as shape,
                    -- The text of values is the same for every session, as it is in history.changes.
                    (select count(set_config(name, value, true))
                     from (values ('timezone', 'UTC'), ('datestyle', 'ISO, YMD'),
@@ -107,16 +105,24 @@ struct Standing: Sendable {
     }
 
     /// Reads the row.
+    ///
+    /// - Throws: `PostgresError` when the history says nothing of itself.
     init(_ row: inout CopiedRow, of reader: Position?) throws {
-        func text(_ bytes: UnsafeRawBufferPointer?) -> String {
-            bytes.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        func text(_ bytes: UnsafeRawBufferPointer?) -> String? {
+            bytes.map { String(decoding: $0, as: UTF8.self) }
         }
-        let store = text(try row.nextBytes())
-        let token = Int(try row.nextInteger() ?? 0)
-        position = Position(store: store, token: token, committedAt: text(try row.nextBytes()))
-        let verdict = text(try row.nextBytes())
-        shape = text(try row.nextBytes())
+        let (store, token, committedAt) = (
+            text(try row.nextBytes()), try row.nextInteger(), text(try row.nextBytes())
+        )
+        let (verdict, shape) = (text(try row.nextBytes()), text(try row.nextBytes()))
         _ = try row.nextInteger()
+        guard let store, let token, let committedAt, let verdict, let shape else {
+            throw PostgresError(
+                operation: "read the history's position", message: "history.store holds no row",
+                remedy: "restore the whole database")
+        }
+        position = Position(store: store, token: Int(token), committedAt: committedAt)
+        self.shape = shape
         freshStart = reader.flatMap { [position] in Self.freshStart(of: $0, verdict, now: position) }
     }
 

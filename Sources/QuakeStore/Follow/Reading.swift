@@ -30,11 +30,6 @@ struct Reading<V: View> {
         self.position = position
     }
 
-    /// Whether the view holds the transaction with this token already.
-    func hasReached(_ token: Int) -> Bool {
-        position.map { $0.token >= token } ?? false
-    }
-
     /// Applies everything up to this moment.
     @discardableResult
     nonisolated(nonsending)
@@ -62,7 +57,7 @@ struct Reading<V: View> {
         while true {
             let wasKnown = table != nil
             let table = try await knownTable()
-            if freshStart == nil, !view.accepts(table.columns) { freshStart = .otherColumns }
+            if freshStart == nil, !view.accepts(table.columns) { freshStart = .altered }
             let pass = Pass(
                 freshStart: freshStart, table: table, reader: position, connection: connection, logger: logger
             )
@@ -72,10 +67,11 @@ struct Reading<V: View> {
                 return reached
             } catch let mismatch as Pass.Mismatch {
                 if mismatch.standing.shape != table.signature { self.table = nil }
-                freshStart = freshStart ?? mismatch.standing.freshStart
+                freshStart = freshStart ?? mismatch.standing.freshStart ?? .altered
             } catch let error as PostgresError where error.isUndefinedObject && wasKnown {
                 // A column may be gone, which the statement names.
                 self.table = nil
+                freshStart = freshStart ?? .altered
             }
         }
     }

@@ -45,24 +45,33 @@ public struct ViewColumn: Sendable, Equatable {
 
 /// The followed table's columns, and the expressions that read them.
 struct TableShape: Sendable {
-    /// As `Standing.shape` has it.
+    /// Changes when the columns do, and when the table is written anew.
     let signature: String
     let columns: [ViewColumn]
     let expressions: String
+
+    /// The file is the one that is there, whatever the snapshot: to a snapshot from before it was written anew, a table looks
+    /// empty (https://www.postgresql.org/docs/current/mvcc-caveats.html).
+    static let signatureQuery = """
+        select string_agg(attname || ' ' || atttypid, ',' order by attnum)
+               || ' ' || pg_relation_filenode('public.quake'::regclass)
+        from pg_attribute
+        where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped
+        """
 
     nonisolated(nonsending)
         static func read(on connection: Connection) async throws -> TableShape
     {
         let rows = try await connection.query(
             """
-            select attname as name, atttypid::regtype::text as type, attname || ' ' || atttypid as signature
+            select attname as name, atttypid::regtype::text as type, (\(unescaped: signatureQuery)) as signature
             from pg_attribute
             where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped
             order by attnum
             """, to: "read the table's columns")
         let columns = try rows.map { ViewColumn(name: try $0.decode("name"), sqlType: try $0.decode("type")) }
         return TableShape(
-            signature: try rows.map { try $0.decode("signature") }.joined(separator: ","), columns: columns,
+            signature: try rows.first?.decode("signature") ?? "", columns: columns,
             expressions: columns.map(\.expression).joined(separator: ", "))
     }
 }
