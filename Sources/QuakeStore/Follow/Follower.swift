@@ -114,9 +114,9 @@ public struct Follower<V: View>: Sendable {
         var reading = try await reading(connection)
         for await wakeup in wakeups {
             switch wakeup {
-            case .heard(let token) where token == reading.position?.token: continue
+            case .heard(let token) where reading.hasJustReached(token): continue
             case .heard(let token) where token > reading.position?.token ?? 0: try await reading.applyPass()
-            // A lower token came with a pass already, or after the server's past has become another one.
+            // A lower token: the server's past may have become another one.
             case .heard, .poll: try await reading.catchUp()
             }
             try await reading.reportNowAndThen()

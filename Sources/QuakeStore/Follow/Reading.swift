@@ -11,6 +11,8 @@ struct Reading<V: View> {
     let logger: Logger
     /// Where the view stands.
     private(set) var position: Position?
+    /// Where it stood before its last pass.
+    private var start: Int?
     /// The table's columns when they were last read.
     private var table: TableShape?
 
@@ -28,6 +30,11 @@ struct Reading<V: View> {
         self.patience = patience
         self.logger = logger
         self.position = position
+    }
+
+    /// Whether the view's last pass brought the transaction with this token: a pass may come before the notification.
+    func hasJustReached(_ token: Int) -> Bool {
+        position.map { token > (start ?? $0.token - 1) && token <= $0.token } ?? false
     }
 
     /// Applies everything up to this moment.
@@ -63,6 +70,7 @@ struct Reading<V: View> {
             )
             do {
                 let reached = try await view.apply(pass)
+                start = freshStart == nil ? position?.token : nil
                 position = reached
                 return reached
             } catch let mismatch as Pass.Mismatch {
