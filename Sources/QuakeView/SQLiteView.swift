@@ -76,7 +76,8 @@ public final class SQLiteView: View {
     nonisolated(nonsending)
         public func apply(_ pass: Pass) async throws -> Position
     {
-        let table = accepts(pass.columns) ? table.withLock { $0 } : SQLiteTable(pass.columns)
+        // Without a fresh start the columns are those that were accepted.
+        let table = pass.freshStart == nil ? table.withLock { $0 } : SQLiteTable(pass.columns)
         do {
             let writer = try PassWriter(pass, into: table, on: queue)
             do {

@@ -118,10 +118,10 @@ struct Database: Sendable {
         do {
             return try await body()
         } catch var error as PostgresError where error.sqlState == "42501" {
+            // Who may not even connect can't look, and is told less.
             let remedy = try? await Connection.with(options, logger: logger) {
                 try await Roles.remedy(for: use.purpose, on: $0)
             }
-            // Who may not even connect can't look.
             let login = options["user"] ?? "the login"
             error.remedy = remedy ?? "grant \(Roles.standardPrefix)\(use.purpose) to \(login)"
             throw error

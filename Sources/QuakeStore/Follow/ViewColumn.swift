@@ -55,9 +55,11 @@ struct TableShape: Sendable {
     static let signatureQuery = """
         select string_agg(attname || ' ' || atttypid, ',' order by attnum)
                || ' ' || pg_relation_filenode('public.quake'::regclass)
-        from pg_attribute
-        where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped
+        \(fromColumns)
         """
+
+    private static let fromColumns =
+        "from pg_attribute where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped"
 
     nonisolated(nonsending)
         static func read(on connection: Connection) async throws -> TableShape
@@ -65,8 +67,7 @@ struct TableShape: Sendable {
         let rows = try await connection.query(
             """
             select attname as name, atttypid::regtype::text as type, (\(unescaped: signatureQuery)) as signature
-            from pg_attribute
-            where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped
+            \(unescaped: fromColumns)
             order by attnum
             """, to: "read the table's columns")
         let columns = try rows.map { ViewColumn(name: try $0.decode("name"), sqlType: try $0.decode("type")) }
