@@ -54,6 +54,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]
         ),
+        .target(name: "SampleFeed", dependencies: ["Feed"]),
         // The SQL files and the list that carries them inside the executable.
         .target(
             name: "Migrations",
@@ -85,6 +86,7 @@ let package = Package(
                 "LocalPostgres",
                 "QuakeStore",
                 "QuakeView",
+                "SampleFeed",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]
@@ -94,7 +96,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "Feed", "LocalPostgres", "PostgreSQL", "QuakeStore",
+                "Feed", "LocalPostgres", "PostgreSQL", "QuakeStore", "SampleFeed",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -108,14 +110,15 @@ let package = Package(
         .testTarget(
             name: "PostgreSQLTests",
             dependencies: [
-                "LocalPostgres", "PostgreSQL", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "LocalPostgres", "PostgreSQL", "SampleFeed", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
-        .testTarget(name: "LocalPostgresTests", dependencies: ["LocalPostgres"]),
+        .testTarget(name: "LocalPostgresTests", dependencies: ["LocalPostgres", "TestSupport"]),
         .testTarget(
             name: "FeedTests",
             dependencies: [
-                "CZlib", "Feed", "TestSupport",
+                "CZlib", "Feed", "SampleFeed", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -125,23 +128,30 @@ let package = Package(
         .testTarget(
             name: "QuakeStoreTests",
             dependencies: [
-                "Migrations", "QuakeStore", "TestSupport",
+                "Migrations", "QuakeStore", "SampleFeed", "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
         .testTarget(
             name: "QuakeViewTests",
             dependencies: [
-                "Feed", "PostgreSQL", "QuakeStore", "QuakeView", "TestSupport",
+                "Feed", "PostgreSQL", "QuakeStore", "QuakeView", "SampleFeed", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ]
         ),
         .testTarget(
             name: "quakesTests",
             dependencies: [
-                "quakes", "TestSupport", .product(name: "Subprocess", package: "swift-subprocess"),
+                "quakes", "SampleFeed", "TestSupport",
+                .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
     ],
     swiftLanguageModes: [.v6]
 )
+
+// An async function runs where its caller does, unless it says @concurrent: a statement and what is done with its rows
+// need no change of threads.
+for target in package.targets where target.type != .system {
+    target.swiftSettings = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
+}

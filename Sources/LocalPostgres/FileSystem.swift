@@ -1,7 +1,7 @@
 import Glibc
 
 /// The few calls on files that a cluster needs, with errors that name operation and path.
-enum FileSystem {
+package enum FileSystem {
     struct Entry {
         let owner: uid_t
         let isDirectory: Bool
@@ -39,7 +39,7 @@ enum FileSystem {
 
     /// Sees to a directory that only `account` can enter. An existing one must already be that user's:
     /// below /tmp anybody may have made it first.
-    static func createPrivateDirectory(
+    package static func createPrivateDirectory(
         _ path: String, for account: ServerAccount
     ) throws(LocalPostgresError) {
         if mkdir(path, 0o700) == 0 {
@@ -62,7 +62,7 @@ enum FileSystem {
     }
 
     /// Appends, creating the file with mode 0600 for `account`, and has it reach the disk.
-    static func append(
+    package static func append(
         _ text: String, to path: String, for account: ServerAccount
     ) throws(LocalPostgresError) {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)

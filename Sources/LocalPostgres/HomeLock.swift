@@ -3,14 +3,14 @@ import Glibc
 /// The lock that lets one process at a time create, start or stop a cluster: flock(2) on `<home>/lock`.
 ///
 /// The kernel releases it when its last holder has ended, however that came.
-struct HomeLock: Sendable {
+package struct HomeLock: Sendable {
     /// Close-on-exec: only programs that are handed it on purpose hold the lock too.
-    let descriptor: Int32
+    package let descriptor: Int32
 
     /// Runs `body` while holding the lock; waits up to `limit` for whoever holds it now.
     ///
     /// - Throws: `LocalPostgresError.lockTimedOut`, CancellationError while waiting, or what `body` throws.
-    static func holding<Value>(
+    package static func holding<Value>(
         _ path: String, waitingUpTo limit: Duration, _ body: (HomeLock) async throws -> Value
     ) async throws -> Value {
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)

@@ -86,7 +86,7 @@ extension LocalCluster {
 
     /// The text of quakes.conf. Strings as the manual has them, "Setting Parameters": quotes doubled,
     /// backslash escapes. The last setting of a name wins, so the listening is ours.
-    static func configuration(_ settings: [String: String]) throws(LocalPostgresError) -> String {
+    package static func configuration(_ settings: [String: String]) throws(LocalPostgresError) -> String {
         var text = ""
         for (name, value) in settings.sorted(by: { $0.key < $1.key }) {
             let isName = name.utf8.allSatisfy {

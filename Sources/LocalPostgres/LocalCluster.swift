@@ -20,10 +20,10 @@ public struct LocalCluster: Sendable {
     let socket: ServerSocket
 
     /// How long a server may take to come up, or to go, before that is an error.
-    static let patience: Duration = .seconds(60)
+    package static let patience: Duration = .seconds(60)
 
     /// Superuser of the cluster, and the name of its database.
-    static let role = "quakes"
+    package static let role = "quakes"
 
     /// Touches nothing on disk.
     public init(home: String, settings: [String: String] = [:]) {
@@ -66,9 +66,9 @@ public struct LocalCluster: Sendable {
         return try await PostgresBinaries.find(majorVersion: version).path(of: name)
     }
 
-    var data: String { "\(home)/data" }
+    package var data: String { "\(home)/data" }
     var log: String { "\(home)/log" }
-    var lock: String { "\(home)/lock" }
+    package var lock: String { "\(home)/lock" }
 
     /// The version that made the data; nil when there is none yet.
     func majorVersion() throws(LocalPostgresError) -> Int? {

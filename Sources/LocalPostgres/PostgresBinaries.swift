@@ -13,7 +13,7 @@ public struct PostgresBinaries: Sendable, Equatable {
 
     /// Finds an installed version; with `majorVersion`, only that one counts.
     ///
-    /// Looks at what `pg_config --bindir` names, then at the folders in which Debian, Red Hat and Homebrew
+    /// Looks at what `pg_config --bindir` names, then at the folders in which Debian and Red Hat
     /// keep their packages, highest version first, then along PATH.
     ///
     /// - Throws: `LocalPostgresError.noBinaries`, which names every place it looked.
@@ -52,8 +52,6 @@ public struct PostgresBinaries: Sendable, Equatable {
         var directories = await pgConfigDirectory().map { [$0] } ?? []
         directories += supported.reversed().map { "/usr/lib/postgresql/\($0)/bin" }
         directories += supported.reversed().map { "/usr/pgsql-\($0)/bin" }
-        directories += supported.reversed().map { "/opt/homebrew/opt/postgresql@\($0)/bin" }
-        directories.append("/opt/homebrew/opt/postgresql/bin")
         directories += searchPath
         var seen: Set<String> = []
         return directories.filter { seen.insert($0).inserted }

@@ -3,14 +3,14 @@ import Glibc
 /// The OS user who runs the server's programs: the caller, or `postgres` when the caller is root.
 ///
 /// PostgreSQL refuses to run as root (Server Setup and Operation, "The PostgreSQL User Account").
-struct ServerAccount: Sendable, Equatable {
+package struct ServerAccount: Sendable, Equatable {
     let name: String
     let userID: uid_t
     let groupID: gid_t
     /// The groups of the user, when the caller has to become that user; nil when it already is.
     let groups: [gid_t]?
 
-    static func current() throws(LocalPostgresError) -> ServerAccount {
+    package static func current() throws(LocalPostgresError) -> ServerAccount {
         if geteuid() == 0 { return try named("postgres") }
         return ServerAccount(
             name: lookUp(userID: geteuid())?.name ?? "\(geteuid())",

@@ -2,11 +2,11 @@ import Glibc
 import Subprocess
 
 /// One run of a program, as the server's OS user or as the caller.
-struct ServerProgram: Sendable {
-    struct Outcome: Sendable {
-        let succeeded: Bool
+package struct ServerProgram: Sendable {
+    package struct Outcome: Sendable {
+        package let succeeded: Bool
         /// stdout and stderr as they came.
-        let output: String
+        package let output: String
     }
 
     var path: String
@@ -15,7 +15,7 @@ struct ServerProgram: Sendable {
     var workingDirectory = "/"
     var environment: [String: String] = [:]
 
-    init(_ path: String, _ arguments: [String], as account: ServerAccount? = nil) {
+    package init(_ path: String, _ arguments: [String], as account: ServerAccount? = nil) {
         self.path = path
         self.arguments = arguments
         self.account = account
@@ -28,7 +28,7 @@ struct ServerProgram: Sendable {
 
     /// Runs with the lock's descriptor as standard input: should this process be killed, the lock stays held
     /// until the program has ended, so nobody takes over files that are still being written.
-    func run(holding lock: HomeLock) async throws -> Outcome {
+    package func run(holding lock: HomeLock) async throws -> Outcome {
         try await run(
             input: .fileDescriptor(.init(rawValue: lock.descriptor), closeAfterSpawningProcess: false))
     }
@@ -72,14 +72,14 @@ struct ServerProgram: Sendable {
 }
 
 /// Runs to the end although the caller is cancelled: for what must not be left half-done.
-func uncancelled<Value: Sendable>(
+package func uncancelled<Value: Sendable>(
     _ operation: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
-    try await Task(operation: operation).value
+    try await Task { try await operation() }.value
 }
 
 /// Looks again and again until `condition` holds; false when `limit` has passed without it.
-func poll(upTo limit: Duration, until condition: () throws -> Bool) async throws -> Bool {
+package func poll(upTo limit: Duration, until condition: () throws -> Bool) async throws -> Bool {
     let deadline = ContinuousClock.now + limit
     while try !condition() {
         guard ContinuousClock.now < deadline else { return false }

@@ -1,8 +1,8 @@
 import Glibc
 
 /// Where a cluster's Unix socket lies, and whether somebody answers there.
-struct ServerSocket: Sendable, Equatable {
-    static let port = 5432
+package struct ServerSocket: Sendable, Equatable {
+    package static let port = 5432
     /// sockaddr_un has 108 bytes for the path on Linux, one of them for the final NUL (unix(7)).
     static let longestPath = 107
 

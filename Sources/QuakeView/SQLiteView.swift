@@ -73,9 +73,7 @@ public final class SQLiteView: View {
         table.withLock { $0.columns } == columns.map { SQLiteColumn($0) }
     }
 
-    nonisolated(nonsending)
-        public func apply(_ pass: Pass) async throws -> Position
-    {
+    public func apply(_ pass: Pass) async throws -> Position {
         // Without a fresh start the columns are those that were accepted.
         let table = pass.freshStart == nil ? table.withLock { $0 } : SQLiteTable(pass.columns)
         do {

@@ -1,3 +1,4 @@
+import SampleFeed
 import Testing
 
 @testable import Feed

@@ -1,4 +1,5 @@
 import CZlib
+import SampleFeed
 import Testing
 
 @testable import Feed

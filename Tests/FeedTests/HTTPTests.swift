@@ -1,4 +1,5 @@
 import NIOHTTP1
+import SampleFeed
 import Synchronization
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import Foundation
+import SampleFeed
 import Testing
 
 @testable import Feed

@@ -3,6 +3,7 @@
 
 #if canImport(Feed)
     @testable import Feed
+    import SampleFeed
 #endif
 
 /// Everything that scanning a document in certain chunks tells.

@@ -1,5 +1,6 @@
 import Logging
 import PostgreSQL
+import SampleFeed
 import TestSupport
 import Testing
 
@@ -69,8 +70,8 @@ struct CancellationTests {
     func lateCancellation() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
-                var random = SeededRandom(seed: .random(in: 0...UInt64.max))
-                let seed = random.seed
+                let seed = UInt64.random(in: 0...UInt64.max)
+                var random = SplitMix64(seed: seed)
                 for round in 0..<200 {
                     let statement = Double.random(in: 0...0.003, using: &random)
                     let pause = Int.random(in: 0...3_000, using: &random)
@@ -159,24 +160,5 @@ struct CancellationTests {
             from pg_stat_activity where pid = \(Int(pid))
             """)
         return try rows[0].decode("active")
-    }
-}
-
-/// SplitMix64.
-private struct SeededRandom: RandomNumberGenerator {
-    let seed: UInt64
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        self.seed = seed
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -91,17 +91,13 @@ struct ConditionalImportTests {
 }
 
 extension TestDatabase {
-    nonisolated(nonsending)
-        fileprivate func run(_ url: String) async throws -> ImportSummary
-    {
+    fileprivate func run(_ url: String) async throws -> ImportSummary {
         try await withConnection { connection in
             try await Importer(connection, logger: .quiet).run(.url(url))
         }
     }
 
-    nonisolated(nonsending)
-        fileprivate func state() async throws -> (runs: Int, token: Int, checkedAt: String)
-    {
+    fileprivate func state() async throws -> (runs: Int, token: Int, checkedAt: String) {
         let row = try await query(
             """
             select (select count(*) from import.run) as runs, history.current_token() as token,

@@ -66,9 +66,7 @@ struct DocumentationTests {
             .standardizedFileURL
     }
 
-    nonisolated(nonsending)
-        private func psql(_ arguments: [String], _ database: TestDatabase) async throws -> String
-    {
+    private func psql(_ arguments: [String], _ database: TestDatabase) async throws -> String {
         let psql = try await server.cluster().program("psql")
         let result = try await Subprocess.run(
             .path(.init(psql)),

@@ -186,12 +186,10 @@ struct FollowFaultTests {
     }
 
     /// With one earthquake in it.
-    nonisolated(nonsending)
-        private func withServer(
-            _ settings: [String: String] = [:],
-            _ body: (TemporaryServer, TestDatabase) async throws -> Void
-        ) async throws
-    {
+    private func withServer(
+        _ settings: [String: String] = [:],
+        _ body: (TemporaryServer, TestDatabase) async throws -> Void
+    ) async throws {
         let server = try await TemporaryServer.start(settings: settings)
         let database = TestDatabase(url: server.url)
         try await database.withConnection { _ = try await Migrator($0).migrate() }
@@ -202,18 +200,14 @@ struct FollowFaultTests {
 
 extension TestDatabase {
     /// Whether the database does not hold the transaction at which a view stands.
-    nonisolated(nonsending)
-        fileprivate func isUnknown(_ position: QuakeStore.Position?) async throws -> Bool
-    {
+    fileprivate func isUnknown(_ position: QuakeStore.Position?) async throws -> Bool {
         let token = position?.token ?? 0
         return try await query(
             "select exists (select from history.transaction where token = \(token)) as known")[0]
             .decode("known") == false
     }
 
-    nonisolated(nonsending)
-        fileprivate func waitUntilListening() async throws
-    {
+    fileprivate func waitUntilListening() async throws {
         try await waitUntil {
             try await query(
                 "select exists (select from pg_stat_activity where query ilike 'listen %') as listens")[0]

@@ -1,5 +1,6 @@
 import Foundation
 import PostgreSQL
+import SampleFeed
 import TestSupport
 import Testing
 
@@ -49,7 +50,7 @@ struct FollowStressTests {
     private func write(
         _ database: TestDatabase, _ writer: Int, until deadline: ContinuousClock.Instant
     ) async throws {
-        var random = SeededGenerator(UInt64(writer))
+        var random = SplitMix64(seed: UInt64(writer))
         let hostile = "-cTimeZone=Asia/Kathmandu -cextra_float_digits=-12 -cdatestyle=German"
         let database = writer < 2 ? database.with(hostile) : database
         try await database.writeAtRandom(
@@ -58,11 +59,9 @@ struct FollowStressTests {
         ) { try await step($0, &$1) }
     }
 
-    nonisolated(nonsending)
-        private func step(_ connection: Connection, _ random: inout SeededGenerator) async throws
-    {
-        let code = "q0\(random.next(below: 60))"
-        switch random.next(below: 8) {
+    private func step(_ connection: Connection, _ random: inout SplitMix64) async throws {
+        let code = "q0\(random.below(60))"
+        switch random.below(8) {
         case 0: try await connection.execute("delete from quake where code = \(code)", to: "delete")
         case 1:
             try await connection.execute(
@@ -70,7 +69,7 @@ struct FollowStressTests {
         case 2:
             try await connection.execute(
                 "update quake set code = code || 'x' where code = \(code) and length(code) < 9", to: "rename")
-        case 3: try await Task.sleep(for: .milliseconds(random.next(below: 20)))
+        case 3: try await Task.sleep(for: .milliseconds(random.below(20)))
         default:
             try await connection.execute(
                 """

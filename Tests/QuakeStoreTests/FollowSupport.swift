@@ -36,9 +36,7 @@ final class MemoryView: View {
 
     func accepts(_ columns: [ViewColumn]) -> Bool { now.columns == columns }
 
-    nonisolated(nonsending)
-        func apply(_ pass: Pass) async throws -> Position
-    {
+    func apply(_ pass: Pass) async throws -> Position {
         var next = now
         next.columns = pass.columns
         next.passes += 1
@@ -119,12 +117,10 @@ extension ViewValue {
 
 extension TestDatabase {
     /// Follows into `view` while `body` runs.
-    nonisolated(nonsending)
-        func following(
-            _ view: some View, name: String? = nil, poll: PollInterval = PollInterval(),
-            logger: Logger = .quiet, _ body: () async throws -> Void
-        ) async throws
-    {
+    func following(
+        _ view: some View, name: String? = nil, poll: PollInterval = PollInterval(),
+        logger: Logger = .quiet, _ body: () async throws -> Void
+    ) async throws {
         let follower = Follower(try options(), view: view, name: name, poll: poll, logger: logger)
         let running = Task { try await follower.run() }
         do {
@@ -139,23 +135,17 @@ extension TestDatabase {
 
     /// Catches up once.
     @discardableResult
-    nonisolated(nonsending)
-        func catchUp(_ view: some View, name: String? = nil, logger: Logger = .quiet) async throws -> Position
-    {
+    func catchUp(_ view: some View, name: String? = nil, logger: Logger = .quiet) async throws -> Position {
         try await Follower(try options(), view: view, name: name, logger: logger).catchUp()
     }
 
     /// A transaction that sets the magnitude of every earthquake.
-    nonisolated(nonsending)
-        func setMagnitude(_ magnitude: Double) async throws
-    {
+    func setMagnitude(_ magnitude: Double) async throws {
         try await query("update quake set magnitude = \(magnitude)")
     }
 
     /// Waits until the view stands where the database does.
-    nonisolated(nonsending)
-        func waitForCatchUp(of view: MemoryView) async throws
-    {
+    func waitForCatchUp(of view: MemoryView) async throws {
         let token: Int = try await query("select history.current_token() as token")[0].decode("token")
         try await waitUntil { view.now.position?.token == token }
     }

@@ -332,9 +332,7 @@ struct FollowTests {
 
 extension TestDatabase {
     /// Takes the notification out of the commit.
-    nonisolated(nonsending)
-        fileprivate func withoutNotifications() async throws
-    {
+    fileprivate func withoutNotifications() async throws {
         let source: String = try await query(
             "select pg_get_functiondef('history.commit'::regproc) as source")[0].decode("source")
         let silent = source.replacing("perform pg_notify('quake_changes', drawn::text);", with: "")

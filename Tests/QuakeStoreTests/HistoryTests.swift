@@ -239,9 +239,7 @@ struct HistoryTests {
 
 extension TestServer {
     /// A database with a second tracked table, which has nothing to do with earthquakes.
-    nonisolated(nonsending)
-        fileprivate func withNotes(_ body: (TestDatabase) async throws -> Void) async throws
-    {
+    fileprivate func withNotes(_ body: (TestDatabase) async throws -> Void) async throws {
         try await withDatabase { database in
             try await database.run(
                 "create table note (key text primary key, number double precision, text text)")
@@ -252,22 +250,16 @@ extension TestServer {
 }
 
 extension TestDatabase {
-    nonisolated(nonsending)
-        fileprivate func run(_ script: String) async throws
-    {
+    fileprivate func run(_ script: String) async throws {
         try await withConnection { try await $0.execute(script: script, to: "run a test's script") }
     }
 
-    nonisolated(nonsending)
-        fileprivate func token() async throws -> Int
-    {
+    fileprivate func token() async throws -> Int {
         try await query("select history.current_token() as token")[0].decode("token")
     }
 
     /// Such as `2.1 b update {"number": 2}`: token, ordinal, key, operation, before.
-    nonisolated(nonsending)
-        fileprivate func changes() async throws -> [String]
-    {
+    fileprivate func changes() async throws -> [String] {
         try await query("select * from history.changes(0, 'note')").map { row in
             let place = try "\(row.decode("token", as: Int.self)).\(row.decode("ordinal", as: Int.self))"
             let before = try row.decodeIfPresent("before", as: String.self) ?? "-"

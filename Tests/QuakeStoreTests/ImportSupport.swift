@@ -7,26 +7,20 @@ import TestSupport
 
 extension TestDatabase {
     /// One column of every earthquake, by code.
-    nonisolated(nonsending)
-        func column(_ name: String) async throws -> [String: String?]
-    {
+    func column(_ name: String) async throws -> [String: String?] {
         let rows = try await query("select code, \(unescaped: name)::text as value from quake")
         return try Dictionary(
             uniqueKeysWithValues: rows.map { try ($0.decode("code"), $0.decodeIfPresent("value")) })
     }
 
-    nonisolated(nonsending)
-        func count(_ table: String) async throws -> Int
-    {
+    func count(_ table: String) async throws -> Int {
         try await query("select count(*) as count from \(unescaped: table)")[0].decode("count")
     }
 }
 
 extension TestDatabase {
     /// How many sessions wait for a lock.
-    nonisolated(nonsending)
-        func blockedSessions() async throws -> Int
-    {
+    func blockedSessions() async throws -> Int {
         try await query(
             """
             select from pg_stat_activity
@@ -36,9 +30,7 @@ extension TestDatabase {
     }
 
     /// Makes the server refuse rows; an error of class 22 is that of a value out of range.
-    nonisolated(nonsending)
-        func refusing(_ condition: String, sqlState: String) async throws
-    {
+    func refusing(_ condition: String, sqlState: String) async throws {
         try await withConnection { connection in
             try await connection.execute(
                 script: """

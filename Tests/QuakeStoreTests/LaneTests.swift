@@ -231,9 +231,7 @@ struct LaneTests {
 
 extension TestDatabase {
     /// Notes in the table `backend` which server process inserts or updates which code.
-    nonisolated(nonsending)
-        fileprivate func noteBackends() async throws
-    {
+    fileprivate func noteBackends() async throws {
         try await withConnection { connection in
             try await connection.execute(
                 script: """
@@ -249,12 +247,10 @@ extension TestDatabase {
     }
 
     /// Runs an import over two lanes that both wait for keys which another session holds, until `body` has ended.
-    nonisolated(nonsending)
-        fileprivate func withBlockedLanes(
-            _ body: (Task<ImportSummary, any Error>) async throws -> Task<ImportSummary, any Error>,
-            after check: (ImportSummary) async throws -> Void
-        ) async throws
-    {
+    fileprivate func withBlockedLanes(
+        _ body: (Task<ImportSummary, any Error>) async throws -> Task<ImportSummary, any Error>,
+        after check: (ImportSummary) async throws -> Void
+    ) async throws {
         let document = SmallFeed.document((0..<200).map { SmallFeed.feature("c\($0)") })
         var options = Importer.Options()
         options.batchSize = 40

@@ -2,6 +2,7 @@ import Feed
 import Foundation
 import PostgreSQL
 import QuakeStore
+import SampleFeed
 import TestSupport
 import Testing
 
@@ -170,11 +171,11 @@ struct MergeTests {
         arguments: 1...5 as ClosedRange<UInt64>)
     func importEqualsModel(seed: UInt64) async throws {
         try await server.withDatabase { database in
-            var random = SeededGenerator(seed)
+            var random = SplitMix64(seed: seed)
             var model: [String: (updated: Int, place: String)] = [:]
             for document in 0..<6 {
                 let features = (0..<60).map { index in
-                    let (code, updated) = ("c\(random.next(below: 15))", 1000 + random.next(below: 5))
+                    let (code, updated) = ("c\(random.below(15))", 1000 + random.below(5))
                     return (code: code, updated: updated, place: "\(document)-\(index)")
                 }
                 for feature in features where feature.updated >= model[feature.code]?.updated ?? 0 {
@@ -182,7 +183,7 @@ struct MergeTests {
                 }
                 let summary = try await database.importFeatures(
                     features.map { SmallFeed.feature($0.code, updated: $0.updated, place: $0.place) },
-                    batchSize: 1 + random.next(below: 80), lanes: 1 + random.next(below: 4))
+                    batchSize: 1 + random.below(80), lanes: 1 + random.below(4))
                 #expect(summary.figures.reduce(0, +) == summary.counts.seen)
             }
 

@@ -1,5 +1,6 @@
 import Foundation
 import PostgreSQL
+import SampleFeed
 import Synchronization
 import TestSupport
 
@@ -37,7 +38,7 @@ final class NoteWriters: Sendable {
     }
 
     private func write(_ writer: Int, until deadline: ContinuousClock.Instant) async throws {
-        var random = SeededGenerator(seed << 8 + UInt64(writer))
+        var random = SplitMix64(seed: seed << 8 + UInt64(writer))
         let database =
             switch writer {
             case 0, 1:
@@ -50,16 +51,14 @@ final class NoteWriters: Sendable {
         )
     }
 
-    nonisolated(nonsending)
-        private func step(_ connection: Connection, _ random: inout SeededGenerator) async throws
-    {
-        let key = "k\(random.next(below: 40))"
-        switch random.next(below: 6) {
+    private func step(_ connection: Connection, _ random: inout SplitMix64) async throws {
+        let key = "k\(random.below(40))"
+        switch random.below(6) {
         case 0: try await connection.execute("delete from public.note where key = \(key)", to: "delete")
         case 1:
             try await connection.execute(
                 script: "savepoint s; delete from public.note where key = '\(key)'; rollback to s", to: "try")
-        case 2: try await Task.sleep(for: .milliseconds(random.next(below: 20)))
+        case 2: try await Task.sleep(for: .milliseconds(random.below(20)))
         default:
             try await connection.execute(
                 """
@@ -95,19 +94,17 @@ extension TestDatabase {
 
     /// Transactions of one to `steps` steps, one after the other until a deadline; one in six is rolled back, and what
     /// collides with another writer is given up: what can be repeated, and what ends with the SQLSTATE `collision`.
-    nonisolated(nonsending)
-        func writeAtRandom(
-            _ isolation: Connection.Isolation, upTo steps: Int, until deadline: ContinuousClock.Instant,
-            _ random: inout SeededGenerator, collision: String? = nil,
-            _ step: nonisolated(nonsending) (Connection, inout SeededGenerator) async throws -> Void
-        ) async throws
-    {
+    func writeAtRandom(
+        _ isolation: Connection.Isolation, upTo steps: Int, until deadline: ContinuousClock.Instant,
+        _ random: inout SplitMix64, collision: String? = nil,
+        _ step: (Connection, inout SplitMix64) async throws -> Void
+    ) async throws {
         try await withConnection { connection in
             while ContinuousClock.now < deadline {
                 do {
                     try await connection.transaction(isolation, to: "write") {
-                        for _ in 0...random.next(below: steps) { try await step(connection, &random) }
-                        if random.next(below: 6) == 0 { throw RolledBack() }
+                        for _ in 0...random.below(steps) { try await step(connection, &random) }
+                        if random.below(6) == 0 { throw RolledBack() }
                     }
                 } catch is RolledBack {
                     continue

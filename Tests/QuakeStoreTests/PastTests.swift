@@ -1,6 +1,7 @@
 import Feed
 import PostgreSQL
 import QuakeStore
+import SampleFeed
 import Synchronization
 import TestSupport
 import Testing
@@ -14,7 +15,7 @@ struct PastTests {
         arguments: 1...4 as ClosedRange<UInt64>)
     func asOfEveryToken(seed: UInt64) async throws {
         try await server.withDatabase { database in
-            var random = SeededGenerator(seed)
+            var random = SplitMix64(seed: seed)
             var states = [0: try await database.state(nil)]
             for step in 1...25 {
                 try await database.change(step, &random)
@@ -98,27 +99,23 @@ struct PastTests {
 
 extension TestDatabase {
     /// One random transaction: an import, a change by hand, a new key, or a deletion.
-    nonisolated(nonsending)
-        fileprivate func change(_ step: Int, _ random: inout SeededGenerator) async throws
-    {
-        let code = "c\(random.next(below: 6))"
-        switch random.next(below: 6) {
+    fileprivate func change(_ step: Int, _ random: inout SplitMix64) async throws {
+        let code = "c\(random.below(6))"
+        switch random.below(6) {
         case 0: try await query("delete from quake where code = \("q0" + code)")
         case 1: try await query("update quake set felt = \(step), extra = null where code = \("q0" + code)")
         case 2: try await query("update quake set code = code || \("-\(step)") where code = \("q0" + code)")
         default:
-            let features = (0..<random.next(below: 5)).map { _ in
+            let features = (0..<random.below(5)).map { _ in
                 SmallFeed.feature(
-                    "c\(random.next(below: 6))", updated: 1000 + step, place: "\(step)",
+                    "c\(random.below(6))", updated: 1000 + step, place: "\(step)",
                     more: "\"new\":\(step)")
             }
             try await importFeatures(features)
         }
     }
 
-    nonisolated(nonsending)
-        fileprivate func state(_ moment: PastMoment?) async throws -> [Quake]
-    {
+    fileprivate func state(_ moment: PastMoment?) async throws -> [Quake] {
         var selection = QuakeSelection()
         selection.asOf = moment
         return try await withConnection { connection in
@@ -128,9 +125,7 @@ extension TestDatabase {
         }
     }
 
-    nonisolated(nonsending)
-        fileprivate func story() async throws -> [Change]
-    {
+    fileprivate func story() async throws -> [Change] {
         try await withConnection { connection in
             let found = Mutex<[Change]>([])
             try await ChangeSelection().forEach(on: connection) { change in

@@ -42,9 +42,7 @@ struct RealFeedTests {
 
 extension TestDatabase {
     /// Every row of `quake` as a JSON object that the server made, by code.
-    nonisolated(nonsending)
-        fileprivate func rows() async throws -> [String: OracleRow]
-    {
+    fileprivate func rows() async throws -> [String: OracleRow] {
         let rows = try await query(
             """
             select code, to_jsonb(quake) - 'imported_at'

@@ -1,6 +1,7 @@
 import Foundation
 import PostgreSQL
 import QuakeStore
+import SampleFeed
 import Synchronization
 import TestSupport
 import Testing
@@ -57,14 +58,14 @@ struct ReplayTests {
         let steps = try Step.all()
         let seed = UInt64.random(in: 0..<1_000_000)
         print("seed \(seed)")
-        let script = Mutex((random: SeededGenerator(seed), step: 0))
+        let script = Mutex((random: SplitMix64(seed: seed), step: 0))
         try await TestServer.shared.withDatabase { database in
             try await TestFeedServer.run(answering: { _ in
                 script.withLock { script in
-                    guard script.random.next(below: 3) > 0 else {
+                    guard script.random.below(3) > 0 else {
                         return .whole(.ok, steps[script.step].bytes)
                     }
-                    return .failure(of: steps[script.step].bytes, script.random.next(below: 8))
+                    return .failure(of: steps[script.step].bytes, script.random.below(8))
                 }
             }) { server in
                 var oracle = Oracle()
@@ -187,9 +188,7 @@ struct ReplayTests {
 }
 
 extension TestDatabase {
-    nonisolated(nonsending)
-        func codes() async throws -> Set<String>
-    {
+    func codes() async throws -> Set<String> {
         Set(try await query("select code from quake").map { try $0.decode("code") })
     }
 }

@@ -87,9 +87,7 @@ struct ReplicaTests {
 
 extension TestDatabase {
     /// The rows of a report as text, sorted.
-    nonisolated(nonsending)
-        fileprivate func text(of report: String, _ columns: String = "*") async throws -> [String]
-    {
+    fileprivate func text(of report: String, _ columns: String = "*") async throws -> [String] {
         try await query(
             "select r::text as text from (select \(unescaped: columns) from report.\(unescaped: report)) as r order by 1"
         ).map { try $0.decode("text") }

@@ -398,11 +398,9 @@ struct ReportTests {
 
     // MARK: The independent computation
 
-    nonisolated(nonsending)
-        private func compare(
-            _ feed: String, _ database: TestDatabase
-        ) async throws -> (status: Int32, output: String)
-    {
+    private func compare(
+        _ feed: String, _ database: TestDatabase
+    ) async throws -> (status: Int32, output: String) {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../ridgecrest.py")
         let psql = try await server.cluster().program("psql")
         let result = try await Subprocess.run(
@@ -421,9 +419,7 @@ struct ReportTests {
 
 extension TestDatabase {
     /// Earthquakes with codes 0, 1, … and these magnitudes, a minute apart, in one place.
-    nonisolated(nonsending)
-        fileprivate func insert(magnitudes: [Double]) async throws
-    {
+    fileprivate func insert(magnitudes: [Double]) async throws {
         for (number, magnitude) in magnitudes.enumerated() {
             try await query(
                 """
@@ -436,9 +432,7 @@ extension TestDatabase {
 }
 
 extension Deletion {
-    nonisolated(nonsending)
-        fileprivate func run(on database: TestDatabase) async throws
-    {
+    fileprivate func run(on database: TestDatabase) async throws {
         try await database.withConnection { try await run(on: $0) }
     }
 }

@@ -290,9 +290,7 @@ private struct Table {
     let name: String
     let statements: [(kind: String, text: String)]
 
-    nonisolated(nonsending)
-        static func all(in database: TestDatabase) async throws -> [Table]
-    {
+    static func all(in database: TestDatabase) async throws -> [Table] {
         try await database.query(
             """
             select format('%I.%I', n.nspname, c.relname) as name,
@@ -327,9 +325,7 @@ private struct Table {
 
 extension TestDatabase {
     /// Whether a statement is not refused; what it does is undone.
-    nonisolated(nonsending)
-        fileprivate func may(_ statement: String) async throws -> Bool
-    {
+    fileprivate func may(_ statement: String) async throws -> Bool {
         try await withConnection { connection in
             try await connection.execute(script: "begin", to: "begin")
             do {
@@ -344,9 +340,7 @@ extension TestDatabase {
     }
 
     /// Every privilege on everything in the schemas, as text.
-    nonisolated(nonsending)
-        fileprivate func privileges() async throws -> [String]
-    {
+    fileprivate func privileges() async throws -> [String] {
         try await query(
             """
             select c.oid::regclass || ' ' || pg_get_userbyid(c.relowner) || ' '

@@ -224,9 +224,7 @@ struct RunTests {
     }
 
     /// Runs `body` with a named pipe that has a writer who says nothing.
-    nonisolated(nonsending)
-        private func withPipe(_ body: (String) async throws -> Void) async throws
-    {
+    private func withPipe(_ body: (String) async throws -> Void) async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "pipe-\(UUID())").path
         try #require(mkfifo(path, 0o600) == 0)
         let writer = open(path, O_RDWR)

@@ -2,6 +2,7 @@ import Feed
 import Foundation
 import PostgreSQL
 import QuakeStore
+import SampleFeed
 import Synchronization
 import TestSupport
 import Testing
@@ -92,9 +93,7 @@ struct SelectionTests {
 }
 
 extension TestDatabase {
-    nonisolated(nonsending)
-        fileprivate func quakes(_ selection: QuakeSelection) async throws -> [Quake]
-    {
+    fileprivate func quakes(_ selection: QuakeSelection) async throws -> [Quake] {
         try await withConnection { connection in
             let found = Mutex<[Quake]>([])
             try await selection.forEach(on: connection) { quake in found.withLock { $0.append(quake) } }

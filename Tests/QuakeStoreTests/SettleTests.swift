@@ -1,6 +1,7 @@
 import Foundation
 import PostgreSQL
 import QuakeStore
+import SampleFeed
 import TestSupport
 import Testing
 
@@ -182,13 +183,13 @@ struct SettleTests {
         "Hour, day and week feeds in any order end in the same table", arguments: 1...8 as ClosedRange<UInt64>
     )
     func anyOrder(seed: UInt64) async throws {
-        var random = SeededGenerator(seed)
+        var random = SplitMix64(seed: seed)
         var truth: [Event] = []
         var feeds: [Feed] = []
         for step in 0..<12 {
             let minute = 10_000 + step * 20
             truth += (0..<3).map { Event("us\(step)x\($0)", time: minute - 1, updated: minute - 1) }
-            let gone = Set((0..<random.next(below: 2)).map { _ in random.next(below: truth.count) })
+            let gone = Set((0..<random.below(2)).map { _ in random.below(truth.count) })
             // An event that is gone is gone for all feeds made after this minute.
             truth = truth.enumerated().filter { !gone.contains($0.offset) }.map(\.element)
             for (name, period) in [("all_hour", 60), ("all_day", 1440), ("all_week", 10_080)] {
@@ -246,20 +247,16 @@ struct Feed: Sendable, CustomTestStringConvertible {
 
 extension TestDatabase {
     @discardableResult
-    nonisolated(nonsending)
-        fileprivate func settle(
-            _ feed: Feed, _ batchSize: Int = 20_000, retraction: Importer.Retraction = .auto
-        ) async throws -> ImportSummary
-    {
+    fileprivate func settle(
+        _ feed: Feed, _ batchSize: Int = 20_000, retraction: Importer.Retraction = .auto
+    ) async throws -> ImportSummary {
         var options = Importer.Options()
         options.batchSize = batchSize
         options.retraction = retraction
         return try await importDocument(feed.json, options)
     }
 
-    nonisolated(nonsending)
-        fileprivate func reasons() async throws -> [String]
-    {
+    fileprivate func reasons() async throws -> [String] {
         try await query("select reason from history.change where reason is not null").map {
             try $0.decode("reason")
         }

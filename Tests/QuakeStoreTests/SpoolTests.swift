@@ -1,3 +1,4 @@
+import SampleFeed
 import TestSupport
 import Testing
 
@@ -9,11 +10,11 @@ struct SpoolTests {
         "What was appended reads back in any order, whether in memory or in the file",
         arguments: [0, 100, 5000, 1 << 20])
     func readsBack(memoryLimit: Int) throws {
-        var random = SeededGenerator(7)
+        var random = SplitMix64(seed: 7)
         let spool = Spool(memoryLimit: memoryLimit)
         for _ in 0..<2 {
             let pieces = (0..<200).map { _ in
-                (0..<random.next(below: 200)).map { _ in UInt8(random.next(below: 256)) }
+                (0..<random.below(200)).map { _ in UInt8(random.below(256)) }
             }
             let ranges = try pieces.map { try $0.withUnsafeBufferPointer { try spool.append($0) } }
 

@@ -65,9 +65,7 @@ struct StandbyTests {
     }
 
     /// A server of one test's own, because a standby copies all of it, with a migrated database.
-    nonisolated(nonsending)
-        private func withPrimary(_ body: (TemporaryServer, TestDatabase) async throws -> Void) async throws
-    {
+    private func withPrimary(_ body: (TemporaryServer, TestDatabase) async throws -> Void) async throws {
         // Each commit is sent at once; else they come together, several times a second, and hide their order.
         let server = try await TemporaryServer.start(settings: ["synchronous_commit": "on"])
         let database = TestDatabase(url: server.url)

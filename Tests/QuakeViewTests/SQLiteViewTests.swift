@@ -320,9 +320,7 @@ struct SQLiteViewTests {
 
 extension TestDatabase {
     /// A column whose text comes from a function, which breaks at 'dies' and at 'fails'.
-    nonisolated(nonsending)
-        fileprivate func addColumnThatCanBreak() async throws
-    {
+    fileprivate func addColumnThatCanBreak() async throws {
         try await withConnection { connection in
             try await connection.execute(
                 script: """
@@ -340,9 +338,7 @@ extension TestDatabase {
     }
 
     /// The table's last row, so that others have been written when it comes.
-    nonisolated(nonsending)
-        fileprivate func breakLastRow(_ breakage: SQLiteViewTests.Breakage) async throws
-    {
+    fileprivate func breakLastRow(_ breakage: SQLiteViewTests.Breakage) async throws {
         try await query(
             """
             update quake set fragile = row(\(breakage.rawValue))::fragile
@@ -351,11 +347,9 @@ extension TestDatabase {
     }
 
     /// Does what the server does not do by itself, once the pass waits at that row.
-    nonisolated(nonsending)
-        fileprivate func help(
-            _ breakage: SQLiteViewTests.Breakage, _ passing: Task<Position, any Error>
-        ) async throws
-    {
+    fileprivate func help(
+        _ breakage: SQLiteViewTests.Breakage, _ passing: Task<Position, any Error>
+    ) async throws {
         let waiting = "from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
         if breakage == .serverFails { return }
         try await waitUntil { try await !query("select pid \(unescaped: waiting)").isEmpty }

@@ -115,9 +115,7 @@ extension ViewFile {
 }
 
 extension TestDatabase {
-    nonisolated(nonsending)
-        fileprivate func quakes(_ selection: QuakeSelection) async throws -> [Quake]
-    {
+    fileprivate func quakes(_ selection: QuakeSelection) async throws -> [Quake] {
         try await withConnection { connection in
             let found = Mutex<[Quake]>([])
             try await selection.forEach(on: connection) { quake in found.withLock { $0.append(quake) } }

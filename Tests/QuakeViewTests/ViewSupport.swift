@@ -6,9 +6,7 @@ import TestSupport
 import Testing
 
 /// Runs `body` with a database and the path of a view's file that is not there yet.
-nonisolated(nonsending)
-    func withView(_ body: (TestDatabase, String) async throws -> Void) async throws
-{
+func withView(_ body: (TestDatabase, String) async throws -> Void) async throws {
     try await withFolder { folder in
         try await TestServer.shared.withDatabase { database in
             try await body(database, folder.appending(path: "view.sqlite").path)
@@ -19,24 +17,18 @@ nonisolated(nonsending)
 extension TestDatabase {
     /// Applies one pass.
     @discardableResult
-    nonisolated(nonsending)
-        func catchUp(_ view: some View, log: RecordedLog = RecordedLog()) async throws -> Position
-    {
+    func catchUp(_ view: some View, log: RecordedLog = RecordedLog()) async throws -> Position {
         try await Follower(try options(), view: view, name: nil, logger: log.logger).catchUp()
     }
 
     /// The history's position, as `Position.text` has it.
-    nonisolated(nonsending)
-        func positionText() async throws -> String
-    {
+    func positionText() async throws -> String {
         try await query("select store || ' ' || token as position from history.position()")[0]
             .decode("position")
     }
 
     /// Checks that a view's file holds what the table holds now.
-    nonisolated(nonsending)
-        func expectSame(_ path: String, sourceLocation: SourceLocation = #_sourceLocation) async throws
-    {
+    func expectSame(_ path: String, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let file = try FileState(path)
         let difference = try await tableText().difference(from: file.table)
         #expect(difference == nil, sourceLocation: sourceLocation)

@@ -1,26 +1,23 @@
 import Feed
 import Logging
 import QuakeStore
+import SampleFeed
 
 extension TestDatabase {
     /// Imports a document as a file on a connection of its own.
     @discardableResult
-    nonisolated(nonsending)
-        public func importDocument(
-            _ document: String, _ options: Importer.Options = Importer.Options()
-        ) async throws -> ImportSummary
-    {
+    public func importDocument(
+        _ document: String, _ options: Importer.Options = Importer.Options()
+    ) async throws -> ImportSummary {
         try await SmallFeed.withFile(document) { path in
             try await importFile(path, options)
         }
     }
 
     @discardableResult
-    nonisolated(nonsending)
-        public func importFeatures(
-            _ features: [String], batchSize: Int = 20_000, lanes: Int = 1
-        ) async throws -> ImportSummary
-    {
+    public func importFeatures(
+        _ features: [String], batchSize: Int = 20_000, lanes: Int = 1
+    ) async throws -> ImportSummary {
         var options = Importer.Options()
         options.batchSize = batchSize
         options.lanes = lanes
@@ -32,11 +29,9 @@ extension TestDatabase {
     }
 
     @discardableResult
-    nonisolated(nonsending)
-        public func importFile(
-            _ path: String, _ options: Importer.Options = Importer.Options()
-        ) async throws -> ImportSummary
-    {
+    public func importFile(
+        _ path: String, _ options: Importer.Options = Importer.Options()
+    ) async throws -> ImportSummary {
         try await withConnection { connection in
             try await Importer(connection, options: options, logger: .quiet).run(.file(path))
         }
@@ -44,11 +39,9 @@ extension TestDatabase {
 
     /// Imports events of a sample feed.
     @discardableResult
-    nonisolated(nonsending)
-        public func importSample(
-            _ count: Int, seed: UInt64 = 1, revised: Double = 0, batchSize: Int = 20_000
-        ) async throws -> ImportSummary
-    {
+    public func importSample(
+        _ count: Int, seed: UInt64 = 1, revised: Double = 0, batchSize: Int = 20_000
+    ) async throws -> ImportSummary {
         var document: [UInt8] = []
         SampleFeed(count: count, seed: seed, revised: revised).write { document.append(contentsOf: $0) }
         var options = Importer.Options()

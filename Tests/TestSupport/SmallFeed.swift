@@ -23,11 +23,9 @@ public enum SmallFeed {
     }
 
     /// Writes a document to a file of its own for the time of `body`.
-    nonisolated(nonsending)
-        public static func withFile<Result>(
-            _ document: String, _ body: (String) async throws -> Result
-        ) async throws -> Result
-    {
+    public static func withFile<Result>(
+        _ document: String, _ body: (String) async throws -> Result
+    ) async throws -> Result {
         let path = FileManager.default.temporaryDirectory.appending(path: "feed-\(UUID()).geojson").path
         try Data(document.utf8).write(to: URL(filePath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }

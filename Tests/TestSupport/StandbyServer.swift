@@ -4,12 +4,10 @@ import PostgreSQL
 /// Runs `body` beside a hot standby of a running server, and takes the standby away afterwards.
 ///
 /// It takes a second or two: the standby is made from a base backup of the whole server.
-nonisolated(nonsending)
-    public func withStandby<Result>(
-        of primary: LocalCluster, settings: [String: String] = [:],
-        _ body: (StandbyServer) async throws -> Result
-    ) async throws -> Result
-{
+public func withStandby<Result>(
+    of primary: LocalCluster, settings: [String: String] = [:],
+    _ body: (StandbyServer) async throws -> Result
+) async throws -> Result {
     let temporary = try await TemporaryCluster.startStandby(of: primary, settings: settings)
     do {
         let standby = StandbyServer(cluster: temporary.cluster, primary: primary)

@@ -23,9 +23,7 @@ public struct TableText: Equatable, Sendable {
 // MARK: The server
 
 extension TestDatabase {
-    nonisolated(nonsending)
-        public func tableText() async throws -> TableText
-    {
+    public func tableText() async throws -> TableText {
         let columns = try await query(
             """
             select column_name as name, data_type as type from information_schema.columns

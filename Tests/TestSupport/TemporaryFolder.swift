@@ -1,9 +1,7 @@
 import Foundation
 
 /// Runs `body` with an empty folder of its own, which goes afterwards.
-nonisolated(nonsending)
-    public func withFolder<Result>(_ body: (URL) async throws -> Result) async throws -> Result
-{
+public func withFolder<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
     let folder = FileManager.default.temporaryDirectory.appending(path: "test-\(UUID())")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
     defer { try? FileManager.default.removeItem(at: folder) }

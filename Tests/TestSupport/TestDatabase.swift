@@ -35,19 +35,15 @@ public struct TestDatabase: Sendable {
         return database
     }
 
-    nonisolated(nonsending)
-        public func withConnection<Result>(
-            _ body: (Connection) async throws -> Result
-        ) async throws -> Result
-    {
+    public func withConnection<Result>(
+        _ body: (Connection) async throws -> Result
+    ) async throws -> Result {
         try await Connection.with(try options(), logger: .quiet, body)
     }
 
     /// Runs one statement on a connection of its own and returns its rows.
     @discardableResult
-    nonisolated(nonsending)
-        public func query(_ query: Query) async throws -> [Row]
-    {
+    public func query(_ query: Query) async throws -> [Row] {
         try await withConnection { try await $0.query(query, to: "run a test's query") }
     }
 }

@@ -20,27 +20,23 @@ public actor TestServer {
 
     /// Runs `body` with a database of its own, cloned from the migrated template and dropped afterwards. Tests run side
     /// by side: NOTIFY, locks and tables of one database are invisible in another.
-    nonisolated(nonsending)
-        public func withDatabase<Result>(_ body: (TestDatabase) async throws -> Result) async throws -> Result
+    nonisolated public func withDatabase<Result>(_ body: (TestDatabase) async throws -> Result) async throws
+        -> Result
     {
         try await prepareTemplate()
         return try await withDatabase(template: "quakes_template", body)
     }
 
     /// The same, with nothing in it.
-    nonisolated(nonsending)
-        public func withEmptyDatabase<Result>(
-            _ body: (TestDatabase) async throws -> Result
-        ) async throws -> Result
-    {
+    nonisolated public func withEmptyDatabase<Result>(
+        _ body: (TestDatabase) async throws -> Result
+    ) async throws -> Result {
         try await withDatabase(template: "template0", body)
     }
 
-    nonisolated(nonsending)
-        private func withDatabase<Result>(
-            template: String, _ body: (TestDatabase) async throws -> Result
-        ) async throws -> Result
-    {
+    nonisolated private func withDatabase<Result>(
+        template: String, _ body: (TestDatabase) async throws -> Result
+    ) async throws -> Result {
         await takeTurn()
         let name = "test_\(Self.counter.add(1, ordering: .relaxed).newValue)"
         do {
@@ -91,9 +87,7 @@ public actor TestServer {
         try await task.value
     }
 
-    nonisolated(nonsending)
-        private func administer(_ statement: String) async throws
-    {
+    private func administer(_ statement: String) async throws {
         let maintenance = TestDatabase(url: try await cluster().url(database: "postgres"))
         try await maintenance.withConnection { connection in
             try await connection.execute(script: statement, to: "administer the test server")

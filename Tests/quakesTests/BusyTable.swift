@@ -1,4 +1,5 @@
 import PostgreSQL
+import SampleFeed
 import Synchronization
 import TestSupport
 
@@ -11,27 +12,25 @@ struct BusyTable: Sendable {
     var prunes = false
 
     /// Keeps the table busy while `body` runs. When this returns nothing is written any more.
-    nonisolated(nonsending)
-        func whileBusy(_ body: () async throws -> Void) async throws
-    {
+    func whileBusy(_ body: () async throws -> Void) async throws {
         let isDone = Done()
         async let imports: Void = repeatedly(1, until: isDone) { connection, random in
             try await database.importSample(
-                random.next(below: 400), seed: UInt64(random.next(below: 4)),
+                random.below(400), seed: UInt64(random.below(4)),
                 revised: [0, 0.3, 1].randomElement(using: &random)!,
                 batchSize: 50)
         }
         async let changes: Void = repeatedly(2, until: isDone) { connection, random in
             try await connection.transaction(.readCommitted, to: "change rows") {
-                for _ in 0...random.next(below: 3) {
-                    let statement = Self.statements[random.next(below: Self.statements.count)]
+                for _ in 0...random.below(3) {
+                    let statement = Self.statements[random.below(Self.statements.count)]
                     try await connection.execute(script: statement, to: "change rows")
                 }
             }
-            try await Task.sleep(for: .milliseconds(random.next(below: 20)))
+            try await Task.sleep(for: .milliseconds(random.below(20)))
         }
         async let prunings: Void = repeatedly(3, until: isDone) { connection, random in
-            try await Task.sleep(for: .milliseconds(random.next(below: 1000)))
+            try await Task.sleep(for: .milliseconds(random.below(1000)))
             if prunes { try await connection.execute("select history.prune('0')", to: "prune") }
         }
         do {
@@ -65,9 +64,9 @@ struct BusyTable: Sendable {
 
     private func repeatedly(
         _ stream: UInt64, until isDone: Done,
-        _ body: (Connection, inout SeededGenerator) async throws -> Void
+        _ body: (Connection, inout SplitMix64) async throws -> Void
     ) async throws {
-        var random = SeededGenerator(seed &+ stream)
+        var random = SplitMix64(seed: seed &+ stream)
         try await database.withConnection { connection in
             while !isDone.isSet {
                 do {

@@ -54,9 +54,7 @@ struct DatabaseCommandTests {
         #expect(throws: NoDatabase.self) { try place([], ["PGUSER": "c"]) }
     }
 
-    nonisolated(nonsending)
-        private func withHome(_ body: (String) async throws -> Void) async throws
-    {
+    private func withHome(_ body: (String) async throws -> Void) async throws {
         let home = "/tmp/quakes-home-\(UUID().uuidString.prefix(8))"
         let quakes = QuakesCommand(["QUAKES_HOME": home])
         do {

@@ -80,9 +80,7 @@ struct ExampleTests {
 }
 
 extension TestDatabase {
-    nonisolated(nonsending)
-        fileprivate func insert(_ code: String) async throws
-    {
+    fileprivate func insert(_ code: String) async throws {
         try await query(
             """
             insert into quake (code, net, net_code, time, updated, longitude, latitude)

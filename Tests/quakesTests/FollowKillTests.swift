@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import SampleFeed
 import TestSupport
 import Testing
 
@@ -82,7 +83,7 @@ private final class Lives {
     private let output: FileHandle
     /// What it writes to.
     private let written: URL
-    private var random: SeededGenerator
+    private var random: SplitMix64
     /// How much output there was when each life began.
     private(set) var beginnings: [Int] = []
 
@@ -96,16 +97,14 @@ private final class Lives {
         guard descriptor >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
         output = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         self.written = URL(filePath: written ?? path)
-        random = SeededGenerator(seed)
+        random = SplitMix64(seed: seed)
     }
 
-    nonisolated(nonsending)
-        func liveAndDie(_ count: Int) async throws
-    {
+    func liveAndDie(_ count: Int) async throws {
         for _ in 0..<count {
-            let lifetime = Duration.milliseconds(random.next(below: 400))
+            let lifetime = Duration.milliseconds(random.below(400))
             let dyingWords =
-                random.next(below: 2) == 0 ? nil : Duration.microseconds(random.next(below: 5000))
+                random.below(2) == 0 ? nil : Duration.microseconds(random.below(5000))
             let outcome = try await live(arguments) { [written] process in
                 if let dyingWords {
                     let before = written.modification
@@ -121,18 +120,14 @@ private final class Lives {
     }
 
     /// A life that ends well.
-    nonisolated(nonsending)
-        func catchUp() async throws
-    {
+    func catchUp() async throws {
         let outcome = try await live(arguments + ["--once"]) { _ in }
         #expect(outcome.status == 0, "\(outcome.errors)")
     }
 
-    nonisolated(nonsending)
-        private func live(
-            _ arguments: [String], _ body: @Sendable (pid_t) async throws -> Void
-        ) async throws -> QuakesCommand.Outcome
-    {
+    private func live(
+        _ arguments: [String], _ body: @Sendable (pid_t) async throws -> Void
+    ) async throws -> QuakesCommand.Outcome {
         var status = stat()
         fstat(output.fileDescriptor, &status)
         beginnings.append(Int(status.st_size))

@@ -105,9 +105,7 @@ struct ListCommandTests {
         }
     }
 
-    nonisolated(nonsending)
-        private func withQuakes(_ body: (QuakesCommand) async throws -> Void) async throws
-    {
+    private func withQuakes(_ body: (QuakesCommand) async throws -> Void) async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
             _ = try await quakes.run("import", "-", input: SmallFeed.document([SmallFeed.feature("a")]))

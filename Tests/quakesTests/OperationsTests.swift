@@ -76,11 +76,9 @@ struct OperationsTests {
         }
     }
 
-    nonisolated(nonsending)
-        private func quakes(
-            _ arguments: [String], _ database: TestDatabase, input: String = ""
-        ) async throws -> QuakesCommand.Outcome
-    {
+    private func quakes(
+        _ arguments: [String], _ database: TestDatabase, input: String = ""
+    ) async throws -> QuakesCommand.Outcome {
         try await QuakesCommand().run(arguments + ["--database", database.url], input: input)
     }
 }

@@ -1,3 +1,4 @@
+import SampleFeed
 import TestSupport
 import Testing
 
@@ -6,7 +7,7 @@ import Testing
 @Suite("The schedule of a daemon")
 struct ScheduleTests {
     private let start = ContinuousClock.now
-    private var random = SeededGenerator(1)
+    private var random = SplitMix64(seed: 1)
 
     @Test("Runs begin so far apart, however long they take, and one that takes longer is followed at once")
     mutating func steady() {

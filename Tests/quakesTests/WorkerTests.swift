@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import PostgreSQL
 import QuakeStore
+import SampleFeed
 import Synchronization
 import TestSupport
 import Testing
@@ -97,15 +98,15 @@ struct WorkerTests {
         "Killed or stopped at random moments, it loses no record, and leaves no lock and no run that seems to run"
     )
     func killed() async throws {
-        var random = SeededGenerator(UInt64.random(in: 0..<1000))
+        var random = SplitMix64(seed: UInt64.random(in: 0..<1000))
         try await TestServer.shared.withDatabase { database in
             let feed = GrowingFeed(3000)
             try await TestFeedServer.run(answering: feed.answer(to:)) { http in
                 let arguments = ["import", http.url("/feed"), "--batch", "500", "--database", database.url]
                 for _ in 0..<Self.kills {
                     feed.grow()
-                    let signal = random.next(below: 2) == 0 ? SIGKILL : SIGTERM
-                    let wait = Duration.milliseconds(random.next(below: 400))
+                    let signal = random.below(2) == 0 ? SIGKILL : SIGTERM
+                    let wait = Duration.milliseconds(random.below(400))
                     let status = try await QuakesCommand().run(arguments) { process in
                         try await Task.sleep(for: wait)
                         kill(process, signal)
@@ -148,9 +149,7 @@ private final class GrowingFeed: Sendable {
 }
 
 extension TestDatabase {
-    nonisolated(nonsending)
-        fileprivate func quakes() async throws -> Int
-    {
+    fileprivate func quakes() async throws -> Int {
         do {
             return try await query("select count(*) as count from quake")[0].decode("count")
         } catch let error as PostgresError where error.connectionLost || error.isUndefinedObject {

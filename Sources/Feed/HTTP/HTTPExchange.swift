@@ -19,9 +19,7 @@ struct HTTPExchange {
     let trust: TLSConfiguration
 
     /// - Throws: `FetchFailure`, `CancellationError`, what `body` throws.
-    nonisolated(nonsending)
-        func run(_ body: ([UInt8]) async throws -> Void) async throws -> Outcome
-    {
+    func run(_ body: ([UInt8]) async throws -> Void) async throws -> Outcome {
         let proxy = try options.proxies.proxy(for: target)
         return try await HTTPClient.withHTTPClient(configuration: configuration(proxy)) { client in
             let response = try await fetching(through: proxy) {
@@ -42,8 +40,7 @@ struct HTTPExchange {
         }
     }
 
-    nonisolated(nonsending)
-        private func decode(_ response: HTTPClientResponse, _ body: ([UInt8]) async throws -> Void)
+    private func decode(_ response: HTTPClientResponse, _ body: ([UInt8]) async throws -> Void)
         async throws
     {
         if let encoding = response.headers.unknownContentEncoding {
@@ -116,11 +113,9 @@ struct HTTPExchange {
     // MARK: Failing
 
     /// Turns the client's errors into words.
-    nonisolated(nonsending)
-        private func fetching<Value>(
-            through proxy: Proxy? = nil, inBody: Bool = false, _ body: () async throws -> Value
-        ) async throws -> Value
-    {
+    private func fetching<Value>(
+        through proxy: Proxy? = nil, inBody: Bool = false, _ body: @concurrent () async throws -> Value
+    ) async throws -> Value {
         do {
             return try await body()
         } catch is CancellationError {

@@ -19,9 +19,7 @@ struct HTTPFetch {
     }
 
     /// Hands the feed over. Once a byte has been handed over there is no further attempt.
-    nonisolated(nonsending)
-        func read(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult
-    {
+    func read(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
         var hasBegun = false
         var attempt = 1
         while true {
@@ -64,9 +62,7 @@ struct HTTPFetch {
     }
 
     /// One attempt: asks, and asks again where it is sent to.
-    nonisolated(nonsending)
-        private func follow(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult
-    {
+    private func follow(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
         guard let first = HTTPTarget(url) else { throw FetchFailure(FetchFailure.noURL) }
         var target = first
         var visited: Set = [first]

@@ -88,9 +88,7 @@ public struct Follower<V: View>: Sendable {
     }
 
     /// Follows until the connections fail. LISTEN has one of its own: a long pass would hold notifications back.
-    nonisolated(nonsending)
-        private func followOneConnection(_ connected: () -> Void) async throws
-    {
+    private func followOneConnection(_ connected: () -> Void) async throws {
         try await Connection.with(options, logger: logger) { listener in
             try await Connection.with(options, logger: logger) { reader in
                 connected()

@@ -28,9 +28,7 @@ public struct Pass: Sendable {
     /// Hands over each changed row once, as this snapshot has it, or as gone; of a fresh start all rows. In no order.
     ///
     /// - Returns: where a view stands once it has applied them.
-    nonisolated(nonsending)
-        public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws -> Position
-    {
+    public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws -> Position {
         try await read(rows, columns: 2 + table.columns.count) { copied in
             var row = try ViewRow(copied)
             try body(&row)
@@ -53,8 +51,7 @@ public struct Pass: Sendable {
     /// The columns are those of `history.changes`.
     ///
     /// - Returns: where a view stands once it has applied them.
-    nonisolated(nonsending)
-        public func forEachLine(_ body: @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws
+    public func forEachLine(_ body: @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws
         -> Position
     {
         try await read(lines, columns: 1) { row in
@@ -72,11 +69,9 @@ public struct Pass: Sendable {
     private var after: Int { reader?.token ?? 0 }
 
     /// Reads first the row that tells of the snapshot, and then what was selected.
-    nonisolated(nonsending)
-        private func read(
-            _ selected: String, columns: Int, _ body: @Sendable (inout CopiedRow) throws -> Void
-        ) async throws -> Position
-    {
+    private func read(
+        _ selected: String, columns: Int, _ body: @Sendable (inout CopiedRow) throws -> Void
+    ) async throws -> Position {
         func nulls(_ count: Int) -> String { repeatElement("null", count: count).joined(separator: ", ") }
         let reached = Mutex<Position?>(nil)
         try await connection.copy(
@@ -126,5 +121,5 @@ public protocol View: Sendable {
     /// works: a pass goes from one to the other without a change of threads.
     ///
     /// - Returns: the pass's position.
-    nonisolated(nonsending) func apply(_ pass: Pass) async throws -> Position
+    func apply(_ pass: Pass) async throws -> Position
 }

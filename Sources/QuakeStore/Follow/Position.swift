@@ -66,9 +66,7 @@ struct Standing: Sendable {
     static let width = 6
 
     /// - Parameter reader: where the reader stands; nil when it holds nothing.
-    nonisolated(nonsending)
-        static func query(of reader: Position?, on connection: Connection) async throws -> String
-    {
+    static func query(of reader: Position?, on connection: Connection) async throws -> String {
         var arguments = "null, null, null"
         if let reader {
             let (store, committedAt) = (
@@ -90,9 +88,7 @@ struct Standing: Sendable {
             """
     }
 
-    nonisolated(nonsending)
-        static func read(of reader: Position?, on connection: Connection) async throws -> Standing
-    {
+    static func read(of reader: Position?, on connection: Connection) async throws -> Standing {
         let standing = Mutex<Standing?>(nil)
         try await connection.copy(
             rowsOf: query(of: reader, on: connection), to: "read the history's position"

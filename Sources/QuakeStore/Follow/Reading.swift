@@ -39,9 +39,7 @@ struct Reading<V: View> {
 
     /// Applies everything up to this moment.
     @discardableResult
-    nonisolated(nonsending)
-        mutating func catchUp() async throws -> Position
-    {
+    mutating func catchUp() async throws -> Position {
         try await probe()
         // Mostly nothing has happened, and then the view need not be touched.
         if let position {
@@ -56,9 +54,7 @@ struct Reading<V: View> {
 
     /// The same, when there is something known to apply.
     @discardableResult
-    nonisolated(nonsending)
-        mutating func applyPass() async throws -> Position
-    {
+    mutating func applyPass() async throws -> Position {
         try await probe()
         var freshStart = position == nil ? FreshStart.first : nil
         while true {
@@ -84,9 +80,7 @@ struct Reading<V: View> {
         }
     }
 
-    nonisolated(nonsending)
-        private mutating func knownTable() async throws -> TableShape
-    {
+    private mutating func knownTable() async throws -> TableShape {
         if let table { return table }
         let read = try await TableShape.read(on: connection)
         table = read
@@ -94,9 +88,7 @@ struct Reading<V: View> {
     }
 
     /// A connection that was idle for long may be silently gone, and a pass would wait for ever.
-    nonisolated(nonsending)
-        private mutating func probe() async throws
-    {
+    private mutating func probe() async throws {
         defer { usedAt = .now }
         guard .now - usedAt > patience else { return }
         try await connection.expectingAnswer(within: patience) {
@@ -107,18 +99,14 @@ struct Reading<V: View> {
     // MARK: Reporting
 
     /// Reports the position at most every 10 s.
-    nonisolated(nonsending)
-        mutating func reportNowAndThen() async throws
-    {
+    mutating func reportNowAndThen() async throws {
         if let reportedAt, .now - reportedAt < .seconds(10) { return }
         try await report()
     }
 
     /// Tells `history.reader` how far the named reader has come. Where it can't be told, on a standby or for want of a
     /// permission, following goes on without.
-    nonisolated(nonsending)
-        mutating func report() async throws
-    {
+    mutating func report() async throws {
         guard let name, let position, canReport else { return }
         reportedAt = .now
         do {

@@ -61,9 +61,7 @@ struct TableShape: Sendable {
     private static let fromColumns =
         "from pg_attribute where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped"
 
-    nonisolated(nonsending)
-        static func read(on connection: Connection) async throws -> TableShape
-    {
+    static func read(on connection: Connection) async throws -> TableShape {
         let rows = try await connection.query(
             """
             select attname as name, atttypid::regtype::text as type, (\(unescaped: signatureQuery)) as signature

@@ -20,9 +20,7 @@ struct Lane: Sendable {
     }
 
     /// Has a batch imported, and waits for the lane's other one.
-    nonisolated(nonsending)
-        func exchange(_ batch: FeatureBatch, _ state: DocumentState) async throws -> FeatureBatch
-    {
+    func exchange(_ batch: FeatureBatch, _ state: DocumentState) async throws -> FeatureBatch {
         hand(batch, state)
         var batches = emptied.stream.makeAsyncIterator()
         // None comes when this task is cancelled, or when the lane has failed: its own error says more.
@@ -43,9 +41,7 @@ struct Lane: Sendable {
     /// Imports batches until the last one.
     ///
     /// - Parameter opensConnection: over a connection of its own, opened as the other one was.
-    nonisolated(nonsending)
-        func run(_ batchImport: BatchImport, opensConnection: Bool, _ tally: Tally) async throws
-    {
+    func run(_ batchImport: BatchImport, opensConnection: Bool, _ tally: Tally) async throws {
         defer { emptied.continuation.finish() }
         guard opensConnection else { return try await importAll(batchImport, tally) }
         var own = batchImport
@@ -56,9 +52,7 @@ struct Lane: Sendable {
         }
     }
 
-    nonisolated(nonsending)
-        private func importAll(_ batchImport: BatchImport, _ tally: Tally) async throws
-    {
+    private func importAll(_ batchImport: BatchImport, _ tally: Tally) async throws {
         var last = tally.counts
         for await work in filled.stream {
             var state = work.state

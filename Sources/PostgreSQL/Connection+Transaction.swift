@@ -11,12 +11,10 @@ extension Connection {
     /// by then is given up and rolls back on its own. An error of the rollback is added to that of the body.
     ///
     /// - Throws: what `body` throws, or `PostgresError`; also when a transaction is open already.
-    nonisolated(nonsending)
-        public func transaction<Result>(
-            _ isolation: Isolation = .readCommitted, to operation: String,
-            _ body: nonisolated(nonsending) () async throws -> Result
-        ) async throws -> Result
-    {
+    nonisolated public func transaction<Result>(
+        _ isolation: Isolation = .readCommitted, to operation: String,
+        _ body: () async throws -> Result
+    ) async throws -> Result {
         try await begin(isolation, operation)
         do {
             let result = try await body()
@@ -38,11 +36,9 @@ extension Connection {
     /// Runs `body`, although the task may be cancelled, with a time limit: for what has to be said at
     /// the end. A server that does not answer by then is given up and the connection closed.
     @discardableResult
-    nonisolated(nonsending)
-        public func despiteCancellation<Result>(
-            within limit: Duration, _ body: nonisolated(nonsending) () async throws -> Result
-        ) async throws -> Result
-    {
+    nonisolated public func despiteCancellation<Result>(
+        within limit: Duration, _ body: () async throws -> Result
+    ) async throws -> Result {
         try await withPatience(.cleanup(until: .now + limit, limit: limit), body)
     }
 
@@ -51,19 +47,15 @@ extension Connection {
     ///
     /// - Throws: what `body` throws; `PostgresError` with `connectionLost` when the time is over.
     @discardableResult
-    nonisolated(nonsending)
-        public func expectingAnswer<Result>(
-            within limit: Duration, _ body: nonisolated(nonsending) () async throws -> Result
-        ) async throws -> Result
-    {
+    nonisolated public func expectingAnswer<Result>(
+        within limit: Duration, _ body: () async throws -> Result
+    ) async throws -> Result {
         try await withPatience(.limited(until: .now + limit, limit: limit), body)
     }
 
-    nonisolated(nonsending)
-        private func withPatience<Result>(
-            _ patience: Patience, _ body: nonisolated(nonsending) () async throws -> Result
-        ) async throws -> Result
-    {
+    nonisolated private func withPatience<Result>(
+        _ patience: Patience, _ body: () async throws -> Result
+    ) async throws -> Result {
         let before = await exchangePatience(patience)
         do {
             let result = try await body()

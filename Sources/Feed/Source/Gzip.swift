@@ -31,11 +31,9 @@ struct GzipDecoder: ~Copyable {
     /// Inflates the next bytes and hands the result over in pieces.
     ///
     /// - Throws: `FeedError.brokenCompression`; what `body` throws.
-    nonisolated(nonsending)
-        mutating func decode(
-            _ input: [UInt8], _ body: ([UInt8]) async throws -> Void
-        ) async throws
-    {
+    mutating func decode(
+        _ input: [UInt8], _ body: ([UInt8]) async throws -> Void
+    ) async throws {
         var start = 0
         repeat {
             let piece = try inflate(input, &start)
@@ -113,9 +111,7 @@ struct ContentDecoder: ~Copyable {
         self.limit = limit
     }
 
-    nonisolated(nonsending)
-        mutating func decode(_ chunk: [UInt8], _ body: ([UInt8]) async throws -> Void) async throws
-    {
+    mutating func decode(_ chunk: [UInt8], _ body: ([UInt8]) async throws -> Void) async throws {
         var chunk = chunk
         if !isDecided {
             chunk = held + chunk
@@ -135,9 +131,7 @@ struct ContentDecoder: ~Copyable {
     }
 
     /// Hands over what is left and checks that compressed data are complete.
-    nonisolated(nonsending)
-        mutating func finish(_ body: ([UInt8]) async throws -> Void) async throws
-    {
+    mutating func finish(_ body: ([UInt8]) async throws -> Void) async throws {
         if !held.isEmpty { try await body(held) }
         if gzip != nil { try gzip!.finish() }
     }

@@ -12,9 +12,7 @@ struct BatchImport {
     private static let attempts = 5
 
     /// Prepares a connection other than the importer's own.
-    nonisolated(nonsending)
-        func prepareSession() async throws
-    {
+    func prepareSession() async throws {
         try await MergeStatement.prepare(connection)
         if let run { try await connection.query(RunLog.naming(run), to: "name the run") }
     }
@@ -29,11 +27,9 @@ struct BatchImport {
     /// look at what is there.
     ///
     /// - Parameter before: what the document's earlier batches counted.
-    nonisolated(nonsending)
-        func run(
-            _ batch: FeatureBatch, _ document: DocumentState, before: ImportCounts
-        ) async throws -> ImportCounts
-    {
+    func run(
+        _ batch: FeatureBatch, _ document: DocumentState, before: ImportCounts
+    ) async throws -> ImportCounts {
         var refused = Refused()
         var attempt = 1
         var expectsNew = document.expectsNew && !document.notesPresence && run != nil
@@ -57,12 +53,10 @@ struct BatchImport {
 
     // MARK: One transaction
 
-    nonisolated(nonsending)
-        private func commit(
-            _ batch: FeatureBatch, _ document: DocumentState, _ before: ImportCounts, _ refused: Refused,
-            expectsNew: Bool
-        ) async throws -> ImportCounts
-    {
+    private func commit(
+        _ batch: FeatureBatch, _ document: DocumentState, _ before: ImportCounts, _ refused: Refused,
+        expectsNew: Bool
+    ) async throws -> ImportCounts {
         let (newest, olderCount) = batch.newest(without: Set(refused.keys))
         let rejections =
             batch.rejections
@@ -102,11 +96,9 @@ struct BatchImport {
     }
 
     /// Streams records into `incoming`, and merges them: counts what was inserted and updated, and what was older.
-    nonisolated(nonsending)
-        private func merge(
-            _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
-        ) async throws -> ImportCounts
-    {
+    private func merge(
+        _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
+    ) async throws -> ImportCounts {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
         try await copy(records, of: batch, into: "pg_temp.incoming")
@@ -126,9 +118,7 @@ struct BatchImport {
     }
 
     /// Streams records into the table itself, which fails when one of them is there.
-    nonisolated(nonsending)
-        private func insert(_ records: ArraySlice<Int>, of batch: FeatureBatch) async throws -> ImportCounts
-    {
+    private func insert(_ records: ArraySlice<Int>, of batch: FeatureBatch) async throws -> ImportCounts {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
         counts.inserted = try await copy(records, of: batch, into: "public.quake")
@@ -137,11 +127,9 @@ struct BatchImport {
 
     /// In pieces of about 128 KiB. Returns how many rows the server took.
     @discardableResult
-    nonisolated(nonsending)
-        private func copy(
-            _ records: ArraySlice<Int>, of batch: FeatureBatch, into table: String
-        ) async throws -> Int
-    {
+    private func copy(
+        _ records: ArraySlice<Int>, of batch: FeatureBatch, into table: String
+    ) async throws -> Int {
         try await connection.copy(
             into: table, columns: MergeStatement.incomingColumns,
             to: "copy a batch of \(records.count) features"
@@ -160,12 +148,10 @@ struct BatchImport {
 
     // MARK: Rejects
 
-    nonisolated(nonsending)
-        private func note(
-            _ rejections: [(feature: FeatureBatch.Feature, rejection: Rejection)], of batch: FeatureBatch,
-            _ document: DocumentState
-        ) async throws -> Int
-    {
+    private func note(
+        _ rejections: [(feature: FeatureBatch.Feature, rejection: Rejection)], of batch: FeatureBatch,
+        _ document: DocumentState
+    ) async throws -> Int {
         if rejections.isEmpty { return 0 }
         var unreadable = 0
         try await connection.copy(
@@ -187,11 +173,9 @@ struct BatchImport {
     }
 
     /// Halves the batch until each feature is found that the server refuses. Nothing of it is committed.
-    nonisolated(nonsending)
-        private func findRefused(
-            _ records: ArraySlice<Int>, _ batch: FeatureBatch, _ refused: inout Refused
-        ) async throws
-    {
+    private func findRefused(
+        _ records: ArraySlice<Int>, _ batch: FeatureBatch, _ refused: inout Refused
+    ) async throws {
         guard let error = try await refusal(of: records, batch) else { return }
         if records.count == 1, let index = records.first {
             let state = error.sqlState ?? "none"
@@ -205,8 +189,7 @@ struct BatchImport {
     }
 
     /// Tries a part of the batch, and rolls it back.
-    nonisolated(nonsending)
-        private func refusal(of records: ArraySlice<Int>, _ batch: FeatureBatch) async throws
+    private func refusal(of records: ArraySlice<Int>, _ batch: FeatureBatch) async throws
         -> PostgresError?
     {
         do {

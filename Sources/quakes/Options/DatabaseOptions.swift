@@ -20,20 +20,16 @@ struct DatabaseOptions: ParsableArguments {
     var isGiven: Bool { local || database != nil }
 
     /// Opens a connection to the database for `body`.
-    nonisolated(nonsending)
-        func withConnection<Result>(
-            for use: Database.Use, _ logger: Logger, _ body: (Connection) async throws -> Result
-        ) async throws -> Result
-    {
+    func withConnection<Result>(
+        for use: Database.Use, _ logger: Logger, _ body: (Connection) async throws -> Result
+    ) async throws -> Result {
         try await located().withConnection(for: use, logger, body)
     }
 
     /// Opens a connection without a look at the schema.
-    nonisolated(nonsending)
-        func withUncheckedConnection<Result>(
-            _ logger: Logger, _ body: (Connection) async throws -> Result
-        ) async throws -> Result
-    {
+    func withUncheckedConnection<Result>(
+        _ logger: Logger, _ body: (Connection) async throws -> Result
+    ) async throws -> Result {
         let database = try await located()
         return try await database.namingGrants(for: .owner, logger) {
             try await Connection.with(database.options, logger: logger, body)
@@ -88,11 +84,9 @@ struct Database: Sendable {
     /// What a command does with it: a worker needs the schema of its own version, a reader gets along with a newer one.
     enum Use { case owner, worker, reader, report }
 
-    nonisolated(nonsending)
-        func withConnection<Result>(
-            for use: Use, _ logger: Logger, _ body: (Connection) async throws -> Result
-        ) async throws -> Result
-    {
+    func withConnection<Result>(
+        for use: Use, _ logger: Logger, _ body: (Connection) async throws -> Result
+    ) async throws -> Result {
         try await namingGrants(for: use, logger) {
             try await Connection.with(options, logger: logger) { connection in
                 let migrator = Migrator(connection)
@@ -110,11 +104,9 @@ struct Database: Sendable {
     }
 
     /// Where the login lacks a privilege, the error says which role to grant.
-    nonisolated(nonsending)
-        func namingGrants<Result>(
-            for use: Use, _ logger: Logger, _ body: () async throws -> Result
-        ) async throws -> Result
-    {
+    func namingGrants<Result>(
+        for use: Use, _ logger: Logger, _ body: () async throws -> Result
+    ) async throws -> Result {
         do {
             return try await body()
         } catch var error as PostgresError where error.sqlState == "42501" {

@@ -40,11 +40,9 @@ struct DocumentImport {
     var generated: Instant? { scanner.metadata.generated }
 
     /// The run of a URL begins with the first byte, or with the failure to get one: what is unchanged is no run.
-    nonisolated(nonsending)
-        mutating func read(
-            _ log: RunLog, unlessStill validators: Validators?, _ progress: (Importer.Progress) -> Void
-        ) async throws -> FetchResult
-    {
+    mutating func read(
+        _ log: RunLog, unlessStill validators: Validators?, _ progress: (Importer.Progress) -> Void
+    ) async throws -> FetchResult {
         do {
             if case .url = source {} else { try await begin(log) }
             return try await withThrowingTaskGroup(of: Void.self) { group in
@@ -62,19 +60,15 @@ struct DocumentImport {
         }
     }
 
-    nonisolated(nonsending)
-        private mutating func begin(_ log: RunLog) async throws
-    {
+    private mutating func begin(_ log: RunLog) async throws {
         if run == nil, !options.isDryRun { run = try await log.begin() }
     }
 
-    nonisolated(nonsending)
-        private mutating func readAll(
-            _ log: RunLog, unlessStill validators: Validators?,
-            _ group: inout ThrowingTaskGroup<Void, any Error>,
-            _ progress: (Importer.Progress) -> Void
-        ) async -> Result<FetchResult, any Error>
-    {
+    private mutating func readAll(
+        _ log: RunLog, unlessStill validators: Validators?,
+        _ group: inout ThrowingTaskGroup<Void, any Error>,
+        _ progress: (Importer.Progress) -> Void
+    ) async -> Result<FetchResult, any Error> {
         do {
             let result = try await source.read(unlessStill: validators, options: options.fetch) { chunk in
                 try await begin(log)
@@ -93,11 +87,9 @@ struct DocumentImport {
 
     // MARK: Features
 
-    nonisolated(nonsending)
-        private mutating func importFeatures(
-            of chunk: [UInt8], _ group: inout ThrowingTaskGroup<Void, any Error>
-        ) async throws
-    {
+    private mutating func importFeatures(
+        of chunk: [UInt8], _ group: inout ThrowingTaskGroup<Void, any Error>
+    ) async throws {
         var position = 0
         while position < chunk.count {
             var full: Int?
@@ -122,9 +114,7 @@ struct DocumentImport {
 
     // MARK: Batches
 
-    nonisolated(nonsending)
-        private func importFirstBatch(_ state: DocumentState) async throws
-    {
+    private func importFirstBatch(_ state: DocumentState) async throws {
         var state = state
         state.isBeginning = true
         tally.add(try await batchImport.run(intake.batches[0], state, before: ImportCounts()))
@@ -143,9 +133,7 @@ struct DocumentImport {
     }
 
     /// Imports what is left at the end of the document, and settles it.
-    nonisolated(nonsending)
-        private mutating func importRest() async throws
-    {
+    private mutating func importRest() async throws {
         intake.endDocument(at: bytesRead)
         let state = state(isLast: true)
         if lanes.isEmpty { return try await importFirstBatch(state) }

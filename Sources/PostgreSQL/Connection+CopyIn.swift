@@ -10,12 +10,10 @@ extension Connection {
     ///   - table: SQL text, as it stands.
     ///   - columns: SQL text, as it stands.
     @discardableResult
-    nonisolated(nonsending)
-        public func copy(
-            into table: String, columns: [String], to operation: String,
-            _ body: (CopyWriter) async throws -> Void
-        ) async throws -> Int
-    {
+    nonisolated public func copy(
+        into table: String, columns: [String], to operation: String,
+        _ body: (CopyWriter) async throws -> Void
+    ) async throws -> Int {
         try await beginCopy(into: table, columns: columns, operation)
         do {
             try await putCopy(BinaryRows.header, BinaryRows.header.count, operation)

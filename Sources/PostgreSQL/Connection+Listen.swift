@@ -29,11 +29,9 @@ extension Connection {
     ///
     /// - Parameter channel: a plain lower-case SQL name.
     /// - Throws: what `body` throws, or `PostgresError`; a hot standby refuses LISTEN.
-    nonisolated(nonsending)
-        public func listen<Result>(
-            to channel: String, _ body: nonisolated(nonsending) (Notifications) async throws -> Result
-        ) async throws -> Result
-    {
+    nonisolated public func listen<Result>(
+        to channel: String, _ body: (Notifications) async throws -> Result
+    ) async throws -> Result {
         try await execute(script: "listen \(channel)", to: "listen to \(channel)")
         do {
             let result = try await body(Notifications(connection: self))

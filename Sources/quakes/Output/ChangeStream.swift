@@ -31,9 +31,7 @@ struct ChangeStream: View {
     /// Each row names its columns.
     func accepts(_ columns: [ViewColumn]) -> Bool { true }
 
-    nonisolated(nonsending)
-        func apply(_ pass: Pass) async throws -> Position
-    {
+    func apply(_ pass: Pass) async throws -> Position {
         let output = Mutex(LineBuffer())
         if let reason = pass.freshStart {
             var line = JSONObject()

@@ -11,12 +11,10 @@ extension FeedSource {
     ///
     /// - Throws: `FeedError`, `CancellationError`, what `body` throws.
     @discardableResult
-    nonisolated(nonsending)
-        public func read(
-            unlessStill validators: Validators? = nil, options: FetchOptions = FetchOptions(),
-            _ body: ([UInt8]) async throws -> Void
-        ) async throws -> FetchResult
-    {
+    public func read(
+        unlessStill validators: Validators? = nil, options: FetchOptions = FetchOptions(),
+        _ body: ([UInt8]) async throws -> Void
+    ) async throws -> FetchResult {
         var decoder = ContentDecoder(limit: options.inflatedLimit)
         switch self {
         case .standardInput:
@@ -46,9 +44,7 @@ extension FeedSource {
         return descriptor
     }
 
-    nonisolated(nonsending)
-        private func readDescriptor(_ descriptor: Int32, _ body: ([UInt8]) async throws -> Void) async throws
-    {
+    private func readDescriptor(_ descriptor: Int32, _ body: ([UInt8]) async throws -> Void) async throws {
         while true {
             try Task.checkCancellation()
             // A pipe's read blocks for as long as its writer likes: not on Swift's cooperative pool.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Feed
+import SampleFeed
 
 struct SampleCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,4 +1,5 @@
 import Glibc
+import LocalPostgres
 
 /// A running cluster for tests and benchmarks, in a fresh folder below the temporary directory.
 ///
@@ -34,7 +35,7 @@ public final class TemporaryCluster: Sendable {
 
     /// A cluster that is still to be created in `folder`, or deeper in it, already guarded: before there is
     /// anything to take away, so that no moment is unwatched. All of `folder` will go.
-    static func guarded(
+    package static func guarded(
         in folder: String, subfolder: String = "", settings: [String: String] = [:]
     ) async throws -> TemporaryCluster {
         let cluster = LocalCluster(
@@ -70,7 +71,7 @@ public final class TemporaryCluster: Sendable {
     }
 
     /// A fresh folder that the server's user may enter.
-    static func makeFolder() throws(LocalPostgresError) -> String {
+    package static func makeFolder() throws(LocalPostgresError) -> String {
         let parent = getenv("TMPDIR").map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
         var template = Array("\(parent)/quakes-XXXXXX".utf8CString)  // mkdtemp replaces the six X
         guard mkdtemp(&template) != nil else {

@@ -62,9 +62,7 @@ public struct Backfill: Sendable {
     ///
     /// - Throws: `SourceBusy` when another process fills from the service; `BackfillDiffers`; `FeedError`, `PostgresError`
     ///   and what else ends a run: the next call goes on where this one was.
-    nonisolated(nonsending)
-        public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress
-    {
+    public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress {
         let lock = RunLog(connection: connection, source: .url(options.service), name: name)
         try await lock.lock()
         var state = try await begin()
@@ -123,9 +121,7 @@ public struct Backfill: Sendable {
             "\(options.service)/\(method)?format=\(format)&starttime=\(window.lowerBound)&endtime=\(last)\(magnitude)"
     }
 
-    nonisolated(nonsending)
-        private func count(_ window: Range<Instant>) async throws -> Int
-    {
+    private func count(_ window: Range<Instant>) async throws -> Int {
         let url = url("count", window)
         var bytes: [UInt8] = []
         do {
@@ -150,9 +146,7 @@ public struct Backfill: Sendable {
     }
 
     /// Resumes the unfinished one, or begins a new one.
-    nonisolated(nonsending)
-        private func begin() async throws -> State
-    {
+    private func begin() async throws -> State {
         if options.startsOver {
             try await connection.execute(
                 """
@@ -185,9 +179,7 @@ public struct Backfill: Sendable {
             progress: Progress(expected: expected, requests: 1, reached: reached))
     }
 
-    nonisolated(nonsending)
-        private func unfinished() async throws -> State?
-    {
+    private func unfinished() async throws -> State? {
         let row = try await connection.query(
             """
             select id, (extract(epoch from window_start) * 1000)::bigint as window_start,
@@ -208,9 +200,7 @@ public struct Backfill: Sendable {
         }
     }
 
-    nonisolated(nonsending)
-        private func note(_ state: State) async throws
-    {
+    private func note(_ state: State) async throws {
         try await connection.execute(
             """
             update import.backfill

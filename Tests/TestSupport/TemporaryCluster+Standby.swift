@@ -1,3 +1,5 @@
+import LocalPostgres
+
 extension TemporaryCluster {
     /// Creates and starts a hot standby of `primary`, which must be running, from a base backup: it follows
     /// by streaming replication over the primary's socket.

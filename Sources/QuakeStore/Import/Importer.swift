@@ -58,11 +58,9 @@ public struct Importer: Sendable {
     /// was asked for.
     ///
     /// - Throws: `SourceBusy` when another process imports the source; `PostgresError` when the run can't be begun.
-    nonisolated(nonsending)
-        public func run(
-            _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
-        ) async throws -> ImportSummary
-    {
+    public func run(
+        _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
+    ) async throws -> ImportSummary {
         let log = RunLog(connection: connection, source: source, name: window?.name)
         guard !options.isDryRun else {
             return await importing(source, window, log, unlessStill: nil, progress).summary
@@ -84,12 +82,10 @@ public struct Importer: Sendable {
         return summary
     }
 
-    nonisolated(nonsending)
-        private func importing(
-            _ source: FeedSource, _ window: ImportWindow?, _ log: RunLog,
-            unlessStill validators: Validators?, _ progress: (Progress) -> Void
-        ) async -> (summary: ImportSummary, result: FetchResult?)
-    {
+    private func importing(
+        _ source: FeedSource, _ window: ImportWindow?, _ log: RunLog,
+        unlessStill validators: Validators?, _ progress: (Progress) -> Void
+    ) async -> (summary: ImportSummary, result: FetchResult?) {
         let start = ContinuousClock.now
         var document = DocumentImport(
             connection: connection, source: source, window: window, options: options, logger: logger)

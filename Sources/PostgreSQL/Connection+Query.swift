@@ -1,0 +1,57 @@
+import CPostgreSQL
+
+extension Connection {
+    /// Runs one statement and returns its rows, all of them in memory.
+    ///
+    /// - Parameter operation: what the statement does, for the error's text: "cannot <operation>: …".
+    @discardableResult
+    public func query(_ query: Query, to operation: String) throws -> [Row] {
+        var rows: [Row] = []
+        try forEachRow(of: query, to: operation, singleRowMode: false) { rows.append($0) }
+        return rows
+    }
+
+    /// Runs one statement and hands over each row as it arrives: constant memory, whatever the result's size.
+    ///
+    /// An error thrown by `body` cancels the statement and is thrown again. Rows that were handed over before
+    /// the server failed stay handed over.
+    public func forEachRow(
+        of query: Query, to operation: String, _ body: @Sendable (Row) throws -> Void
+    ) throws {
+        try forEachRow(of: query, to: operation, singleRowMode: true, body)
+    }
+
+    private func forEachRow(
+        of query: Query, to operation: String, singleRowMode: Bool, _ body: (Row) throws -> Void
+    ) throws {
+        let handle = try open(operation)
+        try send(query, operation, handle, singleRowMode: singleRowMode)
+        var columns: Columns?
+        try readResults(operation, handle) { result in
+            let names = columns ?? Columns(columnNames(of: result))
+            columns = names
+            for row in 0..<PQntuples(result) {
+                try body(Row(columns: names, cells: cells(of: result, row: row)))
+            }
+        }
+    }
+
+    /// Runs one statement and returns how many rows it touched.
+    @discardableResult
+    public func execute(_ query: Query, to operation: String) throws -> Int {
+        let handle = try open(operation)
+        try send(query, operation, handle)
+        var count = 0
+        try readResults(operation, handle) { result in
+            count = Int(String(cString: PQcmdTuples(result))) ?? 0
+        }
+        return count
+    }
+
+    /// Runs several statements, separated by semicolons and without parameters, as one implicit transaction.
+    public func execute(script: String, to operation: String) throws {
+        let handle = try open(operation)
+        try send(script: script, operation, handle)
+        try readResults(operation, handle) { _ in }
+    }
+}

@@ -1,0 +1,30 @@
+/// SplitMix64 (Steele, Lea, Flood 2014): small, seeded, and the same on every machine. A stream gives each event random
+/// numbers of its own.
+package struct SplitMix64: RandomNumberGenerator {
+    private var state: UInt64
+
+    package init(seed: UInt64, stream: UInt64 = 0) {
+        state = seed
+        state = next() ^ stream &* 0xD6E8_FEB8_6659_FD93
+        state = next()
+    }
+
+    package mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
+        return z ^ z >> 31
+    }
+
+    /// 0 ..< bound
+    package mutating func below(_ bound: Int) -> Int {
+        Int(next().multipliedFullWidth(by: UInt64(bound)).high)
+    }
+
+    /// True `part` times in `whole`.
+    package mutating func chance(_ part: Int, in whole: Int) -> Bool { below(whole) < part }
+
+    /// 0 ..< 1
+    package mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
+}
