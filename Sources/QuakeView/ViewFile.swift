@@ -48,7 +48,7 @@ public struct ViewFile: Sendable {
                     ])
                 var count = 0
                 while selection.limit.map({ count < $0 }) ?? true, let row = try cursor.next() {
-                    let quake = try Quake(FileRow(row: row))
+                    let quake = try Quake(row.value)
                     if let near = selection.near, !near.contains(quake) { continue }
                     try body(quake)
                     count += 1

@@ -51,7 +51,6 @@ import Testing
         #expect(expected.features.count == 7)
         #expect(expected.features.count { (try? $0.result?.get()) != nil } == 2)
         #expect(expected.metadata.url == "https://example.org/1")
-        #expect(expected.metadata.count == 6)
     }
 
     @Test(arguments: [hardDocument] + brokenDocuments)

@@ -39,8 +39,8 @@ import Testing
     {
         let quake = try decode(feature)
         #expect(quake.code == code)
-        #expect(quake.net == net)
-        #expect(quake.netCode == netCode)
+        #expect(quake[.net] == .text(net))
+        #expect(quake[.netCode] == .text(netCode))
     }
 
     @Test func anIdHasAtMost64BytesHoweverTheyAreWritten() throws {
@@ -54,14 +54,14 @@ import Testing
     }
 
     @Test func everythingElseMayBeMissingOrNull() throws {
-        let names = Property.allCases.map(\.name).filter {
+        let names = Property.allCases.compactMap(\.feedName).filter {
             !["mag", "net", "code", "time", "updated"].contains($0)
         }
         let bare = try decode(feature(coordinates: "[10,20]"))
         let nulls = try decode(
             feature(coordinates: "[10,20,null]", properties: names.map { "\"\($0)\":null," }.joined()))
         #expect(bare == nulls)
-        #expect(bare.depth == nil && bare.extra == nil && bare.ids == nil && bare.tsunami == nil)
+        #expect([Property.depth, .extra, .ids, .tsunami].allSatisfy { bare[$0] == .null })
     }
 
     // MARK: Ranges
@@ -85,7 +85,7 @@ import Testing
             return
         }
         let quake = try decode(feature)
-        #expect([quake.tz, quake.felt, quake.sig, quake.nst].compactMap(\.self) == [value])
+        #expect([Property.tz, .felt, .sig, .nst].compactMap { quake[$0].integer } == [value])
     }
 
     @Test(arguments: ["mag", "cdi", "mmi", "dmin", "rms", "gap"])
@@ -97,11 +97,7 @@ import Testing
         }
         func value(_ number: String) throws -> Double? {
             let quake = try quake(number)
-            let values = [
-                "mag": quake.magnitude, "cdi": quake.cdi, "mmi": quake.mmi, "dmin": quake.dmin,
-                "rms": quake.rms, "gap": quake.gap,
-            ]
-            return values[property] ?? nil
+            return Property.allCases.first { $0.feedName == property }.flatMap { quake[$0].number }
         }
         #expect(try value("1.7976931348623157e308") == .greatestFiniteMagnitude)
         #expect(try value("5e-324") == .leastNonzeroMagnitude)
@@ -148,7 +144,7 @@ import Testing
     @Test(arguments: [("0", false), ("1", true), ("1.0", true), ("-0", false)]) func tsunamiIsAFlag(
         text: String, flag: Bool
     ) throws {
-        #expect(try decode(feature(properties: #""tsunami":\#(text),"#)).tsunami == flag)
+        #expect(try decode(feature(properties: #""tsunami":\#(text),"#))[.tsunami] == .flag(flag))
     }
 
     @Test(
@@ -200,9 +196,11 @@ import Testing
     @Test func unknownPropertiesAreKeptAsTheyAreWritten() throws {
         let extra = #""a" : [1, {"b":"]}\\\""} ],"\u0062":1.50e+2,"":null,"é":"🌋\ud83c\udf0b","#
         let quake = try decode(feature(properties: extra))
-        #expect(quake.extra == #"{"a":[1, {"b":"]}\\\""} ],"\u0062":1.50e+2,"":null,"é":"🌋\ud83c\udf0b"}"#)
+        #expect(
+            quake[.extra].json == #"{"a":[1, {"b":"]}\\\""} ],"\u0062":1.50e+2,"":null,"é":"🌋\ud83c\udf0b"}"#)
         let object =
-            try JSONSerialization.jsonObject(with: Data(try #require(quake.extra).utf8)) as? [String: Any]
+            try JSONSerialization.jsonObject(with: Data(try #require(quake[.extra].json).utf8))
+            as? [String: Any]
         #expect(object.map { Set($0.keys) } == ["a", "b", "", "é"])
     }
 
@@ -221,12 +219,13 @@ import Testing
     @Test func aDecoderThatMetAnotherOrderOfMembersReadsEachAlike() throws {
         var random = seededRandom()
         var decoder = FeatureDecoder()
-        let values = Property.allCases.map { property in
-            switch property {
-            case .time, .updated, .mag, .tz, .felt, .cdi, .mmi, .sig, .nst, .dmin, .rms, .gap:
-                "\"\(property.name)\":\(property.rawValue)"
-            case .tsunami: "\"tsunami\":1"
-            default: "\"\(property.name)\":\"\(property.name)\""
+        let values = Property.allCases.compactMap { property in
+            property.feedName.map { name in
+                switch property.kind {
+                case .time, .number, .integer: "\"\(name)\":\(property.rawValue)"
+                case .flag: "\"\(name)\":1"
+                case .text, .list, .json: "\"\(name)\":\"\(name)\""
+                }
             }
         }
         let end = #"},"geometry":{"coordinates":[1,2]},"id":"us1"}"#
@@ -237,7 +236,7 @@ import Testing
             for index in shuffled.indices { shuffled.swapAt(index, random.below(shuffled.count)) }
             let text = #"{"properties":{"# + shuffled.joined(separator: ",") + end
             var quake = try ScanOutcome.Feature.decode(Array(text.utf8), with: &decoder).get()
-            quake.extra = nil
+            quake[.extra] = .null
             #expect(quake == expected)
         }
     }

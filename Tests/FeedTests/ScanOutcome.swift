@@ -132,16 +132,19 @@ func brokenPromise(for document: [UInt8]) -> String? {
 private func brokenPromise(for quake: Quake) -> String? {
     guard (1...64).contains(quake.code.utf8.count) else { return "the code has a wrong length" }
     guard abs(quake.latitude) <= 90, abs(quake.longitude) <= 360 else { return "it lies nowhere" }
-    let numbers = [quake.magnitude, quake.cdi, quake.mmi, quake.dmin, quake.rms, quake.gap, quake.depth]
-    guard numbers.allSatisfy({ $0?.isFinite ?? true }) else { return "a number is not finite" }
-    let texts =
-        [
-            quake.code, quake.net, quake.netCode, quake.magnitudeType, quake.place, quake.title, quake.url,
-            quake.detail, quake.status, quake.alert, quake.type, quake.extra,
-        ] + (quake.ids ?? []) + (quake.sources ?? []) + (quake.types ?? [])
-    // What was not valid UTF-8 would have become U+FFFD; a text that holds it as a character is the exception.
-    guard texts.allSatisfy({ $0?.utf8.contains(0) != true }) else { return "a text holds NUL" }
-    guard let extra = quake.extra else { return nil }
+    for property in Property.allCases {
+        switch quake[property] {
+        case .number(let number) where !number.isFinite: return "\(property) is not finite"
+        // What was not valid UTF-8 would have become U+FFFD; a text that holds it as a character is the exception.
+        case .text(let text), .json(let text):
+            if text.utf8.contains(0) { return "\(property) holds NUL" }
+        case .list(let list):
+            if list.contains(where: { $0.utf8.contains(0) }) { return "\(property) holds NUL" }
+        case .null where property.isRequired: return "\(property) is missing"
+        case .null, .number, .integer, .flag, .time: continue
+        }
+    }
+    guard let extra = quake[.extra].json else { return nil }
     return Array(extra.utf8).withUnsafeBufferPointer { bytes in
         if let fault = JSONCursor.fault(in: bytes) { return "extra is not valid JSON: \(fault)" }
         var cursor = JSONCursor(bytes)

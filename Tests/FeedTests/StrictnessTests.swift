@@ -9,7 +9,7 @@ import Testing
         let feature = json.inside(feature(properties: #""extra":@,"#))
         #expect(rejection(of: feature)?.reason == json.reasonInExtra)
         guard json.reasonInExtra == nil else { return }
-        let extra = try #require(try decode(feature).extra)
+        let extra = try #require(try decode(feature)[.extra].json)
         #expect(Array(extra.utf8) == Array(#"{"extra":"#.utf8) + json.trimmed + Array("}".utf8))
     }
 

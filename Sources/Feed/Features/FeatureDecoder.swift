@@ -4,7 +4,9 @@
 public struct FeatureDecoder {
     private var names = PropertyNames()
 
-    public init() {}
+    public init() {
+        precondition(Property.allCases.count <= QuakeRecord.capacity, "QuakeRecord has too little room")
+    }
 
     /// Decodes the feature with which the bytes begin, and returns its size, too; nil when they don't hold all of it, or
     /// when `decode` would reject it.
@@ -47,19 +49,11 @@ public struct FeatureDecoder {
 private struct FeatureReader: ~Copyable {
     /// What is being read, for the rejection's text.
     private var property: Property?
-    private var coordinate: StaticString?
     private var record = QuakeRecord()
-    private var id: JSONText?
-    private var net: JSONText?
-    private var netCode: JSONText?
-    private var time: Int64?
-    private var updated: Int64?
-    private var longitude: Double?
-    private var latitude: Double?
     private var seenProperties: UInt64 = 0
     private var unknownNames = MemberNames()
 
-    var member: String? { property?.name ?? coordinate?.description }
+    var member: String? { property?.declaration.name }
 
     // MARK: The feature
 
@@ -74,7 +68,7 @@ private struct FeatureReader: ~Copyable {
             seen.formUnion(member)
             switch member {
             case .type: try readConstant(&cursor, "Feature", of: "type")
-            case .id: id = try readID(&cursor)
+            case .id: try readID(&cursor)
             case .properties: try readProperties(&cursor, &names)
             case .geometry: try readGeometry(&cursor)
             default: try cursor.skipValue()
@@ -95,12 +89,12 @@ private struct FeatureReader: ~Copyable {
         }
     }
 
-    private func readID(_ cursor: inout JSONCursor) throws(JSONError) -> JSONText? {
-        if try cursor.consumeNull() { return nil }
+    private mutating func readID(_ cursor: inout JSONCursor) throws(JSONError) {
+        if try cursor.consumeNull() { return }
         guard cursor.next == UInt8(ascii: "\"") else {
             throw cursor.refusal(.type, "id is not a string")
         }
-        return try cursor.readString()
+        record[.code] = .text(try cursor.readString())
     }
 
     // MARK: Properties
@@ -113,12 +107,11 @@ private struct FeatureReader: ~Copyable {
         }
         names.beginFeature()
         try cursor.readObject { (cursor, name) throws(JSONError) in
-            if let found = names.property(name, in: cursor.bytes) {
-                let bit: UInt64 = 1 &<< UInt64(truncatingIfNeeded: found.rawValue)
-                guard seenProperties & bit == 0 else { throw cursor.error(.duplicate, at: name.start) }
-                seenProperties |= bit
+            if let (found, kind) = names.property(name, in: cursor.bytes) {
+                guard seenProperties & found.bit == 0 else { throw cursor.error(.duplicate, at: name.start) }
+                seenProperties |= found.bit
                 property = found
-                try read(found, &cursor)
+                record[found] = try cursor.readValue(of: kind)
             } else {
                 try readUnknown(name, &cursor)
             }
@@ -138,37 +131,6 @@ private struct FeatureReader: ~Copyable {
             throw cursor.refusal(.range, "an unknown property holds a number beyond PostgreSQL's numeric")
         }
         record.extra.append((name.start - 1..<name.end + 1, start..<cursor.position))
-    }
-
-    private mutating func read(_ property: Property, _ cursor: inout JSONCursor) throws(JSONError) {
-        switch property {
-        case .mag: record.magnitude = try cursor.readDouble()
-        case .place: record.place = try cursor.readText()
-        case .time: time = try cursor.readTimestamp()
-        case .updated: updated = try cursor.readTimestamp()
-        case .tz: record.tz = try cursor.readInt32()
-        case .url: record.url = try cursor.readText()
-        case .detail: record.detail = try cursor.readText()
-        case .felt: record.felt = try cursor.readInt32()
-        case .cdi: record.cdi = try cursor.readDouble()
-        case .mmi: record.mmi = try cursor.readDouble()
-        case .alert: record.alert = try cursor.readText()
-        case .status: record.status = try cursor.readText()
-        case .tsunami: record.tsunami = try cursor.readFlag()
-        case .sig: record.sig = try cursor.readInt32()
-        case .net: net = try cursor.readText()
-        case .code: netCode = try cursor.readText()
-        case .ids: record.ids = try cursor.readText()
-        case .sources: record.sources = try cursor.readText()
-        case .types: record.types = try cursor.readText()
-        case .nst: record.nst = try cursor.readInt32()
-        case .dmin: record.dmin = try cursor.readDouble()
-        case .rms: record.rms = try cursor.readDouble()
-        case .gap: record.gap = try cursor.readDouble()
-        case .magType: record.magnitudeType = try cursor.readText()
-        case .type: record.type = try cursor.readText()
-        case .title: record.title = try cursor.readText()
-        }
     }
 
     // MARK: Geometry
@@ -200,19 +162,13 @@ private struct FeatureReader: ~Copyable {
         }
         var index = 0
         try cursor.readArray { (cursor) throws(JSONError) in
-            switch index {
-            case 0:
-                coordinate = "longitude"
-                longitude = try cursor.readDouble()
-            case 1:
-                coordinate = "latitude"
-                latitude = try cursor.readDouble()
-            case 2:
-                coordinate = "depth"
-                record.depth = try cursor.readDouble()
-            default: throw cursor.refusal(.type, "coordinates has more than three elements")
+            guard index < Property.coordinates.count else {
+                throw cursor.refusal(.type, "coordinates has more than three elements")
             }
-            coordinate = nil
+            let found = Property.coordinates[index]
+            property = found
+            record[found] = try cursor.readValue(of: .number)
+            property = nil
             index += 1
         }
     }
@@ -220,46 +176,60 @@ private struct FeatureReader: ~Copyable {
     // MARK: What has to be there
 
     mutating func checked(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) -> QuakeRecord {
-        guard let time else { throw Rejection(.missing, "time is missing") }
-        guard let updated else { throw Rejection(.missing, "updated is missing") }
-        guard let longitude else { throw Rejection(.missing, "longitude is missing") }
-        guard let latitude else { throw Rejection(.missing, "latitude is missing") }
-        // Two conventions are in use: −180 to 180, and 0 to 360.
-        guard abs(longitude) <= 360 else { throw Rejection(.range, "longitude is beyond ±360") }
-        guard abs(latitude) <= 90 else { throw Rejection(.range, "latitude is beyond ±90") }
-        record.time = time
-        record.updated = updated
-        record.longitude = longitude
-        record.latitude = latitude
+        let missing = Property.requiredBits & ~record.present
+        if missing != 0 { throw Rejection(missing: missing) }
+        for (property, limit) in Property.limits {
+            guard case .number(let number) = record[property], abs(number) > limit else { continue }
+            throw Rejection(.range, "\(property.declaration.name) is beyond ±\(Int(limit))")
+        }
         try checkIdentity(bytes)
         return record
     }
 
     /// A missing `net` or `code` is what the other one leaves of the id.
     private mutating func checkIdentity(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) {
-        record.id = id
-        switch (id, net, netCode) {
-        case (_, let net?, let netCode?):
-            record.net = net
-            record.netCode = netCode
+        switch (record.text(.code), record.text(.net), record.text(.netCode)) {
+        case (_, .some, .some): break
         case (let id?, let net?, nil):
             guard let rest = id.removing(prefix: net, in: bytes) else {
                 throw Rejection(.missing, "code is missing")
             }
-            record.net = net
-            record.netCode = rest
+            record[.netCode] = .text(rest)
         case (let id?, nil, let netCode?):
             guard let rest = id.removing(suffix: netCode, in: bytes) else {
                 throw Rejection(.missing, "net is missing")
             }
-            record.net = rest
-            record.netCode = netCode
+            record[.net] = .text(rest)
         case (nil, _, _): throw Rejection(.missing, "id is missing, and net and code are not both there")
         case (_, nil, nil): throw Rejection(.missing, "net and code are missing")
         }
         let count = record.withCode(in: bytes) { $0.count }
         guard count > 0 else { throw Rejection(.missing, "id is empty") }
         guard count <= 64 else { throw Rejection(.range, "id is longer than 64 bytes") }
+    }
+}
+
+extension Property {
+    /// In the order of `geometry.coordinates`.
+    fileprivate static let coordinates: [Property] = allCases.compactMap { property in
+        if case .coordinate(let index) = property.declaration.origin { (index, property) } else { nil }
+    }.sorted { $0.0 < $1.0 }.map(\.1)
+
+    /// Of what every event has, what nothing else in a feature tells.
+    fileprivate static let requiredBits =
+        allCases
+        .filter { $0.isRequired && ![.code, .net, .netCode].contains($0) }.reduce(0) { $0 | $1.bit }
+
+    fileprivate static let limits: [(Property, Double)] = allCases.compactMap { property in
+        property.declaration.limit.map { (property, $0) }
+    }
+}
+
+extension Rejection {
+    /// - Parameter missing: the bits of the properties.
+    fileprivate init(missing: UInt64) {
+        let first = Property.allCases.first { $0.bit & missing != 0 }
+        self.init(.missing, "\(first?.declaration.name ?? "a property") is missing")
     }
 }
 

@@ -4,18 +4,24 @@ import Glibc
 ///
 /// It holds no bytes: every use names the bytes again, and they have to be the same.
 public struct JSONText: Sendable, Equatable {
-    @usableFromInline let start: Int
-    @usableFromInline let end: Int
+    // Half as wide as an Int: a record has dozens of them, and no text has more than a few MiB.
+    @usableFromInline let startOffset: Int32
+    @usableFromInline let endOffset: Int32
     /// Whether the range holds escapes, so that its characters are not its bytes.
     @usableFromInline let isEscaped: Bool
 
+    @inline(__always)
+    init(start: Int, end: Int, isEscaped: Bool) {
+        startOffset = Int32(truncatingIfNeeded: start)
+        endOffset = Int32(truncatingIfNeeded: end)
+        self.isEscaped = isEscaped
+    }
+
+    @usableFromInline var start: Int { Int(startOffset) }
+    @usableFromInline var end: Int { Int(endOffset) }
+
     /// An upper bound of the number of UTF-8 bytes; exact when nothing is escaped.
     var rawCount: Int { end - start }
-
-    /// The number of UTF-8 bytes.
-    func count(in bytes: UnsafeBufferPointer<UInt8>) -> Int {
-        withUTF8(in: bytes) { $0.count }
-    }
 
     /// Whether these are the string's characters, escaped or not. `word` is ASCII.
     @inline(__always)

@@ -1,28 +1,44 @@
-/// Values as their columns take them: null is nil, another JSON type is refused.
+/// Values as their columns take them. Another JSON type is refused.
 extension JSONCursor {
+    /// Reads the value of a property of this kind, or null.
+    @inline(__always)
+    mutating func readValue(of kind: Property.Kind) throws(JSONError) -> QuakeRecord.Value {
+        if try consumeNull() { return .null }
+        return switch kind {
+        case .text: .text(try readText())
+        case .list: .list(try readText())
+        case .number: .number(try readDouble())
+        case .integer: .integer(try readInt32())
+        case .flag: .flag(try readFlag())
+        case .time: .time(try readTimestamp())
+        // No single member of a feature is of this kind.
+        case .json: throw error(.expected("a value"))
+        }
+    }
+
     func refusal(_ reason: Rejection.Reason, _ message: String) -> JSONError {
         error(.refused(reason, message))
     }
 
     @inline(__always)
-    mutating func readText() throws(JSONError) -> JSONText? {
-        if next == UInt8(ascii: "\"") { return try readString() }
-        if try consumeNull() { return nil }
-        throw refusal(.type, "expected a string, found \(nextType)")
+    private mutating func readText() throws(JSONError) -> JSONText {
+        guard next == UInt8(ascii: "\"") else {
+            throw refusal(.type, "expected a string, found \(nextType)")
+        }
+        return try readString()
     }
 
     @inline(__always)
-    mutating func readDouble() throws(JSONError) -> Double? {
-        guard let number = try readNumberIfPresent() else { return nil }
-        guard let value = number.double(in: bytes) else {
+    private mutating func readDouble() throws(JSONError) -> Double {
+        guard let value = try readExpectedNumber().double(in: bytes) else {
             throw refusal(.range, "number out of the range of double precision")
         }
         return value
     }
 
     @inline(__always)
-    mutating func readInt32() throws(JSONError) -> Int32? {
-        guard let number = try readNumberIfPresent() else { return nil }
+    private mutating func readInt32() throws(JSONError) -> Int32 {
+        let number = try readExpectedNumber()
         guard let value = number.integer.flatMap(Int32.init(exactly:)) else {
             throw refusal(number.hasFraction ? .type : .range, "not an integer that fits 32 bits")
         }
@@ -31,8 +47,8 @@ extension JSONCursor {
 
     /// Milliseconds since 1970 that PostgreSQL's timestamptz can hold.
     @inline(__always)
-    mutating func readTimestamp() throws(JSONError) -> Int64? {
-        guard let number = try readNumberIfPresent() else { return nil }
+    private mutating func readTimestamp() throws(JSONError) -> Int64 {
+        let number = try readExpectedNumber()
         if number.hasFraction { throw refusal(.type, "not a whole number of milliseconds") }
         guard let value = number.timestamp else {
             throw refusal(.range, "time out of the range of timestamptz")
@@ -42,9 +58,8 @@ extension JSONCursor {
 
     /// 0 or 1.
     @inline(__always)
-    mutating func readFlag() throws(JSONError) -> Bool? {
-        guard let number = try readNumberIfPresent() else { return nil }
-        switch number.integer {
+    private mutating func readFlag() throws(JSONError) -> Bool {
+        switch try readExpectedNumber().integer {
         case 0: return false
         case 1: return true
         default: throw refusal(.range, "neither 0 nor 1")
@@ -52,10 +67,11 @@ extension JSONCursor {
     }
 
     @inline(__always)
-    private mutating func readNumberIfPresent() throws(JSONError) -> JSONNumber? {
-        if next.isDigit || next == UInt8(ascii: "-") { return try readNumber() }
-        if try consumeNull() { return nil }
-        throw refusal(.type, "expected a number, found \(nextType)")
+    private mutating func readExpectedNumber() throws(JSONError) -> JSONNumber {
+        guard next.isDigit || next == UInt8(ascii: "-") else {
+            throw refusal(.type, "expected a number, found \(nextType)")
+        }
+        return try readNumber()
     }
 
     private var nextType: StaticString {

@@ -3,9 +3,6 @@ public struct FeedMetadata: Sendable, Equatable {
     /// When the document was made.
     public var generated: Instant?
     public var url: String?
-    public var title: String?
-    /// The number of features the feed believes to hold; the real one can differ.
-    public var count: Int?
 
     public init() {}
 
@@ -20,10 +17,7 @@ public struct FeedMetadata: Sendable, Equatable {
                 switch (name.string(from: bytes), cursor.next) {
                 case ("generated", UInt8(ascii: "0")...UInt8(ascii: "9")):
                     found.generated = try cursor.readNumber().timestamp.map(Instant.init(milliseconds:))
-                case ("count", UInt8(ascii: "0")...UInt8(ascii: "9")):
-                    found.count = try cursor.readNumber().integer.map { Int($0) }
                 case ("url", UInt8(ascii: "\"")): found.url = try cursor.readStringWithoutNUL()
-                case ("title", UInt8(ascii: "\"")): found.title = try cursor.readStringWithoutNUL()
                 default: try cursor.skipValue()
                 }
             }

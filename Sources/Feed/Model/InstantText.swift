@@ -1,15 +1,4 @@
-import Glibc
-
 // ISO 8601, in UTC and to the millisecond, without the cost and the rounding of a formatter over floating point.
-
-extension Instant {
-    /// The present moment.
-    public static var now: Instant {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Instant(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
-    }
-}
 
 extension Instant: CustomStringConvertible {
     /// Such as `2014-04-15T12:22:47.000Z`.

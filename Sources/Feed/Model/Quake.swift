@@ -1,132 +1,89 @@
-/// One earthquake, or another seismic event that the feeds carry, as a value.
-///
-/// The fields are those of the USGS GeoJSON summary format
-/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php).
+/// One earthquake, or another seismic event that the feeds carry: a value for each `Property`.
 public struct Quake: Sendable, Equatable {
-    /// The network-qualified id, such as `us7000abcd`: unique, and the key.
-    public var code: String
-    /// The contributing network, such as `us`, and its own code for the event, unique only within it.
-    public var net: String
-    public var netCode: String
-    public var magnitude: Double?
-    /// The method behind the magnitude, such as `mww` or `ml`.
-    public var magnitudeType: String?
-    public var place: String?
-    public var title: String?
-    public var url: String?
-    public var detail: String?
-    /// `automatic`, `reviewed` or `deleted`.
-    public var status: String?
-    /// PAGER alert level: `green`, `yellow`, `orange` or `red`.
-    public var alert: String?
-    /// `earthquake`, `quarry blast`, ….
-    public var type: String?
-    /// Origin time.
-    public var time: Instant
-    /// When the event was last revised upstream.
-    public var updated: Instant
-    /// Offset of local time from UTC at the epicentre, in minutes.
-    public var tz: Int32?
-    /// Number of felt reports.
-    public var felt: Int32?
-    /// Significance, 0 to 1000.
-    public var sig: Int32?
-    /// Number of stations used.
-    public var nst: Int32?
-    /// Maximum reported intensity, and maximum estimated instrumental intensity.
-    public var cdi: Double?
-    public var mmi: Double?
-    /// Distance to the nearest station, in degrees.
-    public var dmin: Double?
-    /// Root-mean-square travel time residual, in seconds.
-    public var rms: Double?
-    /// Largest azimuthal gap between stations, in degrees.
-    public var gap: Double?
-    public var tsunami: Bool?
-    /// Every id the event ever had, the networks, and the product types.
-    public var ids: [String]?
-    public var sources: [String]?
-    public var types: [String]?
-    /// Degrees.
-    public var longitude: Double
-    /// Degrees.
-    public var latitude: Double
-    /// Kilometres, negative above sea level.
-    public var depth: Double?
-    /// Unknown properties as one JSON object.
-    public var extra: String?
+    /// A property's value.
+    public enum Value: Sendable, Equatable {
+        case null
+        case text(String)
+        case number(Double)
+        case integer(Int32)
+        case flag(Bool)
+        case time(Instant)
+        case list([String])
+        /// One JSON object.
+        case json(String)
+    }
 
-    /// An event with what every event has.
-    public init(
-        code: String, net: String, netCode: String, time: Instant, updated: Instant, longitude: Double,
-        latitude: Double
-    ) {
-        self.code = code
-        self.net = net
-        self.netCode = netCode
-        self.time = time
-        self.updated = updated
-        self.longitude = longitude
-        self.latitude = latitude
+    private var values: [Value]
+
+    /// - Parameter value: gives the value of each property: one of the property's kind, or null.
+    /// - Throws: `MissingValue` when the event lacks what every event has; what `value` throws.
+    public init(_ value: (Property) throws -> Value) throws {
+        values = try Property.allCases.map { property in
+            let value = try value(property)
+            guard value != .null || !property.isRequired else { throw MissingValue(property: property) }
+            return value
+        }
     }
 
     /// Copies a record out of its feature's bytes.
     public init(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
-        func list(_ text: JSONText?) -> [String]? {
-            text.map { text in
-                var elements: [String] = []
-                text.forEachElement(in: bytes) { elements.append(String(decoding: $0, as: UTF8.self)) }
-                return elements
-            }
-        }
-        code = record.withCode(in: bytes) { String(decoding: $0, as: UTF8.self) }
-        net = record.net.string(from: bytes)
-        netCode = record.netCode.string(from: bytes)
-        magnitude = record.magnitude
-        magnitudeType = record.magnitudeType?.string(from: bytes)
-        place = record.place?.string(from: bytes)
-        title = record.title?.string(from: bytes)
-        url = record.url?.string(from: bytes)
-        detail = record.detail?.string(from: bytes)
-        status = record.status?.string(from: bytes)
-        alert = record.alert?.string(from: bytes)
-        type = record.type?.string(from: bytes)
-        time = Instant(milliseconds: record.time)
-        updated = Instant(milliseconds: record.updated)
-        tz = record.tz
-        felt = record.felt
-        sig = record.sig
-        nst = record.nst
-        cdi = record.cdi
-        mmi = record.mmi
-        dmin = record.dmin
-        rms = record.rms
-        gap = record.gap
-        tsunami = record.tsunami
-        ids = list(record.ids)
-        sources = list(record.sources)
-        types = list(record.types)
-        longitude = record.longitude
-        latitude = record.latitude
-        depth = record.depth
-        if record.hasExtra {
-            var utf8: [UInt8] = []
-            record.appendExtra(to: &utf8, from: bytes)
-            extra = String(decoding: utf8, as: UTF8.self)
-        }
+        values = Property.allCases.map { Value(record[$0], from: bytes) }
+        self[.code] = .text(record.withCode(in: bytes) { String(decoding: $0, as: UTF8.self) })
+        guard record.hasExtra else { return }
+        var object: [UInt8] = []
+        record.appendExtra(to: &object, from: bytes)
+        self[.extra] = .json(String(decoding: object, as: UTF8.self))
+    }
+
+    public subscript(property: Property) -> Value {
+        get { values[property.rawValue] }
+        set { values[property.rawValue] = newValue }
     }
 }
 
-/// A moment in UTC, to the millisecond, as the feeds count it.
-public struct Instant: Sendable, Hashable, Comparable {
-    /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
-    public var milliseconds: Int64
+/// What the program itself reads by name; the properties say what each means. Every event has those that are not
+/// optional.
+extension Quake {
+    public var code: String { self[.code].text ?? "" }
+    public var time: Instant { self[.time].time ?? Instant(milliseconds: 0) }
+    public var updated: Instant { self[.updated].time ?? Instant(milliseconds: 0) }
+    /// Degrees.
+    public var longitude: Double { self[.longitude].number ?? 0 }
+    /// Degrees.
+    public var latitude: Double { self[.latitude].number ?? 0 }
+    /// Kilometres.
+    public var depth: Double? { self[.depth].number }
+    public var magnitude: Double? { self[.magnitude].number }
+}
 
-    public init(milliseconds: Int64) {
-        self.milliseconds = milliseconds
+extension Quake.Value {
+    fileprivate init(_ value: QuakeRecord.Value, from bytes: UnsafeBufferPointer<UInt8>) {
+        switch value {
+        case .null: self = .null
+        case .text(let text): self = .text(text.string(from: bytes))
+        case .number(let number): self = .number(number)
+        case .integer(let integer): self = .integer(integer)
+        case .flag(let flag): self = .flag(flag)
+        case .time(let milliseconds): self = .time(Instant(milliseconds: milliseconds))
+        case .list(let list):
+            var elements: [String] = []
+            list.forEachElement(in: bytes) { elements.append(String(decoding: $0, as: UTF8.self)) }
+            self = .list(elements)
+        }
     }
 
-    public static func < (left: Instant, right: Instant) -> Bool {
-        left.milliseconds < right.milliseconds
-    }
+    public var text: String? { if case .text(let text) = self { text } else { nil } }
+    public var number: Double? { if case .number(let number) = self { number } else { nil } }
+    public var integer: Int32? { if case .integer(let integer) = self { integer } else { nil } }
+    public var flag: Bool? { if case .flag(let flag) = self { flag } else { nil } }
+    public var time: Instant? { if case .time(let time) = self { time } else { nil } }
+    public var list: [String]? { if case .list(let list) = self { list } else { nil } }
+    public var json: String? { if case .json(let json) = self { json } else { nil } }
+}
+
+/// A row lacks what every event has.
+public struct MissingValue: Error, Equatable, CustomStringConvertible {
+    public let property: Property
+
+    public var description: String { "column \"\(property.column)\" is null" }
 }

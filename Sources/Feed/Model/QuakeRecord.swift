@@ -3,61 +3,64 @@
 /// A record holds no bytes of its own, so that a million of them need no memory; every use of a text names the
 /// feature's bytes again. For anything that outlives them, make a `Quake`.
 public struct QuakeRecord {
-    /// The feature's `id`; nil when it has none, and is then `net` followed by `code`.
-    var id: JSONText?
-    public internal(set) var net = JSONText(start: 0, end: 0, isEscaped: false)
-    public internal(set) var netCode = JSONText(start: 0, end: 0, isEscaped: false)
-    public internal(set) var magnitude: Double?
-    public internal(set) var magnitudeType: JSONText?
-    public internal(set) var place: JSONText?
-    public internal(set) var title: JSONText?
-    public internal(set) var url: JSONText?
-    public internal(set) var detail: JSONText?
-    public internal(set) var status: JSONText?
-    public internal(set) var alert: JSONText?
-    public internal(set) var type: JSONText?
-    /// Origin time, in milliseconds since 1970-01-01 UTC.
-    public internal(set) var time: Int64 = 0
-    /// When the event was last revised upstream, in milliseconds since 1970-01-01 UTC.
-    public internal(set) var updated: Int64 = 0
-    /// Offset of local time from UTC at the epicentre, in minutes.
-    public internal(set) var tz: Int32?
-    public internal(set) var felt: Int32?
-    public internal(set) var sig: Int32?
-    public internal(set) var nst: Int32?
-    public internal(set) var cdi: Double?
-    public internal(set) var mmi: Double?
-    public internal(set) var dmin: Double?
-    public internal(set) var rms: Double?
-    public internal(set) var gap: Double?
-    public internal(set) var tsunami: Bool?
-    /// Comma lists, with empty ends: see `JSONText.forEachElement`.
-    public internal(set) var ids: JSONText?
-    public internal(set) var sources: JSONText?
-    public internal(set) var types: JSONText?
-    /// Degrees.
-    public internal(set) var longitude = 0.0
-    /// Degrees, −90 to 90.
-    public internal(set) var latitude = 0.0
-    /// Kilometres, negative above sea level.
-    public internal(set) var depth: Double?
-    /// Properties that this version does not know: ranges of the name with its quotes, and of the value.
+    /// A property's value.
+    public enum Value {
+        case null
+        case text(JSONText)
+        case number(Double)
+        case integer(Int32)
+        case flag(Bool)
+        /// Milliseconds since 1970-01-01 UTC.
+        case time(Int64)
+        /// A comma list, with empty ends: see `JSONText.forEachElement`.
+        case list(JSONText)
+    }
+
+    /// By the properties' numbers. There is room for more of them than there are; `FeatureDecoder` checks that.
+    private var values = InlineArray<48, Value>(repeating: .null)
+    /// One bit for each property that has a value.
+    private(set) var present: UInt64 = 0
+    /// Properties that are not declared: ranges of the name with its quotes, and of the value.
     var extra: [(name: Range<Int>, value: Range<Int>)] = []
 
-    /// Calls `body` with the event's id, the table's `code`, in UTF-8.
+    static var capacity: Int { 48 }
+
+    /// `code` is null when the feature has no id: see `withCode`. `extra` is always null: see `appendExtra`.
+    public internal(set) subscript(property: Property) -> Value {
+        @inline(__always) get { values[property.rawValue] }
+        @inline(__always) set {
+            values[property.rawValue] = newValue
+            if case .null = newValue { return }
+            present |= property.bit
+        }
+    }
+
+    /// When the event was last revised upstream.
+    public var updated: Instant {
+        if case .time(let milliseconds) = self[.updated] {
+            Instant(milliseconds: milliseconds)
+        } else {
+            Instant(milliseconds: 0)
+        }
+    }
+
+    func text(_ property: Property) -> JSONText? {
+        if case .text(let text) = self[property] { text } else { nil }
+    }
+
+    /// Calls `body` with the event's id, the table's `code`, in UTF-8: where a feature has none, `net` and its own code.
     public func withCode<Result>(
         in bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) rethrows -> Result {
-        if let id { return try id.withUTF8(in: bytes, body) }
+        if let id = text(.code) { return try id.withUTF8(in: bytes, body) }
         var code: [UInt8] = []
-        net.append(to: &code, from: bytes)
-        netCode.append(to: &code, from: bytes)
+        for part in [Property.net, .netCode] { text(part)?.append(to: &code, from: bytes) }
         return try code.withUnsafeBufferPointer(body)
     }
 
     public var hasExtra: Bool { !extra.isEmpty }
 
-    /// Appends the unknown properties as one JSON object, their values as the feed wrote them.
+    /// Appends the properties that are not declared as one JSON object, their values as the feed wrote them.
     public func appendExtra(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {
         output.append(UInt8(ascii: "{"))
         for (index, member) in extra.enumerated() {
@@ -68,4 +71,8 @@ public struct QuakeRecord {
         }
         output.append(UInt8(ascii: "}"))
     }
+}
+
+extension Property {
+    var bit: UInt64 { 1 &<< UInt64(truncatingIfNeeded: rawValue) }
 }

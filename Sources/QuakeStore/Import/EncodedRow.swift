@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// The row of one feature, and what a batch and a lane have to know of it.
+/// One feature as a row of binary COPY, and what a batch and a lane have to know of it.
 package struct EncodedRow {
     package private(set) var rows = BinaryRows()
     private(set) var updated = Instant(milliseconds: 0)
@@ -10,8 +10,18 @@ package struct EncodedRow {
 
     package mutating func encode(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
         rows.removeAll()
-        rows.append(record, from: bytes)
-        updated = Instant(milliseconds: record.updated)
+        // Texts are parts of the feature, unescaped no longer than they stand there; the id may count twice. An element of
+        // a list has at least one byte, a comma, and here four more.
+        rows.appendRow(columns: Property.allCases.count, capacity: 4 * bytes.count + 1024) { row in
+            for property in Property.allCases {
+                switch property {
+                case .code: record.withCode(in: bytes) { row.appendBytes($0) }
+                case .extra: row.appendExtra(record, bytes)
+                default: row.append(record[property], bytes)
+                }
+            }
+        }
+        updated = record.updated
     }
 
     /// Calls `body` with the first column.
@@ -34,5 +44,36 @@ package struct EncodedRow {
     /// FNV-1a of the code (http://www.isthe.com/chongo/tech/comp/fnv/): the same in every run.
     var codeHash: UInt64 {
         withCode { $0.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 } }
+    }
+}
+
+extension RowWriter {
+    @inline(__always)
+    fileprivate mutating func append(_ value: QuakeRecord.Value, _ bytes: UnsafeBufferPointer<UInt8>) {
+        switch value {
+        case .null: appendNull()
+        case .text(let text): text.withUTF8(in: bytes) { appendBytes($0) }
+        case .number(let number): appendDouble(number)
+        case .integer(let integer): appendInteger(integer)
+        case .flag(let flag): appendBool(flag)
+        // PostgreSQL counts microseconds since 2000.
+        case .time(let milliseconds): appendInteger((milliseconds - 946_684_800_000) * 1000)
+        case .list(let list):
+            appendTextArray { array in
+                var count = 0
+                list.forEachElement(in: bytes) { element in
+                    array.appendBytes(element)
+                    count += 1
+                }
+                return count
+            }
+        }
+    }
+
+    fileprivate mutating func appendExtra(_ record: QuakeRecord, _ bytes: UnsafeBufferPointer<UInt8>) {
+        guard record.hasExtra else { return appendNull() }
+        var text: [UInt8] = []
+        record.appendExtra(to: &text, from: bytes)
+        appendJSONB(text)
     }
 }

@@ -25,7 +25,7 @@ enum MergeStatement {
         set enable_mergejoin = off;
         set enable_seqscan = off;
         create temporary table if not exists incoming on commit delete rows as
-            select \(QuakeColumn.list()) from public.quake with no data;
+            select \(Property.list()) from public.quake with no data;
         create temporary table if not exists rejected (
             ordinal bigint, byte_offset bigint, reason text, message text, raw bytea, size bigint, code text
         ) on commit delete rows;
@@ -37,7 +37,7 @@ enum MergeStatement {
         try await connection.execute(script: session, to: "prepare the session")
     }
 
-    static let incomingColumns = QuakeColumn.allCases.map(\.rawValue)
+    static let incomingColumns = Property.columns
     static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size", "code"]
 
     /// What is to be done with each row of `incoming`, which has one row a code, in the order of the codes.
@@ -74,8 +74,8 @@ enum MergeStatement {
                        differing.differs
                 from pg_temp.incoming left join public.quake on quake.code = incoming.code
                 cross join lateral (
-                    select (\(unescaped: QuakeColumn.list("quake.")))
-                           is distinct from (\(unescaped: QuakeColumn.list("incoming."))) as differs) as differing
+                    select (\(unescaped: Property.list("quake.")))
+                           is distinct from (\(unescaped: Property.list("incoming."))) as differs) as differing
             )
             """
     }
@@ -97,15 +97,15 @@ enum MergeStatement {
         with \(compared(document)),
         \(unescaped: document.notesPresence ? presence : "")
         merged as (
-            insert into public.quake (\(unescaped: QuakeColumn.list()))
-            select \(unescaped: QuakeColumn.list("incoming."))
+            insert into public.quake (\(unescaped: Property.list()))
+            select \(unescaped: Property.list("incoming."))
             from compared join pg_temp.incoming on incoming.ctid = compared.slot
             where not is_older and (is_new or differs)
             on conflict (code) do update
-            set \(unescaped: QuakeColumn.assignments)
+            set \(unescaped: Property.assignments)
             where excluded.updated >= quake.updated
-              and (\(unescaped: QuakeColumn.list("quake.")))
-                  is distinct from (\(unescaped: QuakeColumn.list("excluded.")))
+              and (\(unescaped: Property.list("quake.")))
+                  is distinct from (\(unescaped: Property.list("excluded.")))
             returning xmax = 0 as inserted
         )
         select count(*) filter (where inserted) as inserted, count(*) filter (where not inserted) as updated,

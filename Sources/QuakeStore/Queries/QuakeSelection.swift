@@ -49,13 +49,13 @@ public struct QuakeSelection: Sendable {
             operation = "list past earthquakes"
         }
         try await connection.forEachRow(of: query(from: table), to: operation) {
-            try body(Quake(ServerRow(row: $0)))
+            try body(Quake($0.value))
         }
     }
 
     private func query(from table: Query) -> Query {
         """
-        select \(unescaped: Self.columns)
+        select \(unescaped: Property.selected)
         from \(table) as quake
         where (\(since?.milliseconds) is null or time >= to_timestamp(\(since?.milliseconds) / 1000.0))
           and (\(minimumMagnitude) is null or magnitude >= \(minimumMagnitude))
@@ -69,13 +69,4 @@ public struct QuakeSelection: Sendable {
         limit \(limit)
         """
     }
-
-    /// The columns as `ServerRow` reads them; times in milliseconds since 1970.
-    static let columns = QuakeColumn.allCases.map { column in
-        switch column {
-        case .time, .updated:
-            "floor(extract(epoch from \(column.rawValue)) * 1000)::bigint as \(column.rawValue)"
-        default: column.rawValue
-        }
-    }.joined(separator: ", ")
 }

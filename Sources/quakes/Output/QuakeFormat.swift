@@ -60,7 +60,7 @@ private struct QuakeCSV: QuakeWriter {
 
     mutating func append(_ quake: Quake) {
         printHeader()
-        StandardOutput.print(CSV.line(quake.fields.map(\.value)))
+        StandardOutput.print(CSV.line(quake.fields))
     }
 
     mutating func finish() { printHeader() }
@@ -68,10 +68,6 @@ private struct QuakeCSV: QuakeWriter {
     private mutating func printHeader() {
         guard isEmpty else { return }
         isEmpty = false
-        let epoch = Instant(milliseconds: 0)
-        let names = Quake(
-            code: "", net: "", netCode: "", time: epoch, updated: epoch, longitude: 0, latitude: 0
-        ).fields.map(\.name)
-        StandardOutput.print(CSV.line(names))
+        StandardOutput.print(CSV.line(Property.allCases.map(\.column)))
     }
 }

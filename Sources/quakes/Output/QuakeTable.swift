@@ -22,14 +22,14 @@ struct QuakeTable: QuakeWriter {
         table.append([
             quake.time.shortText,
             quake.magnitude.map { rounded($0, 1) } ?? "",
-            quake.magnitudeType ?? "",
+            quake[.magnitudeType].text ?? "",
             quake.depth.map { rounded($0, 1) } ?? "",
-            quake.place ?? "",
-            quake.status ?? "",
-            quake.felt.map { "\($0)" } ?? "",
-            quake.alert ?? "",
+            quake[.place].text ?? "",
+            quake[.status].text ?? "",
+            quake[.felt].integer.map { "\($0)" } ?? "",
+            quake[.alert].text ?? "",
             quake.updated.shortText,
-            quake.url ?? "",
+            quake[.url].text ?? "",
             quake.code,
         ])
     }

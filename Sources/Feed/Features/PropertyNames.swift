@@ -1,0 +1,83 @@
+import Glibc
+
+/// Finds properties by the bytes of their names.
+struct PropertyNames {
+    private let names: [Name]
+    /// The name that followed each one last time: feeds write their members in one order, so that the first guess is
+    /// nearly always right.
+    private var successors: [Int]
+    private var previous: Int?
+    private var guess = 0
+
+    init() {
+        let names = Property.allCases.compactMap { property in
+            if case .property(let name) = property.declaration.origin { Name(name, property) } else { nil }
+        }
+        self.names = names
+        successors = names.indices.map { ($0 + 1) % names.count }
+    }
+
+    mutating func beginFeature() {
+        previous = nil
+        guess = 0
+    }
+
+    @inline(__always)
+    mutating func property(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> (
+        Property, Property.Kind
+    )? {
+        if name.isEscaped {
+            let text = name.string(from: bytes)
+            return names.first { $0.property.feedName == text }.map { ($0.property, $0.kind) }
+        }
+        let start = name.key(in: bytes)
+        if !names[guess].equals(name, start, in: bytes) {
+            guard let index = names.firstIndex(where: { $0.equals(name, start, in: bytes) }) else {
+                return nil
+            }
+            if let previous { successors[previous] = index }
+            guess = index
+        }
+        let found = guess
+        previous = found
+        guess = successors[found]
+        return (names[found].property, names[found].kind)
+    }
+}
+
+/// A name and its property.
+private struct Name {
+    let property: Property
+    let kind: Property.Kind
+    private let text: StaticString
+    private let count: Int
+    /// The first eight bytes as one number: few names are longer.
+    private let key: UInt64
+
+    init(_ text: StaticString, _ property: Property) {
+        self.property = property
+        kind = property.kind
+        self.text = text
+        count = text.utf8CodeUnitCount
+        key = text.withUTF8Buffer { $0.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) } }
+    }
+
+    @inline(__always)
+    func equals(_ other: JSONText, _ key: UInt64, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard self.key == key, other.rawCount == count else { return false }
+        return count <= 8 || memcmp(text.utf8Start + 8, bytes.baseAddress! + other.start + 8, count - 8) == 0
+    }
+}
+
+extension JSONText {
+    /// The first eight bytes as one number, the first one the lowest.
+    @inline(__always)
+    fileprivate func key(in bytes: UnsafeBufferPointer<UInt8>) -> UInt64 {
+        guard start + 8 <= bytes.count else {
+            return bytes[start..<end].prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        let word = UnsafeRawPointer(bytes.baseAddress! + start).loadUnaligned(as: UInt64.self)
+        let missing = max(0, 8 - rawCount)
+        return missing == 8 ? 0 : UInt64(littleEndian: word) & ~0 >> UInt64(8 * missing)
+    }
+}

@@ -1,0 +1,22 @@
+import Glibc
+
+/// A moment in UTC, to the millisecond, as the feeds count it.
+public struct Instant: Sendable, Hashable, Comparable {
+    /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
+    public var milliseconds: Int64
+
+    public init(milliseconds: Int64) {
+        self.milliseconds = milliseconds
+    }
+
+    public static func < (left: Instant, right: Instant) -> Bool {
+        left.milliseconds < right.milliseconds
+    }
+
+    /// The present moment.
+    public static var now: Instant {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Instant(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    }
+}

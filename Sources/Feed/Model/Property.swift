@@ -1,0 +1,192 @@
+/// A property of an earthquake. This is the one place that says what the feed calls it, which column holds it, of which
+/// kind it is, in which unit, and what it means.
+///
+/// Decoding, the rows of an import, rows read back, readers' views, JSON, CSV, GeoJSON and the comments of the table's
+/// columns follow from it. To add a property, add a case with its declaration, and a migration that adds the column. The
+/// order is that of the columns wherever they are written.
+///
+/// The feed's names are those of the USGS GeoJSON summary format
+/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php).
+public enum Property: Int, CaseIterable, Sendable {
+    case code, net, netCode, magnitude, magnitudeType, place, title, url, detail, status, alert, type
+    case time, updated, tz, felt, sig, nst, cdi, mmi, dmin, rms, gap, tsunami, ids, sources, types
+    case longitude, latitude, depth, extra
+
+    private var declared: Declaration {
+        switch self {
+        case .code:
+            Declaration(
+                .id, .text, "code", isRequired: true,
+                "Network-qualified event id, such as us7000abcd: unique, and the key of every import.")
+        case .net:
+            .text("net", isRequired: true, "Network that is preferred for the event, such as us or ci.")
+        case .netCode:
+            .text(
+                "code", column: "net_code", isRequired: true,
+                "The network's own code for the event; unique only within the network.")
+        case .magnitude: .number("mag", column: "magnitude", "Magnitude; can be negative.")
+        case .magnitudeType:
+            .text("magType", column: "magnitude_type", "Method behind the magnitude, such as mww, ml or md.")
+        case .place: .text("place", "Named place near the epicentre.")
+        case .title: .text("title", "Headline of the event.")
+        case .url: .text("url", "Event page; its host names the service the row came from.")
+        case .detail: .text("detail", "URL of the detail feed.")
+        case .status: .text("status", "automatic, reviewed or deleted.")
+        case .alert: .text("alert", "PAGER alert level: green, yellow, orange or red.")
+        case .type:
+            .text("type", "Kind of event: earthquake, quarry blast, explosion, ice quake and others.")
+        case .time: .time("time", isRequired: true, "Origin time, to the millisecond.")
+        case .updated:
+            .time(
+                "updated", isRequired: true,
+                "When the event was last revised upstream, to the millisecond. An import never replaces a row by an older one."
+            )
+        case .tz: .integer("tz", unit: "minutes", "Offset of local time from UTC at the epicentre.")
+        case .felt: .integer("felt", "Number of felt reports.")
+        case .sig: .integer("sig", "Significance, 0 to about 1000: larger is more significant.")
+        case .nst: .integer("nst", "Number of seismic stations used for the location.")
+        case .cdi: .number("cdi", "Maximum reported intensity (community internet intensity), 0 to 10.")
+        case .mmi: .number("mmi", "Maximum estimated instrumental intensity (modified Mercalli), 0 to 10.")
+        case .dmin:
+            .number("dmin", unit: "degrees", "Distance from the epicentre to the nearest station.")
+        case .rms: .number("rms", unit: "seconds", "Root-mean-square travel time residual.")
+        case .gap: .number("gap", unit: "degrees", "Largest azimuthal gap between adjacent stations.")
+        case .tsunami:
+            .flag(
+                "tsunami",
+                "Whether the event page links to a tsunami service; it does not say that there was a tsunami."
+            )
+        case .ids: .list("ids", "Every id the event ever had.")
+        case .sources: .list("sources", "Networks that contributed.")
+        case .types: .list("types", "Product types that exist for the event.")
+        case .longitude:
+            // Two conventions are in use: −180 to 180, and 0 to 360.
+            .coordinate(
+                0, "longitude", isRequired: true, unit: "degrees", limit: 360,
+                "Longitude of the epicentre, positive east.")
+        case .latitude:
+            .coordinate(
+                1, "latitude", isRequired: true, unit: "degrees", limit: 90,
+                "Latitude of the epicentre, positive north.")
+        case .depth:
+            .coordinate(2, "depth", unit: "km", "Depth of the hypocentre; negative above sea level.")
+        case .extra:
+            Declaration(
+                .otherProperties, .json, "extra",
+                "Properties of the feed that this version does not know; null when there are none.")
+        }
+    }
+
+    private static let declarations = allCases.map(\.declared)
+
+    /// What the property is.
+    var declaration: Declaration { Self.declarations[rawValue] }
+
+    /// Its column in the table `quake`, in readers' views, and its name in JSON and CSV.
+    public var column: String { declaration.column }
+    public var kind: Kind { declaration.kind }
+    /// Whether every event has it.
+    public var isRequired: Bool { declaration.isRequired }
+    /// What it means and in which unit: the column's comment.
+    public var meaning: String { declaration.meaning }
+
+    /// Its name in a feature's `properties`; nil for what stands elsewhere in a feature.
+    public var feedName: String? {
+        if case .property(let name) = declaration.origin { "\(name)" } else { nil }
+    }
+
+    /// What kind of value it has.
+    public enum Kind: Sendable {
+        case text
+        /// A finite number.
+        case number
+        case integer
+        case flag
+        /// A moment, to the millisecond.
+        case time
+        /// Texts; a comma list in the feed.
+        case list
+        /// A JSON object.
+        case json
+    }
+}
+
+/// What one property is.
+struct Declaration {
+    /// Where a feature has it.
+    enum Origin {
+        case id
+        /// A member of `properties`.
+        case property(StaticString)
+        /// An element of `geometry.coordinates`, from 0.
+        case coordinate(Int)
+        /// All members of `properties` that are not declared.
+        case otherProperties
+    }
+
+    let origin: Origin
+    let kind: Property.Kind
+    let column: String
+    let isRequired: Bool
+    /// A number's largest amount.
+    let limit: Double?
+    let meaning: String
+
+    init(
+        _ origin: Origin, _ kind: Property.Kind, _ column: String, isRequired: Bool = false,
+        unit: String? = nil, limit: Double? = nil, _ meaning: String
+    ) {
+        self.origin = origin
+        self.kind = kind
+        self.column = column
+        self.isRequired = isRequired
+        self.limit = limit
+        self.meaning = unit.map { "\(meaning) In \($0)." } ?? meaning
+    }
+
+    static func text(
+        _ name: StaticString, column: String? = nil, isRequired: Bool = false, _ meaning: String
+    ) -> Declaration {
+        Declaration(.property(name), .text, column ?? "\(name)", isRequired: isRequired, meaning)
+    }
+
+    static func number(
+        _ name: StaticString, column: String? = nil, unit: String? = nil, limit: Double? = nil,
+        _ meaning: String
+    ) -> Declaration {
+        Declaration(.property(name), .number, column ?? "\(name)", unit: unit, limit: limit, meaning)
+    }
+
+    static func integer(_ name: StaticString, unit: String? = nil, _ meaning: String) -> Declaration {
+        Declaration(.property(name), .integer, "\(name)", unit: unit, meaning)
+    }
+
+    static func flag(_ name: StaticString, _ meaning: String) -> Declaration {
+        Declaration(.property(name), .flag, "\(name)", meaning)
+    }
+
+    static func time(_ name: StaticString, isRequired: Bool, _ meaning: String) -> Declaration {
+        Declaration(.property(name), .time, "\(name)", isRequired: isRequired, meaning)
+    }
+
+    static func list(_ name: StaticString, _ meaning: String) -> Declaration {
+        Declaration(.property(name), .list, "\(name)", meaning)
+    }
+
+    static func coordinate(
+        _ index: Int, _ column: String, isRequired: Bool = false, unit: String, limit: Double? = nil,
+        _ meaning: String
+    ) -> Declaration {
+        Declaration(
+            .coordinate(index), .number, column, isRequired: isRequired, unit: unit, limit: limit, meaning)
+    }
+
+    /// How rejections name it: as the feed does.
+    var name: String {
+        switch origin {
+        case .property(let name): "\(name)"
+        case .id: "id"
+        case .coordinate, .otherProperties: column
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import Feed
+import PostgreSQL
+
+/// The columns of `quake` that an import fills.
+extension Property {
+    static let columns = allCases.map(\.column)
+
+    /// `code, net, …`, each behind `prefix`.
+    static func list(_ prefix: String = "") -> String {
+        columns.map { prefix + $0 }.joined(separator: ", ")
+    }
+
+    /// `net = excluded.net, …`: all but the key.
+    static let assignments = allCases.filter { $0 != .code }
+        .map { "\($0.column) = excluded.\($0.column)" }.joined(separator: ", ")
+
+    /// The columns as `Row.value(of:)` reads them.
+    static let selected = allCases.map { property in
+        switch property.kind {
+        case .time:
+            "floor(extract(epoch from \(property.column)) * 1000)::bigint as \(property.column)"
+        case .text, .number, .integer, .flag, .list, .json: property.column
+        }
+    }.joined(separator: ", ")
+}
+
+extension Row {
+    /// The value of a property in a row of `Property.selected`.
+    func value(of property: Property) throws -> Quake.Value {
+        let column = property.column
+        return switch property.kind {
+        case .text: try decodeIfPresent(column).map { .text($0) } ?? .null
+        case .number: try decodeIfPresent(column).map { .number($0) } ?? .null
+        case .integer: try decodeIfPresent(column).map { .integer($0) } ?? .null
+        case .flag: try decodeIfPresent(column).map { .flag($0) } ?? .null
+        case .time:
+            try decodeIfPresent(column).map { .time(Instant(milliseconds: $0)) } ?? .null
+        case .list: try decodeIfPresent(column, as: TextArray.self).map { .list($0.elements) } ?? .null
+        case .json: try decodeIfPresent(column).map { .json($0) } ?? .null
+        }
+    }
+}
