@@ -5,10 +5,10 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends libpq-dev libsqlite3-dev pkg-config zlib1g-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-# The dependencies are a layer of their own: a change of the sources does not fetch them again.
+# The dependencies are a layer of their own, so a change to the sources does not fetch them again.
 COPY Package.swift ./
 RUN swift package resolve
-# Tests are not built, but the manifest names them and SwiftPM wants to see them.
+# Tests are not built, but the manifest names them, and SwiftPM wants to see them.
 COPY migrations migrations
 COPY Sources Sources
 COPY Tests Tests
@@ -25,6 +25,6 @@ RUN apt-get update \
     && useradd --system --uid 10001 --user-group quakes \
     && install -d -o quakes -g quakes /var/lib/quakes
 COPY --from=build /usr/local/bin/quakes /usr/local/bin/quakes
-# By number, so that a platform that refuses root can tell.
+# By number, so that a platform that refuses root can see that this is not root.
 USER 10001
 ENTRYPOINT ["quakes"]

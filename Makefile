@@ -1,14 +1,14 @@
-# The habits of this project. `make` alone lists them.
+# What you do often in this project. `make` alone lists it.
 
 PREFIX ?= /usr/local
 STAGE := .build/stage
 
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Fuzz Benchmarks migrations)
 SH_FILES := $(wildcard scripts/*)
-# What the release executable is made of: `sudo make install` after `make build` only copies.
+# What the release executable is made from. `sudo make install` after `make build` only copies.
 INPUTS := $(shell find Package.swift Sources migrations scripts/manual -type f)
 
-# Tests never see the caller's database (make knows every environment variable as its own).
+# Tests never see the caller's database. (make knows every environment variable as a variable of its own.)
 WITHOUT_DATABASE := env $(addprefix -u,$(filter DATABASE_URL PG% QUAKES_%,$(.VARIABLES)))
 
 .PHONY: help setup run test bench fuzz docs build install format lint clean
@@ -17,27 +17,27 @@ help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
 		printf '  make %-8s %s\n' "$$name" "$$text"; done
 
-setup: ## Check for the packages that are needed, install the missing ones (Debian, Ubuntu)
+setup: ## Install the packages that are missing (Debian, Ubuntu)
 	@scripts/setup
 
-run: ## Set up, build, import today's earthquakes into a private database, list them
+run: ## Set up, build, import the earthquakes of the last day into a private database and list them
 	@scripts/run
 
 test: setup ## Run all tests, against a private PostgreSQL server
 	$(WITHOUT_DATABASE) scripts/test
 
-bench: ## Measure loads, scanning, tracking, following, a long day and reports, each beside something public (an hour); JSON=1 for keeping
+bench: ## Measure everything beside well-known tools (takes an hour); JSON=1 prints JSON
 	@scripts/bench $(if $(JSON),--json)
 
-fuzz: ## Feed the scanner and the decoder random bytes for a minute; SECONDS= says how long
+fuzz: ## Feed random bytes to the scanner and the decoder for a minute, or for SECONDS=
 	@scripts/fuzz $(SECONDS)
 
-docs: setup ## Write the data dictionary from the database's comments, and the answers to the questions of docs/reporting.md
+docs: setup ## Write the data dictionary, and the answers in docs/reporting.md, from a database
 	@scripts/docs
 
-build: $(STAGE) ## Make the release executable, its shell completions and manual page
+build: $(STAGE) ## Build the release executable, its shell completions and its manual page
 
-# --static-swift-stdlib: what is installed runs without the toolchain, which may lie in a private home.
+# --static-swift-stdlib: the installed executable runs without the toolchain, which may lie in somebody's home folder.
 $(STAGE): $(INPUTS)
 	@scripts/setup
 	rm -rf $@ $@.new
@@ -50,22 +50,22 @@ $(STAGE): $(INPUTS)
 	scripts/manual $@.new/quakes $@.new
 	mv $@.new $@
 
-install: $(STAGE) ## Install what build made; DESTDIR= and PREFIX=/usr/local say where
+install: $(STAGE) ## Install it, under PREFIX=/usr/local; DESTDIR= is for packagers
 	install -D -m 755 $(STAGE)/quakes "$(DESTDIR)$(PREFIX)/bin/quakes"
 	install -D -m 644 $(STAGE)/quakes.1 "$(DESTDIR)$(PREFIX)/share/man/man1/quakes.1"
 	install -D -m 644 $(STAGE)/quakes.bash "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/quakes"
 	install -D -m 644 $(STAGE)/_quakes "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_quakes"
 	install -D -m 644 $(STAGE)/quakes.fish "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/quakes.fish"
 
-format: ## Lay out the Swift code as .swift-format says
+format: ## Format the Swift code
 	swift format --in-place --recursive --parallel $(SWIFT_FILES)
 
-lint: ## Check layout and style of the Swift code and the shell scripts
+lint: ## Check the Swift code and the shell scripts for layout and style
 	swift format lint --strict --recursive --parallel $(SWIFT_FILES)
 	for script in $(SH_FILES); do sh -n "$$script" || exit 1; done
 	bash -n .ci/run
 	if command -v shellcheck > /dev/null; then shellcheck $(SH_FILES) .ci/run; fi
 
-clean: ## Remove what was built; the downloaded dependencies stay, for building offline
+clean: ## Remove what was built; keep the downloaded dependencies, for building offline
 	swift package clean
 	rm -rf $(STAGE) $(STAGE).new

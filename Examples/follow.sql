@@ -1,5 +1,5 @@
--- One pass of a reader in psql: prints what changed since the position in position.sql, and keeps the new one there.
--- psql can't wait for a notification, so it looks again and again:
+-- One pass of a reader in psql. It prints what changed since the position in position.sql, and stores the new one there.
+-- psql cannot wait for a notification, so run it again and again:
 --
 --     touch position.sql
 --     while psql -qX -d "$DATABASE_URL" -f Examples/follow.sql; do sleep 1; done
@@ -15,7 +15,7 @@ from history.position() \gset
 \if :ok
     select token, author, operation, key, before, row from history.changes(:token, 'quake');
 \else
-    \echo 'starting over: forget everything and take all rows'
+    \echo 'starting over: forget all rows; here are all of them'
     table quake;
 \endif
 commit;

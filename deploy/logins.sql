@@ -1,4 +1,5 @@
--- The logins of docker-compose.yml, each with the one role it needs; psql -v password=… -f this. It can be repeated.
+-- Makes the logins of docker-compose.yml, each with the one role it needs. Run it with psql -v password=… -f deploy/logins.sql,
+-- as often as you like.
 select format('create role %I login', name)
 from (values ('worker'), ('reader'), ('grafana')) as login (name)
 where not exists (select from pg_roles where rolname = name)

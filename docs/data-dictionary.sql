@@ -5,7 +5,7 @@
 \echo 'Made from the comments in the database by `make docs`: `\\d+ report.event` in psql says the same.'
 \echo
 \echo 'Views and functions of the schema `report` are a contract: columns keep their names, units and meaning, and new'
-\echo 'ones come behind the last. The tables are described here too, for those who may read them.'
+\echo 'ones come after the last. The tables are described here too, for those who may read them.'
 \echo
 
 with shape as (
