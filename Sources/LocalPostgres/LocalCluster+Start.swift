@@ -28,7 +28,7 @@ extension LocalCluster {
         try checkOwner(account)
         if try accepts() { return .alreadyRunning }
         try await prepareHome(for: account)
-        return try await HomeLock.holding(lock, waitingUpTo: Self.patience * 2) { lock in
+        return try await HomeLock.holding(lock, waitingUpTo: Self.serverTimeLimit * 2) { lock in
             if try await othersHaveStarted() { return .alreadyRunning }
             try Task.checkCancellation()
             let exists = try FileSystem.entry(data) != nil
@@ -47,7 +47,7 @@ extension LocalCluster {
     /// Sees whether a server runs by now, and waits for one that is on its way up or down.
     private func othersHaveStarted() async throws -> Bool {
         var running: Postmaster?
-        let settled = try await poll(upTo: Self.patience) {
+        let settled = try await poll(upTo: Self.serverTimeLimit) {
             running = try Postmaster.running(in: data, socket: socket)
             return try running == nil || accepts() || (running?.phase == .ready && !socket.accepts())
         }
@@ -130,7 +130,7 @@ extension LocalCluster {
         let options =
             "-D \(Self.shellQuoted(data)) -k \(Self.shellQuoted(socketDirectory)) -h ''"
             + " -p \(ServerSocket.port)"
-        let seconds = Self.patience.components.seconds
+        let seconds = Self.serverTimeLimit.components.seconds
         var pgCtl = ServerProgram(
             "\(binaries.directory)/pg_ctl",
             ["start", "-s", "-w", "-t", "\(seconds)", "-l", "log", "-o", options], as: account)

@@ -28,18 +28,18 @@ extension LocalCluster {
     public func stop(_ mode: StopMode = .fast) async throws -> Bool {
         try checkOwner(ServerAccount.current())
         guard try Postmaster.running(in: data, socket: socket) != nil else { return false }
-        return try await HomeLock.holding(lock, waitingUpTo: Self.patience * 2) { _ in
+        return try await HomeLock.holding(lock, waitingUpTo: Self.serverTimeLimit * 2) { _ in
             guard let postmaster = try Postmaster.running(in: data, socket: socket) else { return false }
             guard kill(postmaster.pid, mode.signal) == 0 || errno == ESRCH else {
                 throw LocalPostgresError.fileSystem(
                     operation: "signal process \(postmaster.pid), the server of", path: data, code: errno)
             }
-            let gone = try await poll(upTo: Self.patience) {
+            let gone = try await poll(upTo: Self.serverTimeLimit) {
                 try Postmaster.running(in: data, socket: socket)?.pid != postmaster.pid
             }
             guard gone else {
                 throw LocalPostgresError.stopTimedOut(
-                    home: home, mode: mode, pid: postmaster.pid, after: Self.patience)
+                    home: home, mode: mode, pid: postmaster.pid, after: Self.serverTimeLimit)
             }
             return true
         }

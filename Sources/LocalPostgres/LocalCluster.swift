@@ -20,7 +20,7 @@ public struct LocalCluster: Sendable {
     let socket: ServerSocket
 
     /// How long a server may take to come up, or to go, before that is an error.
-    package static let patience: Duration = .seconds(60)
+    package static let serverTimeLimit: Duration = .seconds(60)
 
     /// Superuser of the cluster, and the name of its database.
     package static let role = "quakes"

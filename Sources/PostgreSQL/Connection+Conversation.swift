@@ -8,8 +8,8 @@ extension Connection {
 
     /// The open handle, ready for the next message.
     func open(_ operation: String) throws -> OpaquePointer {
-        if case .cancelling = patience { patience = .untilCancelled }
-        switch patience {
+        if case .cancelling = waitLimit { waitLimit = .untilCancelled }
+        switch waitLimit {
         case .untilCancelled, .limited: try Task.checkCancellation()
         case .cancelling, .cleanup: break
         }
@@ -25,7 +25,7 @@ extension Connection {
     /// Waits until every cancellation that was sent has arrived.
     private func awaitCancellations() throws {
         let limit =
-            if case .cleanup(let end, _) = patience { end - .now } else { Self.answerLimit }
+            if case .cleanup(let end, _) = waitLimit { end - .now } else { Self.answerLimit }
         let milliseconds = Int(limit / .milliseconds(1))
         if cancellations.wait(timeout: .now() + .milliseconds(milliseconds)) == .timedOut {
             giveUp("a cancellation did not reach the server within \(limit)")
@@ -99,12 +99,12 @@ extension Connection {
             if waitForSocket(PQsocket(handle), writable: false), PQconsumeInput(handle) == 0 {
                 throw failureOfLibpq(operation, handle)
             }
-            try watchPatience(operation, handle)
+            try watchWaitLimit(operation, handle)
         }
         let result = PQgetResult(handle)
         // A statement that ended by itself before the cancellation reached it has ended well: what it did is
         // done, and the caller learns of the cancellation at its next step.
-        if case .cancelling = patience, let result, isFailure(result) {
+        if case .cancelling = waitLimit, let result, isFailure(result) {
             PQclear(result)
             while let rest = try nextResult(operation, handle) { PQclear(rest) }
             throw CancellationError()
@@ -123,18 +123,18 @@ extension Connection {
                 {
                     throw failureOfLibpq(operation, handle)
                 }
-                try watchPatience(operation, handle)
+                try watchWaitLimit(operation, handle)
             default: throw failureOfLibpq(operation, handle)
             }
         }
     }
 
-    // MARK: Patience
+    // MARK: WaitLimit
 
     /// Asks the server to cancel once the task is cancelled, and gives the connection up when a time limit has
     /// passed.
-    func watchPatience(_ operation: String, _ handle: OpaquePointer) throws {
-        switch patience {
+    func watchWaitLimit(_ operation: String, _ handle: OpaquePointer) throws {
+        switch waitLimit {
         case .untilCancelled:
             if Task.isCancelled { cancelStatement(handle) }
         case .limited(let end, let limit):
@@ -165,8 +165,8 @@ extension Connection {
     /// Asks the server, over a connection of its own, to cancel the running statement. That connection can hang
     /// as well as this one, so it is made in the background.
     func cancelStatement(_ handle: OpaquePointer) {
-        switch patience {
-        case .untilCancelled, .limited: patience = .cancelling(until: .now + Self.answerLimit)
+        switch waitLimit {
+        case .untilCancelled, .limited: waitLimit = .cancelling(until: .now + Self.answerLimit)
         case .cancelling, .cleanup: break
         }
         guard let pointer = PQgetCancel(handle) else { return }
@@ -181,11 +181,11 @@ extension Connection {
     }
 
     /// Runs `body` although the task may be cancelled, within a time limit. A limit that is set already goes on.
-    func despiteCancellation<Result>(_ body: () throws -> Result) rethrows -> Result {
-        if case .cleanup = patience { return try body() }
-        let before = patience
-        patience = .cleanup(until: .now + Self.answerLimit, limit: Self.answerLimit)
-        defer { patience = before }
+    func shieldingFromCancellation<Result>(_ body: () throws -> Result) rethrows -> Result {
+        if case .cleanup = waitLimit { return try body() }
+        let before = waitLimit
+        waitLimit = .cleanup(until: .now + Self.answerLimit, limit: Self.answerLimit)
+        defer { waitLimit = before }
         return try body()
     }
 

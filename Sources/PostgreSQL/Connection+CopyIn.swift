@@ -71,7 +71,7 @@ extension Connection {
     /// its way.
     private func abandonCopy(_ operation: String) {
         guard let handle, PQtransactionStatus(handle) == PQTRANS_ACTIVE else { return }
-        despiteCancellation {
+        shieldingFromCancellation {
             // A server that is busy with the rows before would learn of the end much later.
             cancelStatement(handle)
             do {

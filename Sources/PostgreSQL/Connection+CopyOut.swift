@@ -75,7 +75,7 @@ extension Connection {
             if waitForSocket(PQsocket(handle), writable: false), PQconsumeInput(handle) == 0 {
                 throw failureOfLibpq(operation, handle)
             }
-            try watchPatience(operation, handle)
+            try watchWaitLimit(operation, handle)
         }
     }
 }

@@ -46,7 +46,7 @@ extension Connection {
 
     private func stopListening(to channel: String) throws {
         guard handle != nil else { return }
-        try despiteCancellation {
+        try shieldingFromCancellation {
             try execute(script: "unlisten \(channel)", to: "stop listening to \(channel)")
         }
     }

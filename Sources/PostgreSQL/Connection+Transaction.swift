@@ -36,10 +36,10 @@ extension Connection {
     /// Runs `body`, although the task may be cancelled, with a time limit: for what has to be said at
     /// the end. A server that does not answer by then is given up and the connection closed.
     @discardableResult
-    nonisolated public func despiteCancellation<Result>(
+    nonisolated public func shieldingFromCancellation<Result>(
         within limit: Duration, _ body: () async throws -> Result
     ) async throws -> Result {
-        try await withPatience(.cleanup(until: .now + limit, limit: limit), body)
+        try await withWaitLimit(.cleanup(until: .now + limit, limit: limit), body)
     }
 
     /// Runs `body` with a time limit: for what the server answers at once, or never again. A server that does not
@@ -50,26 +50,26 @@ extension Connection {
     nonisolated public func expectingAnswer<Result>(
         within limit: Duration, _ body: () async throws -> Result
     ) async throws -> Result {
-        try await withPatience(.limited(until: .now + limit, limit: limit), body)
+        try await withWaitLimit(.limited(until: .now + limit, limit: limit), body)
     }
 
-    nonisolated private func withPatience<Result>(
-        _ patience: Patience, _ body: () async throws -> Result
+    nonisolated private func withWaitLimit<Result>(
+        _ waitLimit: WaitLimit, _ body: () async throws -> Result
     ) async throws -> Result {
-        let before = await exchangePatience(patience)
+        let before = await exchangeWaitLimit(waitLimit)
         do {
             let result = try await body()
-            _ = await exchangePatience(before)
+            _ = await exchangeWaitLimit(before)
             return result
         } catch {
-            _ = await exchangePatience(before)
+            _ = await exchangeWaitLimit(before)
             throw error
         }
     }
 
-    private func exchangePatience(_ patience: Patience) -> Patience {
-        defer { self.patience = patience }
-        return self.patience
+    private func exchangeWaitLimit(_ waitLimit: WaitLimit) -> WaitLimit {
+        defer { self.waitLimit = waitLimit }
+        return self.waitLimit
     }
 
     private func begin(_ isolation: Isolation, _ operation: String) throws {
@@ -102,7 +102,7 @@ extension Connection {
     private func rollback(after error: any Error, _ operation: String) -> any Error {
         guard let handle, PQtransactionStatus(handle) != PQTRANS_IDLE else { return error }
         do {
-            try despiteCancellation { try execute(script: "rollback", to: "roll back: \(operation)") }
+            try shieldingFromCancellation { try execute(script: "rollback", to: "roll back: \(operation)") }
             return error
         } catch let rollbackError {
             // The server rolls back what has no connection any more.

@@ -24,13 +24,13 @@ public actor Connection {
     var handle: OpaquePointer?
     /// What ended the connection, for the errors of later calls.
     var lossReason: String?
-    var patience = Patience.untilCancelled
+    var waitLimit = WaitLimit.untilCancelled
     /// Cancellations that are on their way to the server. The next statement waits for them: it must not be
     /// hit.
     let cancellations = DispatchGroup()
 
     /// How long a call waits for the server.
-    enum Patience {
+    enum WaitLimit {
         /// Until the task is cancelled.
         case untilCancelled
         /// The same, but no longer than this.

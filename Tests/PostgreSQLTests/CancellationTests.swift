@@ -113,14 +113,14 @@ struct CancellationTests {
         }
     }
 
-    @Test("despiteCancellation lets a cancelled task finish its work")
-    func despiteCancellation() async throws {
+    @Test("shieldingFromCancellation lets a cancelled task finish its work")
+    func shieldingFromCancellation() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.query("create table n (i int)")
             try await database.withConnection { connection in
                 let ending = Task {
                     withUnsafeCurrentTask { $0?.cancel() }
-                    try await connection.despiteCancellation(within: .seconds(5)) {
+                    try await connection.shieldingFromCancellation(within: .seconds(5)) {
                         try await connection.transaction(to: "record the end") {
                             try await connection.execute("insert into n values (1)", to: "insert")
                         }
@@ -134,13 +134,13 @@ struct CancellationTests {
         }
     }
 
-    @Test("A rollback inside despiteCancellation leaves the rest of it protected")
+    @Test("A rollback inside shieldingFromCancellation leaves the rest of it protected")
     func rollbackDespiteCancellation() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
                 let ending = Task {
                     withUnsafeCurrentTask { $0?.cancel() }
-                    return try await connection.despiteCancellation(within: .seconds(5)) {
+                    return try await connection.shieldingFromCancellation(within: .seconds(5)) {
                         await #expect(throws: Stop.self) {
                             try await connection.transaction(to: "fail") { throw Stop() }
                         }

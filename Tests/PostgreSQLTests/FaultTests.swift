@@ -70,7 +70,7 @@ struct FaultTests {
         }
     }
 
-    @Test("despiteCancellation ends at its own limit when the server stands still, and names it")
+    @Test("shieldingFromCancellation ends at its own limit when the server stands still, and names it")
     func stoppedBackendDuringCleanup() async throws {
         try await withServer { options, log in
             try await Connection.with(options, logger: log.logger) { connection in
@@ -78,7 +78,7 @@ struct FaultTests {
                 defer { kill(pid, SIGCONT) }
                 kill(pid, SIGSTOP)
                 let error = try await postgresError {
-                    try await connection.despiteCancellation(within: .milliseconds(500)) {
+                    try await connection.shieldingFromCancellation(within: .milliseconds(500)) {
                         _ = try await connection.query("select 1", to: "record the end")
                     }
                 }

@@ -36,7 +36,7 @@ extension LocalCluster {
         ]
         let backup = try await ServerProgram(primary.program("pg_basebackup"), arguments, as: account)
         // The watchdog waits for the lock, so it never removes what is still being written.
-        try await HomeLock.holding(lock, waitingUpTo: Self.patience) { lock in
+        try await HomeLock.holding(lock, waitingUpTo: Self.serverTimeLimit) { lock in
             try FileSystem.createPrivateDirectory(data, for: account)
             let outcome = try await backup.run(holding: lock)
             guard outcome.succeeded else {

@@ -61,7 +61,7 @@ public final class TemporaryCluster: Sendable {
         do {
             // Also when the caller is cancelled: that is when things get removed.
             return try await uncancelled {
-                try await poll(upTo: LocalCluster.patience) {
+                try await poll(upTo: LocalCluster.serverTimeLimit) {
                     places.allSatisfy { access($0, F_OK) != 0 }
                 }
             }

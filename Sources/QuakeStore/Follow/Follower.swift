@@ -1,22 +1,6 @@
 import Logging
 import PostgreSQL
 
-/// How often a follower looks although nothing was heard.
-public struct PollInterval: Sendable {
-    /// Where it listens.
-    public var listening: Duration
-    /// On a hot standby, which refuses LISTEN.
-    public var standby: Duration
-    /// How long the server may take to give a sign of life before the connection counts as lost.
-    public var answer: Duration
-
-    public init(
-        listening: Duration = .seconds(30), standby: Duration = .seconds(1), answer: Duration = .seconds(10)
-    ) {
-        (self.listening, self.standby, self.answer) = (listening, standby, answer)
-    }
-}
-
 /// Keeps a view up to date: listens, reads what came after the view's position, applies it, and waits.
 ///
 /// The notification is only a hint: every poll interval the follower looks by itself, so that a lost notification
@@ -46,9 +30,9 @@ public struct Follower<V: View>: Sendable {
     @discardableResult
     public func catchUp() async throws -> Position {
         try await Connection.with(options, logger: logger) { connection in
-            var reading = try await reading(connection)
-            let position = try await reading.catchUp()
-            try await reading.report()
+            var passReader = try await passReader(connection)
+            let position = try await passReader.catchUp()
+            try await passReader.report()
             return position
         }
     }
@@ -81,9 +65,9 @@ public struct Follower<V: View>: Sendable {
         }
     }
 
-    private func reading(_ connection: Connection) async throws -> Reading<V> {
-        Reading(
-            connection: connection, view: view, name: name, patience: poll.answer, logger: logger,
+    private func passReader(_ connection: Connection) async throws -> PassReader<V> {
+        PassReader(
+            connection: connection, view: view, name: name, answerLimit: poll.answer, logger: logger,
             position: try await view.position())
     }
 
@@ -109,15 +93,16 @@ public struct Follower<V: View>: Sendable {
     /// Isolated to the connection, as `wake` is to its own: statements, and what the view does with their rows, are calls
     /// without a change of threads.
     private func read(at wakeups: AsyncStream<Wakeup>, _ connection: isolated Connection) async throws {
-        var reading = try await reading(connection)
+        var passReader = try await passReader(connection)
         for await wakeup in wakeups {
             switch wakeup {
-            case .heard(let token) where reading.hasJustReached(token): continue
-            case .heard(let token) where token > reading.position?.token ?? 0: try await reading.applyPass()
+            case .heard(let token) where passReader.hasJustReached(token): continue
+            case .heard(let token) where token > passReader.position?.token ?? 0:
+                try await passReader.applyPass()
             // A lower token: the server's past may have become another one.
-            case .heard, .poll: try await reading.catchUp()
+            case .heard, .poll: try await passReader.catchUp()
             }
-            try await reading.reportNowAndThen()
+            try await passReader.reportNowAndThen()
         }
     }
 

@@ -22,7 +22,7 @@ public struct Pass: Sendable {
 
     /// The snapshot is another one than was expected: nothing was handed over.
     struct Mismatch: Error {
-        let standing: Standing
+        let snapshot: SnapshotState
     }
 
     /// Hands over each changed row once, as this snapshot has it, or as gone; of a fresh start all rows. In no order.
@@ -76,21 +76,21 @@ public struct Pass: Sendable {
         let reached = Mutex<Position?>(nil)
         try await connection.copy(
             rowsOf: """
-                select *, \(nulls(columns)) from (\(Standing.query(of: reader, on: connection))) as standing
+                select *, \(nulls(columns)) from (\(SnapshotState.query(of: reader, on: connection))) as snapshot
                 union all
-                select \(nulls(Standing.width)), \(selected)
+                select \(nulls(SnapshotState.width)), \(selected)
                 """, to: "read the changes"
         ) { row in
             if reached.withLock({ $0 == nil }) {
-                let standing = try Standing(&row, of: reader)
-                guard standing.shape == table.signature, freshStart != nil || standing.freshStart == nil
+                let snapshot = try SnapshotState(&row, of: reader)
+                guard snapshot.shape == table.signature, freshStart != nil || snapshot.freshStart == nil
                 else {
-                    throw Mismatch(standing: standing)
+                    throw Mismatch(snapshot: snapshot)
                 }
-                announce(standing)
-                reached.withLock { $0 = standing.position }
+                announce(snapshot)
+                reached.withLock { $0 = snapshot.position }
             } else {
-                for _ in 0..<Standing.width { _ = try row.nextBytes() }
+                for _ in 0..<SnapshotState.width { _ = try row.nextBytes() }
                 try body(&row)
             }
         }
@@ -98,28 +98,13 @@ public struct Pass: Sendable {
         return position
     }
 
-    private func announce(_ standing: Standing) {
-        let token = standing.position.token
+    private func announce(_ snapshot: SnapshotState) {
+        let token = snapshot.position.token
         // What the history says of the view goes before what the table says.
-        switch freshStart.map({ standing.freshStart ?? $0 }) {
+        switch freshStart.map({ snapshot.freshStart ?? $0 }) {
         case nil: logger.debug("applying the changes up to token \(token)")
         case .first?: logger.notice("first start: taking a snapshot at token \(token)")
         case let reason?: logger.notice("\(reason); taking a fresh snapshot at token \(token)")
         }
     }
-}
-
-/// What follows the table: a local copy, or a stream.
-public protocol View: Sendable {
-    /// Where it stands; nil when it holds nothing yet. Asked for at each connection.
-    func position() async throws -> Position?
-
-    /// Whether it can take rows of these columns without a fresh start.
-    func accepts(_ columns: [ViewColumn]) -> Bool
-
-    /// Takes over a pass and its position, both or neither. Runs where its caller does, which is where the connection
-    /// works: a pass goes from one to the other without a change of threads.
-    ///
-    /// - Returns: the pass's position.
-    func apply(_ pass: Pass) async throws -> Position
 }

@@ -41,38 +41,27 @@ struct Lane: Sendable {
     /// Imports batches until the last one.
     ///
     /// - Parameter opensConnection: over a connection of its own, opened as the other one was.
-    func run(_ batchImport: BatchImport, opensConnection: Bool, _ tally: Tally) async throws {
+    func run(_ batchImport: BatchImport, opensConnection: Bool, _ runningCounts: RunningCounts) async throws {
         defer { emptied.continuation.finish() }
-        guard opensConnection else { return try await importAll(batchImport, tally) }
+        guard opensConnection else { return try await importAll(batchImport, runningCounts) }
         var own = batchImport
         try await Connection.with(own.connection.options, logger: own.logger) { connection in
             own.connection = connection
             try await own.prepareSession()
-            try await importAll(own, tally)
+            try await importAll(own, runningCounts)
         }
     }
 
-    private func importAll(_ batchImport: BatchImport, _ tally: Tally) async throws {
-        var last = tally.counts
+    private func importAll(_ batchImport: BatchImport, _ runningCounts: RunningCounts) async throws {
+        var last = runningCounts.counts
         for await work in filled.stream {
             var state = work.state
             state.expectsNew = last.areAllNew
-            last = try await batchImport.run(work.batch, state, before: tally.counts)
-            tally.add(last)
+            last = try await batchImport.run(work.batch, state, before: runningCounts.counts)
+            runningCounts.add(last)
             work.batch.removeAll()
             emptied.continuation.yield(work.batch)
         }
         try Task.checkCancellation()
-    }
-}
-
-/// What the batches of a document have done so far.
-final class Tally: Sendable {
-    private let sum = Mutex(ImportCounts())
-
-    var counts: ImportCounts { sum.withLock { $0 } }
-
-    func add(_ counts: ImportCounts) {
-        sum.withLock { $0 += counts }
     }
 }

@@ -38,7 +38,7 @@ struct RunLog {
 
     func unlock() async throws {
         if source == .standardInput { return }
-        try await connection.despiteCancellation(within: .seconds(5)) {
+        try await connection.shieldingFromCancellation(within: .seconds(5)) {
             try await connection.query(
                 "select pg_advisory_unlock(\(lockKey))",
                 to: "release the source")
@@ -92,7 +92,7 @@ struct RunLog {
         guard let run = summary.run else { return nil }
         let history = summary.counts.history
         let error = summary.failure.map { $0 is CancellationError ? "cancelled" : "\($0)" }
-        let row = try await connection.despiteCancellation(within: .seconds(5)) {
+        let row = try await connection.shieldingFromCancellation(within: .seconds(5)) {
             try await connection.query(
                 """
                 with \(keeping(result, summary))
@@ -130,4 +130,15 @@ struct RunLog {
             )
             """
     }
+}
+
+/// Another process imports the same source.
+public struct SourceBusy: Error, Equatable, CustomStringConvertible {
+    public let source: FeedSource
+
+    public init(source: FeedSource) {
+        self.source = source
+    }
+
+    public var description: String { "another run is importing \(source)" }
 }

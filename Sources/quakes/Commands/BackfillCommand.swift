@@ -82,32 +82,3 @@ struct BackfillCommand: AsyncParsableCommand {
         )
     }
 }
-
-/// How far a backfill has come and how long it may take, on one line of a terminal that is written over, else on a line now
-/// and then.
-private struct BackfillLine {
-    private let start = ContinuousClock.now
-    private var first: Int?
-    private var next = ContinuousClock.now
-
-    mutating func show(_ progress: Backfill.Progress) {
-        let first = self.first ?? progress.events
-        self.first = first
-        let done = progress.events - first
-        let left = max(0, progress.expected - progress.events)
-        let elapsed = ContinuousClock.now - start
-        let estimate = done > 0 ? ", about \((elapsed * (Double(left) / Double(done))).formatted) left" : ""
-        let text =
-            "backfill: \(progress.events) of about \(progress.expected) events, up to \(progress.reached.shortText)\(estimate)"
-        if StandardError.isTerminal {
-            StandardError.replaceLine(text)
-        } else if ContinuousClock.now >= next {
-            next = .now + .seconds(30)
-            StandardError.print("quakes: \(text)")
-        }
-    }
-
-    func end() {
-        if StandardError.isTerminal { StandardError.replaceLine("") }
-    }
-}

@@ -48,7 +48,7 @@ enum StandardOutput {
         return Int(size.ws_col)
     }
 
-    fileprivate static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) {
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let written = Glibc.write(
@@ -68,18 +68,4 @@ enum StandardOutput {
         StandardError.print("quakes: cannot write the output: \(String(cString: strerror(errno)))")
         exit(ExitStatus.fileFailure)
     }
-}
-
-/// Standard error, for everything else.
-enum StandardError {
-    static func print(_ text: String) {
-        Array((text + "\n").utf8).withUnsafeBytes { StandardOutput.write($0, to: STDERR_FILENO) }
-    }
-
-    /// Writes over the current line of a terminal.
-    static func replaceLine(_ text: String) {
-        Array("\r\u{1B}[K\(text)".utf8).withUnsafeBytes { StandardOutput.write($0, to: STDERR_FILENO) }
-    }
-
-    static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 }

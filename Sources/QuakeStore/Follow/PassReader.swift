@@ -2,12 +2,12 @@ import Logging
 import PostgreSQL
 
 /// Reads pass after pass over one connection and hands them to a view.
-struct Reading<V: View> {
+struct PassReader<V: View> {
     let connection: Connection
     let view: V
     let name: String?
     /// How long the server may take to answer what it answers at once.
-    let patience: Duration
+    let answerLimit: Duration
     let logger: Logger
     /// Where the view stands.
     private(set) var position: Position?
@@ -21,13 +21,13 @@ struct Reading<V: View> {
     private var canReport = true
 
     init(
-        connection: Connection, view: V, name: String?, patience: Duration, logger: Logger,
+        connection: Connection, view: V, name: String?, answerLimit: Duration, logger: Logger,
         position: Position?
     ) {
         self.connection = connection
         self.view = view
         self.name = name
-        self.patience = patience
+        self.answerLimit = answerLimit
         self.logger = logger
         self.position = position
     }
@@ -44,8 +44,8 @@ struct Reading<V: View> {
         // Mostly nothing has happened, and then the view need not be touched.
         if let position {
             let table = try await knownTable()
-            let standing = try await Standing.read(of: position, on: connection)
-            if standing.position == position, standing.shape == table.signature, view.accepts(table.columns) {
+            let snapshot = try await SnapshotState.read(of: position, on: connection)
+            if snapshot.position == position, snapshot.shape == table.signature, view.accepts(table.columns) {
                 return position
             }
         }
@@ -70,8 +70,8 @@ struct Reading<V: View> {
                 position = reached
                 return reached
             } catch let mismatch as Pass.Mismatch {
-                if mismatch.standing.shape != table.signature { self.table = nil }
-                freshStart = freshStart ?? mismatch.standing.freshStart ?? .altered
+                if mismatch.snapshot.shape != table.signature { self.table = nil }
+                freshStart = freshStart ?? mismatch.snapshot.freshStart ?? .altered
             } catch let error as PostgresError where error.isUndefinedObject && wasKnown {
                 // A column may be gone, which the statement names.
                 self.table = nil
@@ -90,8 +90,8 @@ struct Reading<V: View> {
     /// A connection that was idle for long may be silently gone, and a pass would wait for ever.
     private mutating func probe() async throws {
         defer { usedAt = .now }
-        guard .now - usedAt > patience else { return }
-        try await connection.expectingAnswer(within: patience) {
+        guard .now - usedAt > answerLimit else { return }
+        try await connection.expectingAnswer(within: answerLimit) {
             _ = try await connection.query("select", to: "probe the connection")
         }
     }

@@ -1,0 +1,87 @@
+import PostgreSQL
+import Synchronization
+
+/// What one snapshot says about a reader.
+struct SnapshotState: Sendable {
+    /// The snapshot's own position.
+    let position: Position
+    /// As `TableShape.signature`, when the snapshot was taken.
+    let shape: String
+    /// nil when the history from the reader's position on is there, or the reader holds nothing.
+    let freshStart: FreshStart?
+
+    /// One row, of so many columns, which are null in the rows of a pass.
+    static let width = 6
+
+    /// - Parameter reader: where the reader stands; nil when it holds nothing.
+    static func query(of reader: Position?, on connection: Connection) async throws -> String {
+        var arguments = "null, null, null"
+        if let reader {
+            let (store, committedAt) = (
+                try await connection.quoted(reader.store), try await connection.quoted(reader.committedAt)
+            )
+            arguments = "\(store), \(reader.token), \(committedAt)"
+        }
+        return """
+            select store::text, token,
+                   to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
+                   history.check(\(arguments)) as verdict,
+                   (\(TableShape.signatureQuery)) as shape,
+                   -- The text of values is the same for every session, as it is in history.changes.
+                   (select count(set_config(name, value, true))
+                    from (values ('timezone', 'UTC'), ('datestyle', 'ISO, YMD'),
+                                 ('intervalstyle', 'postgres'), ('extra_float_digits', '1'),
+                                 ('bytea_output', 'hex')) as setting (name, value)) as settings
+            from history.position()
+            """
+    }
+
+    static func read(of reader: Position?, on connection: Connection) async throws -> SnapshotState {
+        let snapshot = Mutex<SnapshotState?>(nil)
+        try await connection.copy(
+            rowsOf: query(of: reader, on: connection), to: "read the history's position"
+        ) { row in
+            let read = try SnapshotState(&row, of: reader)
+            snapshot.withLock { $0 = read }
+        }
+        guard let snapshot = snapshot.withLock({ $0 }) else { throw CopiedRowError() }
+        return snapshot
+    }
+
+    /// Reads the row.
+    ///
+    /// - Throws: `PostgresError` when the history says nothing of itself.
+    init(_ row: inout CopiedRow, of reader: Position?) throws {
+        func text(_ bytes: UnsafeRawBufferPointer?) -> String? {
+            bytes.map { String(decoding: $0, as: UTF8.self) }
+        }
+        let (store, token, committedAt) = (
+            text(try row.nextBytes()), try row.nextInteger(), text(try row.nextBytes())
+        )
+        let (verdict, shape) = (text(try row.nextBytes()), text(try row.nextBytes()))
+        _ = try row.nextInteger()
+        guard let store, let token, let committedAt, let verdict, let shape else {
+            throw PostgresError(
+                operation: "read the history's position", message: "history.store holds no row",
+                remedy: "restore the whole database")
+        }
+        position = Position(store: store, token: Int(token), committedAt: committedAt)
+        self.shape = shape
+        freshStart = reader.flatMap { [position] in Self.freshStart(of: $0, verdict, now: position) }
+    }
+
+    private static func freshStart(of reader: Position, _ verdict: String, now: Position) -> FreshStart? {
+        switch verdict {
+        case "ok": nil
+        case "expired": .pruned(after: reader.token)
+        default:
+            if reader.store != now.store {
+                .otherStore
+            } else if reader.token > now.token {
+                .future(reader.token, newest: now.token)
+            } else {
+                .otherTransaction(reader.token)
+            }
+        }
+    }
+}

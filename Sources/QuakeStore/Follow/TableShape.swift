@@ -1,0 +1,33 @@
+import PostgreSQL
+
+/// The followed table's columns, and the expressions that read them.
+struct TableShape: Sendable {
+    /// Changes when the columns do, and when the table is written anew.
+    let signature: String
+    let columns: [ViewColumn]
+    let expressions: String
+
+    /// The file is the one that is there, whatever the snapshot: to a snapshot from before it was written anew, a table looks
+    /// empty (https://www.postgresql.org/docs/current/mvcc-caveats.html).
+    static let signatureQuery = """
+        select string_agg(attname || ' ' || atttypid, ',' order by attnum)
+               || ' ' || pg_relation_filenode('public.quake'::regclass)
+        \(fromColumns)
+        """
+
+    private static let fromColumns =
+        "from pg_attribute where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped"
+
+    static func read(on connection: Connection) async throws -> TableShape {
+        let rows = try await connection.query(
+            """
+            select attname as name, atttypid::regtype::text as type, (\(unescaped: signatureQuery)) as signature
+            \(unescaped: fromColumns)
+            order by attnum
+            """, to: "read the table's columns")
+        let columns = try rows.map { ViewColumn(name: try $0.decode("name"), sqlType: try $0.decode("type")) }
+        return TableShape(
+            signature: try rows.first?.decode("signature") ?? "", columns: columns,
+            expressions: columns.map(\.expression).joined(separator: ", "))
+    }
+}

@@ -1,0 +1,52 @@
+import Feed
+import PostgreSQL
+
+/// One value of a row. The text's bytes are gone when the closure that was given the row returns.
+public enum ViewValue {
+    case null
+    case integer(Int64)
+    case real(Double)
+    case boolean(Bool)
+    /// To the millisecond.
+    case time(Instant)
+    /// Text or JSON, in UTF-8.
+    case text(UnsafeRawBufferPointer)
+}
+
+/// A row of the followed table, or the fact that it is gone. Read once, column by column.
+public struct ViewRow {
+    /// The key, in UTF-8.
+    public let code: UnsafeRawBufferPointer
+    /// The row was deleted: it has no values.
+    public let isGone: Bool
+    private var rest: CopiedRow
+
+    /// Reads a row of code, whether it is there, and the columns.
+    init(_ row: CopiedRow) throws {
+        rest = row
+        guard let code = try rest.nextBytes(), let isThere = try rest.nextBool() else {
+            throw CopiedRowError()
+        }
+        self.code = code
+        isGone = !isThere
+    }
+
+    /// The value of the next column.
+    public mutating func next(_ column: ViewColumn) throws -> ViewValue {
+        switch column.kind {
+        case .text, .json: try rest.nextBytes().map { .text($0) } ?? .null
+        case .integer: try rest.nextInteger().map { .integer($0) } ?? .null
+        case .real: try rest.nextDouble().map { .real($0) } ?? .null
+        case .boolean: try rest.nextBool().map { .boolean($0) } ?? .null
+        case .time: try rest.nextInteger().map { .time(Instant(microsecondsSince2000: $0)) } ?? .null
+        }
+    }
+}
+
+extension Instant {
+    /// PostgreSQL's binary form; what is finer than a millisecond is cut off.
+    fileprivate init(microsecondsSince2000 microseconds: Int64) {
+        let (milliseconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)
+        self.init(milliseconds: milliseconds + (rest < 0 ? -1 : 0) + 946_684_800_000)
+    }
+}

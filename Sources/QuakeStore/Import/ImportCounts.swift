@@ -1,0 +1,67 @@
+import Synchronization
+
+/// What an import did. `seen` is always the sum of inserted, updated, unchanged, stale and rejected.
+public struct ImportCounts: Sendable, Equatable {
+    /// Features of the document.
+    public var seen = 0
+    /// Events that were new.
+    public var inserted = 0
+    /// Events whose row was changed.
+    public var updated = 0
+    /// Features that said what the table already held.
+    public var unchanged = 0
+    /// Features older than the row, or than another feature of the document, with the same code.
+    public var stale = 0
+    /// Features that could not be imported, kept in `import.reject`.
+    public var rejected = 0
+    /// Events that were deleted because the document shows them under another code.
+    public var superseded = 0
+    /// Events that were deleted because the document no longer has them.
+    public var retracted = 0
+    /// Size of the document after inflation, in bytes.
+    public var bytes = 0
+    /// Rejected features whose id can't be read: which events they are is not known.
+    var unreadable = 0
+    /// Why nothing was deleted.
+    var brake: BrakeHeld?
+
+    /// The first and the last transaction in `history.transaction`; nil when nothing changed.
+    var history: ClosedRange<Int>?
+
+    public init() {}
+
+    /// Whether anything but the counts has to be kept.
+    var changedRows: Bool { inserted + updated + superseded + retracted + rejected > 0 }
+
+    var areAllNew: Bool { inserted > 0 && inserted + rejected == seen }
+
+    static func += (left: inout ImportCounts, right: ImportCounts) {
+        left.seen += right.seen
+        left.inserted += right.inserted
+        left.updated += right.updated
+        left.unchanged += right.unchanged
+        left.stale += right.stale
+        left.rejected += right.rejected
+        left.superseded += right.superseded
+        left.retracted += right.retracted
+        left.unreadable += right.unreadable
+        left.brake = right.brake ?? left.brake
+        left.bytes += right.bytes
+        if let added = right.history {
+            let before = left.history ?? added
+            left.history =
+                min(before.lowerBound, added.lowerBound)...max(before.upperBound, added.upperBound)
+        }
+    }
+}
+
+/// What the batches of a document have done so far.
+final class RunningCounts: Sendable {
+    private let sum = Mutex(ImportCounts())
+
+    var counts: ImportCounts { sum.withLock { $0 } }
+
+    func add(_ counts: ImportCounts) {
+        sum.withLock { $0 += counts }
+    }
+}

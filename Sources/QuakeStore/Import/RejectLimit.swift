@@ -1,0 +1,34 @@
+/// How many features may be rejected before a document counts as bad.
+public enum RejectLimit: Sendable, Equatable {
+    /// The greater of 10 and 1 % of the document's features.
+    case standard
+    case count(Int)
+    /// Of the document's features.
+    case percent(Double)
+
+    /// Whether a document passes. One whose features were all rejected never does.
+    public func allows(rejected: Int, of seen: Int) -> Bool {
+        if rejected == 0 { return true }
+        if rejected == seen { return false }
+        return switch self {
+        case .standard: rejected <= max(10, seen / 100)
+        case .count(let limit): rejected <= limit
+        case .percent(let limit): Double(rejected) <= limit / 100 * Double(seen)
+        }
+    }
+}
+
+/// Why a run failed although its document could be read and its good features were imported.
+public struct TooManyRejects: Error, Equatable, CustomStringConvertible {
+    public let rejected: Int
+    public let seen: Int
+
+    public init(rejected: Int, seen: Int) {
+        self.rejected = rejected
+        self.seen = seen
+    }
+
+    public var description: String {
+        "\(rejected) of \(seen) features were rejected, more than allowed; the others were imported; see import.reject"
+    }
+}

@@ -1,0 +1,33 @@
+import Glibc
+import LocalPostgres
+
+/// The process's environment, as far as it decides where the database is.
+struct Environment {
+    var variables: [String: String]
+    var isTerminal: Bool
+
+    static var current: Environment {
+        var variables: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee {
+            let pair = String(cString: text).split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if pair.count == 2 { variables[String(pair[0])] = String(pair[1]) }
+            entry += 1
+        }
+        return Environment(
+            variables: variables, isTerminal: isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
+    }
+
+    /// A variable that is set to nothing counts as not set.
+    subscript(name: String) -> String? {
+        variables[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+}
+
+extension LocalCluster {
+    /// The private cluster of the user who runs this process.
+    static var current: LocalCluster {
+        LocalCluster(home: defaultHome(environment: Environment.current.variables))
+    }
+}

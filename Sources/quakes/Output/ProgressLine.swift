@@ -1,0 +1,29 @@
+import Feed
+import QuakeStore
+
+/// How far an import has come, on one line of a terminal that is written over again and again.
+struct ProgressLine {
+    let source: FeedSource
+    private let start = ContinuousClock.now
+    private var next = ContinuousClock.now + .milliseconds(200)
+    private var isShown = false
+
+    init(source: FeedSource) {
+        self.source = source
+    }
+
+    mutating func show(_ progress: Importer.Progress) {
+        let now = ContinuousClock.now
+        guard StandardError.isTerminal, now >= next else { return }
+        next = now + .milliseconds(200)
+        isShown = true
+        let rate = Int(Double(progress.features) / ((now - start) / .seconds(1)))
+        let megabytes = Double(progress.bytes / 100_000) / 10
+        let name = strippingControlCharacters("\(source)").suffix(40)
+        StandardError.replaceLine("\(name): \(progress.features) features, \(megabytes) MB, \(rate) a second")
+    }
+
+    func clear() {
+        if isShown { StandardError.replaceLine("") }
+    }
+}

@@ -1,0 +1,84 @@
+import QuakeStore
+
+/// Writes a report's rows to standard output: CSV and JSON as they come, a table at the end.
+struct ReportWriter {
+    private let report: Report
+    private let format: ReportCommand.Format
+    private var rows: [[String?]] = []
+    private var isEmpty = true
+
+    init(_ report: Report, _ format: ReportCommand.Format) {
+        self.report = report
+        self.format = format
+        if format == .csv { StandardOutput.print(CSV.line(report.columns.map(\.name))) }
+    }
+
+    mutating func append(_ cells: [String?]) {
+        switch format {
+        case .table: rows.append(cells)
+        case .csv: StandardOutput.print(CSV.line(cells))
+        case .json: StandardOutput.write((isEmpty ? "[\n" : ",\n") + object(cells))
+        }
+        isEmpty = false
+    }
+
+    func finish() {
+        switch format {
+        case .table: StandardOutput.write(table.render(width: StandardOutput.width))
+        case .csv: break
+        case .json: StandardOutput.print(isEmpty ? "[]" : "\n]")
+        }
+    }
+
+    private func object(_ cells: [String?]) -> String {
+        var object = JSONObject()
+        for (column, cell) in zip(report.columns, cells) {
+            switch column.kind {
+            case .integer: object.append(column.name, json: cell ?? "null")
+            case .number: object.append(column.name, cell.flatMap { Double($0) })
+            case .boolean: object.append(column.name, cell.map { $0 == "t" })
+            case .time, .text: object.append(column.name, cell)
+            }
+        }
+        return object.text
+    }
+
+    private var table: Table {
+        // What has no time of day is a date.
+        let midnight = " 00:00:00"
+        let dates = report.columns.indices.filter { index in
+            report.columns[index].kind == .time && rows.allSatisfy { $0[index]?.hasSuffix(midnight) ?? true }
+        }
+        var table = Table(
+            columns: report.columns.enumerated().map { index, column in
+                let isText = column.kind == .text
+                return TableColumn(
+                    title: column.name,
+                    alignment: [.integer, .number].contains(column.kind) ? .right : .left,
+                    minimumWidth: isText ? 12 : 0, priority: index, flexible: isText)
+            })
+        for row in rows {
+            table.append(
+                zip(report.columns.indices, row).map { index, cell in
+                    guard let cell else { return "" }
+                    if dates.contains(index) { return String(cell.dropLast(midnight.count)) }
+                    return report.columns[index].kind == .number ? Self.shortened(cell) : cell
+                })
+        }
+        return table
+    }
+
+    /// A number for people: three digits behind the point, or as many as matter.
+    private static func shortened(_ text: String) -> String {
+        guard let value = Double(text), value.isFinite, value != 0 else { return text }
+        var mantissa = value
+        var exponent = 0
+        while abs(mantissa) >= 10 { (mantissa, exponent) = (mantissa / 10, exponent + 1) }
+        while abs(mantissa) < 1 { (mantissa, exponent) = (mantissa * 10, exponent - 1) }
+        if (-3...6).contains(exponent) {
+            let plain = rounded(value, exponent < -1 ? 5 : 3)
+            return text.count < plain.count ? text : plain
+        }
+        return "\(rounded(mantissa, 3))e\(exponent)"
+    }
+}
