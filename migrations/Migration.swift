@@ -4,11 +4,23 @@ public struct Migration: Sendable {
     public let number: Int
     public let name: String
     public let sql: String
+    /// Tells this text from an edited one: 64-bit FNV-1a of its UTF-8, as 16 hexadecimal digits.
+    ///
+    /// It notices accidents; whoever means harm and may write to the database needs no collision. A cryptographic hash
+    /// would take a package, or the server, which would need the text of every migration at every connection.
+    public let checksum: String
 
     private init(_ number: Int, _ name: String, _ bytes: [UInt8]) {
         self.number = number
         self.name = name
         sql = String(decoding: bytes, as: UTF8.self)
+        let digits = String(Self.fnv1a(bytes), radix: 16)
+        checksum = String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    /// http://www.isthe.com/chongo/tech/comp/fnv/
+    static func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
+        bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
     }
 
     /// The file's name without its ending, such as `0001_quake`.
