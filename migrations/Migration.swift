@@ -23,7 +23,7 @@ public struct Migration: Sendable {
         bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
     }
 
-    /// The file's name without its ending, such as `0001_quake`.
+    /// The file's name without its ending, such as `0001_history`.
     public var title: String {
         let digits = String(number)
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name
@@ -33,11 +33,9 @@ public struct Migration: Sendable {
     /// one of the three is missing. A published one is never edited: databases remember its checksum.
     public static let all = [
         // SwiftPM writes an underscore for the first digit.
-        Migration(1, "quake", PackageResources._001_quake_sql),
-        Migration(2, "history", PackageResources._002_history_sql),
-        Migration(3, "following", PackageResources._003_following_sql),
-        Migration(4, "settle", PackageResources._004_settle_sql),
-        Migration(5, "report", PackageResources._005_report_sql),
-        Migration(6, "pass", PackageResources._006_pass_sql),
+        Migration(1, "history", PackageResources._001_history_sql),
+        Migration(2, "quake", PackageResources._002_quake_sql),
+        Migration(3, "import", PackageResources._003_import_sql),
+        Migration(4, "report", PackageResources._004_report_sql),
     ]
 }

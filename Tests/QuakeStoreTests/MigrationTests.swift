@@ -65,7 +65,7 @@ struct MigrationTests {
         try await server.withDatabase { database in
             try await database.query("update import.migration set checksum = 'another' where number = 1")
 
-            await #expect(throws: MigrationError.edited("0001_quake")) {
+            await #expect(throws: MigrationError.edited("0001_history")) {
                 try await database.withConnection { try await Migrator($0).state() }
             }
         }
