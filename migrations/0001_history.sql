@@ -124,6 +124,7 @@ comment on function history.own_transaction(text) is 'Private: the running trans
 
 -- Records the rows that one statement changed. The settings that shape values as text are pinned, so that no writer's
 -- session can blur what is kept; so is the one that keeps a large update fast.
+-- A row is written old_rows.*, because a table may have a column named old_rows.
 create function history.record() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -154,7 +155,7 @@ begin
         own := history.own_transaction(channel);
         execute format(
             'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
-             select $1, $2 + row_number() over (), $3, %I, ''delete'', $4, to_jsonb(old_rows) from old_rows', key)
+             select $1, $2 + row_number() over (), $3, %I, ''delete'', $4, to_jsonb(old_rows.*) from old_rows', key)
         using own.id, own.changes, entity, reason;
     else
         -- An update of the key is a delete and an insert. An update that leaves a row as it was is no change.
@@ -172,7 +173,7 @@ begin
                                from jsonb_each(pair.old) as member
                                where pair.new -> member.key is distinct from member.value)
                     end
-             from (select coalesce(o.%1$I, n.%1$I) as key, to_jsonb(o) as old, to_jsonb(n) as new
+             from (select coalesce(o.%1$I, n.%1$I) as key, to_jsonb(o.*) as old, to_jsonb(n.*) as new
                    from old_rows o full join new_rows n on o.%1$I = n.%1$I
                    offset 0) as pair
              where pair.old is distinct from pair.new', key)
@@ -366,7 +367,7 @@ begin
     end if;
     return query execute format(
         'select c.token, c.committed_at, c.author, c.context, c.ordinal, c.key, c.operation, c.reason, c.before,
-                to_jsonb(q)
+                to_jsonb(q.*)
          from (select t.token, t.committed_at, t.author, t.context, c.*,
                       lead(c.ordinal) over (partition by c.key order by t.token, c.ordinal) is null as is_last
                from history.transaction t join history.change c on c.transaction = t.id

@@ -177,6 +177,30 @@ struct HistoryTests {
         }
     }
 
+    @Test("A table may have columns of any name")
+    func columnNames() async throws {
+        try await server.withNotes { database in
+            try await database.run(
+                """
+                create table "odd 'one" (key text primary key, o int, n int, q int, old_rows int, new_rows int);
+                select history.track('"odd ''one"', 'key', 'odd "channel''s"');
+                insert into "odd 'one" values ('a', 1, 2, 3, 4, 5);
+                update "odd 'one" set o = 6;
+                delete from "odd 'one" where key = 'nobody'
+                """)
+            let now = try await database.query("select * from history.changes(0, 'odd ''one')")
+            #expect(try now[1].decode("before") == #"{"o": 1}"#)
+            #expect(
+                try now[1].decode("row")
+                    == #"{"n": 2, "o": 6, "q": 3, "key": "a", "new_rows": 5, "old_rows": 4}"#)
+
+            try await database.run(#"delete from "odd 'one""#)
+
+            let gone = try await database.query("select before from history.changes(1, 'odd ''one')")
+            #expect(try gone[0].decode("before", as: String.self) == now[1].decode("row"))
+        }
+    }
+
     /// one:   changes both tables |                         | commits
     /// other:                     | changes both, other rows |        | commits
     @Test("SERIALIZABLE writers of several tables don't fail each other")
