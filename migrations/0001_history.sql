@@ -83,6 +83,21 @@ comment on column history.reader.name is 'The name the reader gave itself.';
 comment on column history.reader.token is 'The reader has applied all changes up to this token.';
 comment on column history.reader.seen_at is 'When the reader last reported.';
 
+create view history.reader_lag as
+select reader.name, reader.token, reader.seen_at, missing.transactions,
+       coalesce(greatest(interval '0', clock_timestamp() - missing.since), interval '0') as behind,
+       reader.token < store.pruned_token as needs_snapshot
+from history.reader cross join history.store
+cross join lateral (select count(*) as transactions, min(committed_at) as since
+                    from history.transaction where transaction.token > reader.token) as missing;
+comment on view history.reader_lag is 'How far each named reader is behind.';
+comment on column history.reader_lag.name is 'The name the reader gave itself.';
+comment on column history.reader_lag.token is 'The reader has applied all changes up to this token.';
+comment on column history.reader_lag.seen_at is 'When the reader last reported.';
+comment on column history.reader_lag.transactions is 'Number of transactions it has not applied.';
+comment on column history.reader_lag.behind is 'How long ago the first of them was committed; 0 if there is none.';
+comment on column history.reader_lag.needs_snapshot is 'Whether changes it needs were pruned. It will then take a fresh snapshot.';
+
 -- Recording.
 
 -- Finds the running transaction's row or inserts it.

@@ -106,6 +106,33 @@ comment on column import.feed.last_modified is 'When it was last modified, in th
 comment on column import.feed.generated is 'When the document was made, by its own account.';
 comment on column import.feed.checked_at is 'When it was last asked for successfully, changed or not.';
 
+-- One index look-up per source, however many runs there are.
+create view import.last_run as
+with recursive last as (
+    (select * from import.run order by source desc, id desc limit 1)
+    union all
+    select next.*
+    from last, lateral (select * from import.run where run.source < last.source
+                        order by source desc, id desc limit 1) as next)
+select source, id as run, outcome, started, seen, inserted, updated, superseded, retracted, rejected, error,
+       greatest((select max(finished) from import.run where run.source = last.source and outcome = 'done'),
+                (select checked_at from import.feed where feed.source = last.source)) as fresh_at
+from last;
+comment on view import.last_run is 'The last run of each source, and how fresh the source is.';
+comment on column import.last_run.source is 'A URL, a path, or - for standard input.';
+comment on column import.last_run.run is 'Number of the source''s last run.';
+comment on column import.last_run.outcome is 'How that run ended: running, done, failed or cancelled.';
+comment on column import.last_run.started is 'When that run began.';
+comment on column import.last_run.seen is 'Features in its document.';
+comment on column import.last_run.inserted is 'Events that were new.';
+comment on column import.last_run.updated is 'Events whose row changed.';
+comment on column import.last_run.superseded is 'Events deleted because they were renamed.';
+comment on column import.last_run.retracted is 'Events deleted because they were withdrawn upstream.';
+comment on column import.last_run.rejected is 'Features that could not be imported.';
+comment on column import.last_run.error is 'What went wrong, in one line.';
+comment on column import.last_run.fresh_at is
+    'When the source was last imported successfully, or asked for and found unchanged; null if never.';
+
 -- Settling: deleting what a feed no longer has, because it was renamed or withdrawn upstream.
 
 create table import.settled (

@@ -498,23 +498,13 @@ comment on column report.import_run.bytes is 'Size of the document after decompr
 comment on column report.import_run.error is 'What went wrong.';
 
 create view report.feed_health as
-with recursive last as (
-    -- The last run of each source, by as many look-ups as there are sources, however many runs.
-    (select * from import.run order by source desc, id desc limit 1)
-    union all
-    select next.*
-    from last, lateral (select * from import.run where run.source < last.source
-                        order by source desc, id desc limit 1) as next)
-select last.source, fresh.at as fresh_at, report.seconds(clock_timestamp() - fresh.at) as age_s,
-       last.id as last_run, last.outcome as last_outcome, last.started as last_started_at, last.error as last_error,
+select last.source, last.fresh_at, report.seconds(clock_timestamp() - last.fresh_at) as age_s,
+       last.run as last_run, last.outcome as last_outcome, last.started as last_started_at, last.error as last_error,
        day.runs as runs_24h, day.failed as failed_24h, day.rejected as rejected_24h,
        day.median_duration as median_duration_24h_s,
        report.seconds(feed.checked_at - feed.generated) as document_age_s
-from last
+from import.last_run as last
 left join import.feed on feed.source = last.source
-cross join lateral (select greatest(feed.checked_at,
-                                    (select max(finished) from import.run
-                                     where run.source = last.source and outcome = 'done')) as at) as fresh
 left join (select run.source, count(*) as runs, count(*) filter (where outcome = 'failed') as failed,
                   sum(rejected)::bigint as rejected,
                   percentile_cont(0.5) within group (order by report.seconds(finished - started)) as median_duration
@@ -565,13 +555,9 @@ comment on column report.reject.source is 'What that run imported.';
 comment on column report.reject.size_bytes is 'The feature''s size, in bytes.';
 
 create view report.reader_lag as
-select reader.name as reader, reader.token, reader.seen_at,
-       report.seconds(clock_timestamp() - reader.seen_at) as silent_s, missing.transactions as transactions_behind,
-       coalesce(greatest(0, report.seconds(clock_timestamp() - missing.since)), 0) as behind_s,
-       reader.token < store.pruned_token as needs_snapshot
-from history.reader cross join history.store
-cross join lateral (select count(*) as transactions, min(committed_at) as since
-                    from history.transaction where transaction.token > reader.token) as missing;
+select name as reader, token, seen_at, report.seconds(clock_timestamp() - seen_at) as silent_s,
+       transactions as transactions_behind, report.seconds(behind) as behind_s, needs_snapshot
+from history.reader_lag;
 comment on view report.reader_lag is 'How far each named reader is behind.';
 comment on column report.reader_lag.reader is 'The name the reader gave itself.';
 comment on column report.reader_lag.token is 'The reader has applied all changes up to this token.';

@@ -1,5 +1,6 @@
 import PostgreSQL
 import QuakeStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -22,9 +23,9 @@ struct RolesTests {
         .reader: [
             "public.quake": ["select"],
             "import.migration": ["select"], "import.run": ["select"], "import.reject": ["select"],
-            "import.feed": ["select"],
+            "import.feed": ["select"], "import.last_run": ["select"],
             "history.transaction": ["select"], "history.change": ["select"], "history.store": ["select"],
-            "history.reader": ["select"],
+            "history.reader": ["select"], "history.reader_lag": ["select"],
         ],
         .report: ["import.migration": ["select"]],
     ]
@@ -75,6 +76,8 @@ struct RolesTests {
             "select * from report.event",
         ],
         .reader: [
+            "select * from report.event",
+            "select report.region('a, b')",
             "select history.prune('0')",
             "insert into history.reader (name, token) values ('mine', 1)",
             "delete from history.reader",
@@ -179,6 +182,30 @@ struct RolesTests {
             )
             #expect(try rows.map { try $0.decode("author", as: String.self) } == [roles.loginName(.writer)])
             #expect(try rows[0].decode("count") == 5)
+        }
+    }
+
+    @Test("What status and list ask is answered to a reader; a writer may list, too")
+    func reading() async throws {
+        try await server.withRoles { roles in
+            try await roles.login(.writer).importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
+            try await roles.login(.reader).query("select history.report('dashboard', 0)")
+
+            try await roles.login(.reader).withConnection { connection in
+                let history = try await HistoryStatus.read(on: connection)
+                #expect(history.readers.map(\.transactionsBehind) == [1])
+                let imports = try await ImportStatus.read(of: [], on: connection)
+                #expect(imports.sources.map(\.inserted) == [2])
+            }
+            var selection = QuakeSelection()
+            selection.near = .init(latitude: 20, longitude: 10, kilometres: 1)
+            for purpose in [Roles.Purpose.reader, .writer] {
+                try await roles.login(purpose).withConnection { [selection] connection in
+                    let found = Mutex(0)
+                    try await selection.forEach(on: connection) { _ in found.withLock { $0 += 1 } }
+                    #expect(found.withLock { $0 } == 2)
+                }
+            }
         }
     }
 
