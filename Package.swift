@@ -60,10 +60,8 @@ let package = Package(
             name: "Migrations",
             path: "migrations",
             resources: [
-                .embedInCode("0001_quake.sql"), .embedInCode("0002_history.sql"),
-                .embedInCode("0003_following.sql"), .embedInCode("0004_settle.sql"),
-                .embedInCode("0005_report.sql"),
-                .embedInCode("0006_pass.sql"),
+                .embedInCode("0001_history.sql"), .embedInCode("0002_quake.sql"),
+                .embedInCode("0003_import.sql"), .embedInCode("0004_report.sql"),
             ]
         ),
         .target(

@@ -70,7 +70,7 @@ class TrackedTable:
         for name in ["insert", "update", "delete", "truncate"]:
             self.sql(f"set client_min_messages = warning; drop trigger if exists history_{name} on quake")
         if variant != UNTRACKED:
-            self.sql("select history.track('public.quake', 'code')")
+            self.sql("select history.track('public.quake', 'code', 'quake_changes')")
         self.sql(self.silent_commit if variant == SILENT else self.commit)
 
 

@@ -5,7 +5,7 @@
 \echo 'Made from the comments in the database by `make docs`: `\\d+ report.event` in psql says the same.'
 \echo
 \echo 'Views and functions of the schema `report` are a contract: columns keep their names, units and meaning, and new'
-\echo 'ones come after the last. The tables are described here too, for those who may read them.'
+\echo 'ones come after the last. The tables, and a few views of other schemas, are described for those who may read them.'
 \echo
 
 with shape as (
@@ -48,6 +48,6 @@ entry as (
                format(E'\n| column | type | what |\n| --- | --- | --- |\n%s\n', columns.rows), '')
     from shape left join columns using (oid) where schema <> 'report')
 select format(E'## %s\n\n%s%s', case part when 1 then 'Views' when 2 then 'Functions that give rows'
-                                          when 3 then 'Functions of one value' else 'Tables' end,
+                                          when 3 then 'Functions of one value' else 'Tables of the other schemas' end,
               string_agg(text, E'\n' order by title collate "C"), case when part = 3 then E'\n' else '' end)
 from entry group by part order by part;

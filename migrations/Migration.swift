@@ -4,14 +4,26 @@ public struct Migration: Sendable {
     public let number: Int
     public let name: String
     public let sql: String
+    /// Tells this text from an edited one: 64-bit FNV-1a of its UTF-8, as 16 hexadecimal digits.
+    ///
+    /// It notices accidents; whoever means harm and may write to the database needs no collision. A cryptographic hash
+    /// would take a package, or the server, which would need the text of every migration at every connection.
+    public let checksum: String
 
     private init(_ number: Int, _ name: String, _ bytes: [UInt8]) {
         self.number = number
         self.name = name
         sql = String(decoding: bytes, as: UTF8.self)
+        let digits = String(Self.fnv1a(bytes), radix: 16)
+        checksum = String(repeating: "0", count: 16 - digits.count) + digits
     }
 
-    /// The file's name without its ending, such as `0001_quake`.
+    /// http://www.isthe.com/chongo/tech/comp/fnv/
+    static func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
+        bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
+    }
+
+    /// The file's name without its ending, such as `0001_history`.
     public var title: String {
         let digits = String(number)
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name
@@ -21,11 +33,9 @@ public struct Migration: Sendable {
     /// one of the three is missing. A published one is never edited: databases remember its checksum.
     public static let all = [
         // SwiftPM writes an underscore for the first digit.
-        Migration(1, "quake", PackageResources._001_quake_sql),
-        Migration(2, "history", PackageResources._002_history_sql),
-        Migration(3, "following", PackageResources._003_following_sql),
-        Migration(4, "settle", PackageResources._004_settle_sql),
-        Migration(5, "report", PackageResources._005_report_sql),
-        Migration(6, "pass", PackageResources._006_pass_sql),
+        Migration(1, "history", PackageResources._001_history_sql),
+        Migration(2, "quake", PackageResources._002_quake_sql),
+        Migration(3, "import", PackageResources._003_import_sql),
+        Migration(4, "report", PackageResources._004_report_sql),
     ]
 }

@@ -40,6 +40,9 @@ public struct PostgresError: Error, Sendable, Equatable {
         sqlState.map { $0.hasPrefix("22") || $0.hasPrefix("54") } ?? false
     }
 
+    /// The server does not know the table, or not even its schema.
+    public var isUndefinedTable: Bool { sqlState == "42P01" }
+
     /// The server is there but does not know the table, column, function or schema.
     public var isUndefinedObject: Bool {
         sqlState.map { ["42P01", "42703", "42883", "3F000"].contains($0) } ?? false

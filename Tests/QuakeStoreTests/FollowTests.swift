@@ -335,7 +335,8 @@ extension TestDatabase {
     fileprivate func withoutNotifications() async throws {
         let source: String = try await query(
             "select pg_get_functiondef('history.commit'::regproc) as source")[0].decode("source")
-        let silent = source.replacing("perform pg_notify('quake_changes', drawn::text);", with: "")
+        let silent = source.replacing(
+            "perform pg_notify(channel, drawn::text) from unnest(to_notify) as channel;", with: "")
         #expect(silent != source)
         try await withConnection { try await $0.execute(script: silent, to: "silence the notifications") }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Migrations
 import PostgreSQL
 import TestSupport
 import Testing
@@ -158,9 +159,70 @@ struct HistoryTests {
             for table in ["part", "keyless", "pg_class"] {
                 try await database.run("create table if not exists keyless (key text)")
                 await #expect(throws: PostgresError.self) {
-                    try await database.run("select history.track('\(table)', 'key')")
+                    try await database.run("select history.track('\(table)', 'key', 'any')")
                 }
             }
+        }
+    }
+
+    @Test(
+        "A channel that can't be notified is refused when a table is tracked, not at the first write",
+        arguments: ["null", "''", "repeat('x', 64)"])
+    func refusedChannel(_ channel: String) async throws {
+        try await server.withNotes { database in
+            try await database.run("create table memo (key text primary key)")
+            await #expect {
+                try await database.run("select history.track('memo', 'key', \(channel))")
+            } throws: { ($0 as? PostgresError)?.message.contains("1 to 63 bytes") == true }
+        }
+    }
+
+    @Test("A table may have columns of any name")
+    func columnNames() async throws {
+        try await server.withNotes { database in
+            try await database.run(
+                """
+                create table "odd 'one" (key text primary key, o int, n int, q int, old_rows int, new_rows int);
+                select history.track('"odd ''one"', 'key', 'odd "channel''s"');
+                insert into "odd 'one" values ('a', 1, 2, 3, 4, 5);
+                update "odd 'one" set o = 6;
+                delete from "odd 'one" where key = 'nobody'
+                """)
+            let now = try await database.query("select * from history.changes(0, 'odd ''one')")
+            #expect(try now[1].decode("before") == #"{"o": 1}"#)
+            #expect(
+                try now[1].decode("row")
+                    == #"{"n": 2, "o": 6, "q": 3, "key": "a", "new_rows": 5, "old_rows": 4}"#)
+
+            try await database.run(#"delete from "odd 'one""#)
+
+            let gone = try await database.query("select before from history.changes(1, 'odd ''one')")
+            #expect(try gone[0].decode("before", as: String.self) == now[1].decode("row"))
+        }
+    }
+
+    /// one:   changes both tables |                         | commits
+    /// other:                     | changes both, other rows |        | commits
+    @Test("SERIALIZABLE writers of several tables don't fail each other")
+    func serializable() async throws {
+        try await server.withNotes { database in
+            try await database.addMemo()
+            func begin(_ key: String) -> String {
+                """
+                begin isolation level serializable;
+                insert into note values ('\(key)', 1, null); insert into memo values ('\(key)', 1);
+                update note set number = 2 where key = '\(key)'
+                """
+            }
+            try await database.withConnection { one in
+                try await one.execute(script: begin("one"), to: "begin")
+                try await database.withConnection { other in
+                    try await other.execute(script: begin("other"), to: "begin")
+                    try await one.execute(script: "commit", to: "commit")
+                    try await other.execute(script: "commit", to: "commit")
+                }
+            }
+            #expect(try await database.token() == 2)
         }
     }
 
@@ -208,31 +270,109 @@ struct HistoryTests {
         }
     }
 
-    @Test("Each commit notifies once, with its token")
+    @Test("Each commit notifies the channel of its table once, with its token")
     func notification() async throws {
         try await server.withNotes { database in
-            let listener = Process()
-            let output = Pipe()
-            listener.executableURL = URL(filePath: "/usr/bin/env")
-            listener.arguments = ["psql", database.url, "-qAt", "-c", "listen quake_changes", "-f", "-"]
-            let input = Pipe()
-            listener.standardInput = input
-            listener.standardOutput = output
-            try listener.run()
-            try await waitUntil {
-                try await !database.query(
-                    "select from pg_stat_activity where datname = current_database() and query = 'listen quake_changes'"
-                ).isEmpty
+            try await database.addMemo()
+            let heard = try await database.notifications {
+                try await database.run(
+                    "begin; insert into note values ('a', 1, null); update note set number = 2; commit")
+                try await database.run("insert into memo values ('a', 1)")
+                try await database.importFeatures([SmallFeed.feature("a")])
             }
-            try await database.run(
-                "begin; insert into note values ('a', 1, null); update note set number = 2; commit")
 
-            input.fileHandleForWriting.write(Data("select 'end';\n".utf8))
-            try input.fileHandleForWriting.close()
-            let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            #expect(heard == ["note_changes 1", "memo_changes 2", "quake_changes 3"])
+        }
+    }
 
-            #expect(text.components(separatedBy: "Asynchronous notification").count == 2)
-            #expect(text.contains("with payload \"1\""))
+    @Test("A transaction that changes several tables notifies each of their channels once")
+    func severalChannels() async throws {
+        try await server.withNotes { database in
+            try await database.addMemo()
+            try await database.run("create table page (key text primary key)")
+            try await database.run("select history.track('page', 'key', 'note_changes')")
+            let heard = try await database.notifications {
+                try await database.run(
+                    """
+                    begin;
+                    insert into note values ('a', 1, null); insert into memo values ('a', 1);
+                    update note set number = 2; insert into page values ('a'); update memo set number = 2;
+                    commit
+                    """)
+            }
+
+            #expect(heard.sorted() == ["memo_changes 1", "note_changes 1"])
+            #expect(try await database.changes() == ["1.1 a insert -", "1.3 a update {\"number\": 1}"])
+        }
+    }
+
+    @Test("A table whose changes were rolled back, or changed nothing, is not notified")
+    func unchangedTables() async throws {
+        try await server.withNotes { database in
+            try await database.addMemo()
+            try await database.run("insert into memo values ('a', 1)")
+            let heard = try await database.notifications {
+                try await database.run(
+                    """
+                    begin;
+                    update memo set number = 1;
+                    insert into note values ('a', 1, null);
+                    savepoint one; insert into memo values ('b', 1); rollback to one;
+                    update memo set number = number;
+                    commit
+                    """)
+            }
+
+            #expect(heard == ["note_changes 2"])
+        }
+    }
+
+    @Test("A forged history setting keeps no commit quiet")
+    func forgedQuiet() async throws {
+        try await server.withNotes { database in
+            try await database.addMemo()
+            let forge = "select set_config('history.transaction', '1 2 (0,1) 3', true)"
+            let heard = try await database.notifications {
+                try await database.run(
+                    """
+                    begin; insert into note values ('a', 1, null); \(forge);
+                    insert into memo values ('a', 1); \(forge); commit
+                    """)
+            }
+
+            // Two transactions to their readers: a forger splits only what is its own.
+            #expect(heard == ["note_changes 1", "memo_changes 2"])
+        }
+    }
+
+    @Test("What was committed carries no channels any more")
+    func channelsAreCleared() async throws {
+        try await server.withNotes { database in
+            try await database.run("insert into note values ('a', 1, null)")
+            #expect(
+                try await database.query("select from history.transaction where channels is not null").isEmpty
+            )
+        }
+    }
+
+    @Test("Nothing in the schema history names an earthquake or one of its channels")
+    func generic() async throws {
+        let text = try #require(Migration.all.first { $0.name == "history" }).sql.lowercased()
+        for word in ["quake", "seism", "magnitude", "feed"] { #expect(!text.contains(word), "\(word)") }
+        try await server.withDatabase { database in
+            let named = try await database.query(
+                """
+                select what from (
+                    select prosrc as what from pg_proc where pronamespace = 'history'::regnamespace
+                    union all
+                    select d.description from pg_description d join pg_class c on c.oid = d.objoid
+                    where c.relnamespace = 'history'::regnamespace
+                    union all
+                    select d.description from pg_description d join pg_proc p on p.oid = d.objoid
+                    where p.pronamespace = 'history'::regnamespace) as texts
+                where what ~* 'quake'
+                """)
+            #expect(try named.map { try $0.decode("what", as: String.self) } == [])
         }
     }
 }
@@ -243,13 +383,44 @@ extension TestServer {
         try await withDatabase { database in
             try await database.run(
                 "create table note (key text primary key, number double precision, text text)")
-            try await database.run("select history.track('note', 'key')")
+            try await database.run("select history.track('note', 'key', 'note_changes')")
             try await body(database)
         }
     }
 }
 
 extension TestDatabase {
+    /// Another tracked table, with a channel of its own.
+    fileprivate func addMemo() async throws {
+        try await run("create table memo (key text primary key, number double precision)")
+        try await run("select history.track('memo', 'key', 'memo_changes')")
+    }
+
+    /// What a session that listens to all three channels hears of `body`, such as `note_changes 1`.
+    fileprivate func notifications(_ body: () async throws -> Void) async throws -> [String] {
+        let listener = Process()
+        let (input, output) = (Pipe(), Pipe())
+        listener.executableURL = URL(filePath: "/usr/bin/env")
+        let channels = ["quake_changes", "note_changes", "memo_changes"]
+        listener.arguments =
+            ["psql", url, "-qAt"] + channels.flatMap { ["-c", "listen \($0)"] } + ["-f", "-"]
+        listener.standardInput = input
+        listener.standardOutput = output
+        try listener.run()
+        try await waitUntil {
+            try await !query(
+                "select from pg_stat_activity where datname = current_database() and query = 'listen memo_changes' and state = 'idle'"
+            ).isEmpty
+        }
+        try await body()
+        input.fileHandleForWriting.write(Data("select 'end';\n".utf8))
+        try input.fileHandleForWriting.close()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        return text.matches(of: /Asynchronous notification "(\w+)" with payload "(\d+)"/).map {
+            "\($0.output.1) \($0.output.2)"
+        }
+    }
+
     fileprivate func run(_ script: String) async throws {
         try await withConnection { try await $0.execute(script: script, to: "run a test's script") }
     }

@@ -1,9 +1,10 @@
 import Foundation
-import Migrations
 import PostgreSQL
 import QuakeStore
 import TestSupport
 import Testing
+
+@testable import Migrations
 
 @Suite("Migrations")
 struct MigrationTests {
@@ -64,9 +65,41 @@ struct MigrationTests {
         try await server.withDatabase { database in
             try await database.query("update import.migration set checksum = 'another' where number = 1")
 
-            await #expect(throws: MigrationError.edited("0001_quake")) {
+            await #expect(throws: MigrationError.edited("0001_history")) {
                 try await database.withConnection { try await Migrator($0).state() }
             }
+        }
+    }
+
+    @Test("A checksum is FNV-1a in 16 digits, and the database keeps it")
+    func checksums() async throws {
+        // http://www.isthe.com/chongo/src/fnv/test_fnv.c
+        #expect(Migration.fnv1a("".utf8) == 0xcbf2_9ce4_8422_2325)
+        #expect(Migration.fnv1a("a".utf8) == 0xaf63_dc4c_8601_ec8c)
+        #expect(Migration.fnv1a("foobar".utf8) == 0x8594_4171_f739_67e8)
+        try await server.withDatabase { database in
+            let kept = try await database.query("select checksum from import.migration order by number")
+            #expect(try kept.map { try $0.decode("checksum") } == Migration.all.map(\.checksum))
+            #expect(Migration.all.allSatisfy { $0.checksum.wholeMatch(of: /[0-9a-f]{16}/) != nil })
+        }
+    }
+
+    /// Every connection of every command asks, so the texts of all migrations must not travel with it.
+    @Test("Whether a schema is current is asked by one statement without parameters")
+    func checkedByOneStatement() async throws {
+        try await server.withDatabase { database in
+            let log = RecordedLog()
+            // The server tells its client each statement it is sent, once the connection stands.
+            try await Connection.with(try database.options(), logger: log.logger) { connection in
+                try await connection.execute(
+                    script: "set client_min_messages = log; set log_statement = 'all'", to: "log statements")
+                #expect(try await Migrator(connection).state() == .current)
+                try await connection.execute(script: "reset log_statement", to: "stop logging")
+            }
+            let statements = log.lines.filter { $0.contains("statement: ") || $0.contains("execute ") }
+            #expect(statements.count == 2, "\(statements)")
+            #expect(
+                statements.first?.hasSuffix(": select number, checksum from import.migration") == true)
         }
     }
 

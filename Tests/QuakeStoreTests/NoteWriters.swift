@@ -22,7 +22,7 @@ final class NoteWriters: Sendable {
             try await connection.execute(
                 script: """
                     create table note (key text primary key, number double precision);
-                    select history.track('note', 'key')
+                    select history.track('note', 'key', 'note_changes')
                     """, to: "prepare the test")
         }
     }

@@ -41,7 +41,7 @@ struct StandbyTests {
     func promoted() async throws {
         try await withPrimary { server, primary in
             try await primary.query("create table note (key text primary key)")
-            try await primary.query("select history.track('note', 'key')")
+            try await primary.query("select history.track('note', 'key', 'note_changes')")
             try await withStandby(of: server.cluster) { standby in
                 let copy = TestDatabase(url: standby.url())
                 let kept = try await insert("kept", into: primary)

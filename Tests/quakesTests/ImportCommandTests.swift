@@ -175,7 +175,7 @@ struct ImportCommandTests {
             #expect(before.status == 69)
             #expect(before.errors.contains("run: quakes migrate"))
 
-            #expect(try await quakes.run("migrate").output.contains("applied: 0001_quake"))
+            #expect(try await quakes.run("migrate").output.contains("applied: 0001_history"))
 
             #expect(try await quakes.run("import", "-", input: SmallFeed.document([])).status == 0)
         }

@@ -19,7 +19,7 @@ public enum Property: Int, CaseIterable, Sendable {
                 .id, .text, "code", isRequired: true,
                 "Network-qualified event id, such as us7000abcd: unique, and the key of every import.")
         case .net:
-            .text("net", isRequired: true, "Network that is preferred for the event, such as us or ci.")
+            .text("net", isRequired: true, "Preferred network of the event, such as us or ci.")
         case .netCode:
             .text(
                 "code", column: "net_code", isRequired: true,
@@ -29,7 +29,7 @@ public enum Property: Int, CaseIterable, Sendable {
             .text("magType", column: "magnitude_type", "Method behind the magnitude, such as mww, ml or md.")
         case .place: .text("place", "Named place near the epicentre.")
         case .title: .text("title", "Headline of the event.")
-        case .url: .text("url", "Event page; its host names the service the row came from.")
+        case .url: .text("url", "Event page. Its host tells which service the row came from.")
         case .detail: .text("detail", "URL of the detail feed.")
         case .status: .text("status", "automatic, reviewed or deleted.")
         case .alert: .text("alert", "PAGER alert level: green, yellow, orange or red.")
@@ -39,7 +39,7 @@ public enum Property: Int, CaseIterable, Sendable {
         case .updated:
             .time(
                 "updated", isRequired: true,
-                "When the event was last revised upstream, to the millisecond. An import never replaces a row by an older one."
+                "When the event was last revised upstream, to the millisecond. An import never replaces a row with an older version."
             )
         case .tz: .integer("tz", unit: "minutes", "Offset of local time from UTC at the epicentre.")
         case .felt: .integer("felt", "Number of felt reports.")
@@ -54,11 +54,11 @@ public enum Property: Int, CaseIterable, Sendable {
         case .tsunami:
             .flag(
                 "tsunami",
-                "Whether the event page links to a tsunami service; it does not say that there was a tsunami."
+                "Whether the event page links to a tsunami service. It does not say that there was a tsunami."
             )
-        case .ids: .list("ids", "Every id the event ever had.")
-        case .sources: .list("sources", "Networks that contributed.")
-        case .types: .list("types", "Product types that exist for the event.")
+        case .ids: .list("ids", "All ids the event has ever had.")
+        case .sources: .list("sources", "Networks that contributed to the event.")
+        case .types: .list("types", "Types of the products that exist for the event.")
         case .longitude:
             // Two conventions are in use: −180 to 180, and 0 to 360.
             .coordinate(
@@ -69,11 +69,11 @@ public enum Property: Int, CaseIterable, Sendable {
                 1, "latitude", isRequired: true, unit: "degrees", limit: 90,
                 "Latitude of the epicentre, positive north.")
         case .depth:
-            .coordinate(2, "depth", unit: "km", "Depth of the hypocentre; negative above sea level.")
+            .coordinate(2, "depth", unit: "km", "Depth of the hypocentre, negative above sea level.")
         case .extra:
             Declaration(
                 .otherProperties, .json, "extra",
-                "Properties of the feed that this version does not know; null when there are none.")
+                "Properties of the feed that this version does not know; null if there are none.")
         }
     }
 
@@ -141,7 +141,7 @@ struct Declaration {
         self.column = column
         self.isRequired = isRequired
         self.limit = limit
-        self.meaning = unit.map { "\(meaning) In \($0)." } ?? meaning
+        self.meaning = unit.map { "\(meaning.dropLast()), in \($0)." } ?? meaning
     }
 
     static func text(

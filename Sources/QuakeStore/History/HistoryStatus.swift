@@ -44,14 +44,9 @@ public struct HistoryStatus: Sendable, Equatable {
     private static func readers(on connection: Connection) async throws -> [Reader] {
         let rows = try await connection.query(
             """
-            select name, reader.token, (extract(epoch from seen_at) * 1000)::bigint as seen_at, missing.transactions,
-                   coalesce(greatest(0, extract(epoch from clock_timestamp() - missing.since)), 0)::double precision
-                       as behind,
-                   reader.token < store.pruned_token as is_before_horizon
-            from history.reader, history.store,
-                 lateral (select count(*) as transactions, min(committed_at) as since
-                          from history.transaction where transaction.token > reader.token) as missing
-            order by name
+            select name, token, (extract(epoch from seen_at) * 1000)::bigint as seen_at, transactions,
+                   extract(epoch from behind)::double precision as behind, needs_snapshot
+            from history.reader_lag order by name
             """, to: "read the readers' positions")
         return try rows.map { row in
             Reader(
@@ -59,7 +54,7 @@ public struct HistoryStatus: Sendable, Equatable {
                 seenAt: Instant(milliseconds: try row.decode("seen_at")),
                 transactionsBehind: try row.decode("transactions"),
                 behind: .seconds(try row.decode("behind", as: Double.self)),
-                isBeforeHorizon: try row.decode("is_before_horizon"))
+                isBeforeHorizon: try row.decode("needs_snapshot"))
         }
     }
 }

@@ -35,23 +35,11 @@ public struct ImportStatus: Sendable, Equatable {
     public static func read(of names: [FeedSource], on connection: Connection) async throws -> ImportStatus {
         let all = try await connection.query(
             """
-            with recursive last as (
-                -- As many look-ups as there are sources, however many runs.
-                (select * from import.run order by source desc, id desc limit 1)
-                union all
-                select next.*
-                from last, lateral (select * from import.run where run.source < last.source
-                                    order by source desc, id desc limit 1) as next)
-            select last.source, last.id, last.outcome, (extract(epoch from last.started) * 1000)::bigint as started,
-                   last.seen, last.inserted, last.updated, last.superseded + last.retracted as deleted, last.rejected,
-                   last.error, (extract(epoch from fresh.at) * 1000)::bigint as fresh_at,
-                   extract(epoch from clock_timestamp() - fresh.at)::double precision as age
-            from last,
-                 lateral (select greatest(
-                              (select max(finished) from import.run
-                               where run.source = last.source and outcome = 'done'),
-                              (select checked_at from import.feed where feed.source = last.source)) as at) as fresh
-            order by last.source
+            select source, run, outcome, (extract(epoch from started) * 1000)::bigint as started, seen, inserted, updated,
+                   superseded + retracted as deleted, rejected, error,
+                   (extract(epoch from fresh_at) * 1000)::bigint as fresh_at,
+                   extract(epoch from clock_timestamp() - fresh_at)::double precision as age
+            from import.last_run order by source
             """, to: "read the last runs")
         let rejects = try await connection.query(
             "select count(*) as rejects, coalesce(sum(count), 0)::bigint as rejected from import.reject",
@@ -69,7 +57,7 @@ extension ImportStatus.Source {
         name = try row.decode("source")
         freshAt = try row.decodeIfPresent("fresh_at").map { Instant(milliseconds: $0) }
         age = try row.decodeIfPresent("age", as: Double.self).map { .seconds($0) }
-        run = try row.decode("id")
+        run = try row.decode("run")
         outcome = try row.decode("outcome")
         started = Instant(milliseconds: try row.decode("started"))
         seen = try row.decode("seen")

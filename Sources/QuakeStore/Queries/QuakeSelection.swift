@@ -28,7 +28,7 @@ public struct QuakeSelection: Sendable {
             self.kilometres = kilometres
         }
 
-        /// The same rule as the query's, for rows that are kept elsewhere.
+        /// The rule of `report.distance_km`, for rows that are in no database.
         public func contains(_ quake: Quake) -> Bool {
             func radians(_ degrees: Double) -> Double { degrees * .pi / 180 }
             let south = sin(radians(quake.latitude - latitude) / 2)
@@ -54,19 +54,21 @@ public struct QuakeSelection: Sendable {
     }
 
     private func query(from table: Query) -> Query {
-        """
-        select \(unescaped: Property.selected)
-        from \(table) as quake
-        where (\(since?.milliseconds) is null or time >= to_timestamp(\(since?.milliseconds) / 1000.0))
-          and (\(minimumMagnitude) is null or magnitude >= \(minimumMagnitude))
-          and (\(near?.kilometres) is null
-               or (abs(latitude - \(near?.latitude)) <= \(near?.kilometres) / 111.0
-                   and \(near?.kilometres) >= 2 * 6371 * asin(least(1, sqrt(
-                         power(sind((latitude - \(near?.latitude)) / 2), 2)
-                         + cosd(latitude) * cosd(\(near?.latitude))
-                           * power(sind((longitude - \(near?.longitude)) / 2), 2))))))
-        order by time desc, code collate "C"
-        limit \(limit)
-        """
+        let nearby: Query =
+            if let near {
+                """
+                abs(latitude - \(near.latitude)) <= \(near.kilometres) / 111.0
+                and report.distance_km(\(near.latitude), \(near.longitude), latitude, longitude) <= \(near.kilometres)
+                """
+            } else { "true" }
+        return """
+            select \(unescaped: Property.selected)
+            from \(table) as quake
+            where (\(since?.milliseconds) is null or time >= to_timestamp(\(since?.milliseconds) / 1000.0))
+              and (\(minimumMagnitude) is null or magnitude >= \(minimumMagnitude))
+              and \(nearby)
+            order by time desc, code collate "C"
+            limit \(limit)
+            """
     }
 }

@@ -1,3 +1,4 @@
+import Feed
 import Migrations
 import PostgreSQL
 
@@ -26,7 +27,7 @@ public struct Migrator: Sendable {
     /// - Throws: `MigrationError.edited` when an applied migration is not what this version carries.
     public func state() async throws -> State {
         let applied = try await appliedMigrations()
-        try await checkForEdits(applied)
+        try checkForEdits(applied)
         let newest = applied.keys.max() ?? 0
         let known = Migration.all.last?.number ?? 0
         if newest > known { return .ahead(newest) }
@@ -54,7 +55,7 @@ public struct Migrator: Sendable {
     private func migrateLocked() async throws -> [String] {
         let missing: [Migration]
         switch try await state() {
-        case .current: return []
+        case .current: missing = []
         case .ahead(let number): throw MigrationError.ahead(number)
         case .behind(let titles): missing = Migration.all.filter { titles.contains($0.title) }
         }
@@ -62,21 +63,48 @@ public struct Migrator: Sendable {
         let owner = try await otherOwner()
         for migration in missing {
             try await connection.transaction(to: "migrate \(migration.title)") {
-                if let owner {
-                    try await connection.query(
-                        "select set_config('role', \(owner), true)", to: "migrate as \(owner)")
-                }
+                try await become(owner)
                 try await connection.execute(script: Self.bookkeeping, to: "prepare migrations")
                 try await connection.execute(script: migration.sql, to: "migrate \(migration.title)")
                 try await connection.execute(
                     """
                     insert into import.migration (number, name, checksum)
-                    values (\(migration.number), \(migration.name),
-                            encode(sha256(convert_to(\(migration.sql), 'UTF8')), 'hex'))
+                    values (\(migration.number), \(migration.name), \(migration.checksum))
                     """, to: "record migration \(migration.title)")
             }
         }
+        try await describeColumns(as: owner)
         return missing.map(\.title)
+    }
+
+    /// Gives the columns of `quake` the comments that `Property` declares.
+    private func describeColumns(as owner: String?) async throws {
+        let rows = try await connection.query(
+            """
+            select attname as name, col_description(attrelid, attnum) as comment
+            from pg_attribute where attrelid = 'public.quake'::regclass and attnum > 0
+            """, to: "read the columns' comments")
+        let comments = try rows.reduce(into: [String: String]()) { comments, row in
+            comments[try row.decode("name")] = try row.decodeIfPresent("comment")
+        }
+        let changed = Property.allCases.filter { comments[$0.column] != $0.meaning }
+        if changed.isEmpty { return }
+        try await connection.transaction(to: "describe the columns of quake") {
+            try await become(owner)
+            for property in changed {
+                try await connection.execute(
+                    script: """
+                        comment on column public.quake.\(property.column)
+                        is \(try await connection.quoted(property.meaning))
+                        """, to: "describe the column \(property.column)")
+            }
+        }
+    }
+
+    /// For the rest of the transaction.
+    private func become(_ owner: String?) async throws {
+        guard let owner else { return }
+        try await connection.query("select set_config('role', \(owner), true)", to: "migrate as \(owner)")
     }
 
     /// Who owns the table, when it is not the login: what is added belongs to the same role (`Roles`).
@@ -106,40 +134,33 @@ public struct Migrator: Sendable {
             checksum text not null,
             applied_at timestamptz not null default now()
         );
-        comment on schema import is 'What the import worker keeps about its own work.';
-        comment on table import.migration is 'Schema migrations that were applied to this database.';
+        comment on schema import is 'What the import worker keeps about its own work, and the list of applied migrations.';
+        comment on table import.migration is 'Schema migrations applied to this database.';
         comment on column import.migration.number is 'Number of the migration.';
         comment on column import.migration.name is 'Its name.';
-        comment on column import.migration.checksum is 'SHA-256 of its text when it was applied.';
+        comment on column import.migration.checksum is '64-bit FNV-1a hash of its text when it was applied.';
         comment on column import.migration.applied_at is 'When it was applied.';
         """
 
     /// Checksums by number; empty for a database that was never migrated.
+    ///
+    /// All that a command asks before its own work, so it is one small statement. An unmigrated database answers it with an
+    /// error: don't call this in a transaction.
     private func appliedMigrations() async throws -> [Int: String] {
-        let known = try await connection.query(
-            "select to_regclass('import.migration') is not null as known", to: "read the schema's version")
-        guard try known[0].decode("known") else { return [:] }
-        let rows = try await connection.query(
-            "select number, checksum from import.migration", to: "read the schema's version")
-        return try Dictionary(
-            uniqueKeysWithValues: rows.map { try ($0.decode("number"), $0.decode("checksum")) })
+        do {
+            let rows = try await connection.query(
+                "select number, checksum from import.migration", to: "read the schema's version")
+            return try Dictionary(
+                uniqueKeysWithValues: rows.map { try ($0.decode("number"), $0.decode("checksum")) })
+        } catch let error as PostgresError where error.isUndefinedTable {
+            return [:]
+        }
     }
 
-    /// The server computes the checksums, which it did when it recorded them.
-    private func checkForEdits(_ applied: [Int: String]) async throws {
-        let known = Migration.all.filter { applied[$0.number] != nil }
-        let texts = known.reduce("" as Query) { list, migration in
-            "\(list) (\(migration.number), \(migration.sql)),"
-        }
-        let rows = try await connection.query(
-            """
-            select number, encode(sha256(convert_to(sql, 'UTF8')), 'hex') as checksum
-            from (values \(texts) (null, null)) as known (number, sql) where number is not null
-            """, to: "check the applied migrations")
-        for row in rows {
-            let number: Int = try row.decode("number")
-            guard try row.decode("checksum") == applied[number] else {
-                throw MigrationError.edited(known.first { $0.number == number }?.title ?? "\(number)")
+    private func checkForEdits(_ applied: [Int: String]) throws {
+        for migration in Migration.all {
+            if let checksum = applied[migration.number], checksum != migration.checksum {
+                throw MigrationError.edited(migration.title)
             }
         }
     }

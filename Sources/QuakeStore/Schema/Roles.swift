@@ -176,12 +176,18 @@ public struct Roles: Sendable {
             grant usage on schema history to \(writer);
             grant select (id, token, context) on history.transaction to \(writer);
 
-            grant select on public.quake, import.run, import.reject, import.feed to \(reader);
+            grant select on public.quake, import.run, import.reject, import.feed, import.last_run to \(reader);
             grant usage on schema history to \(reader);
-            grant select on history.transaction, history.change, history.store, history.reader to \(reader);
+            grant select on history.transaction, history.change, history.store, history.reader,
+                history.reader_lag to \(reader);
             grant execute on function history.position(), history.check(uuid, bigint, timestamptz),
                 history.changes(bigint, text), history.changed_keys(bigint, text), history.current_token(),
                 history.report(text, bigint) to \(reader);
+
+            -- Earthquakes near a place. Who reads no report finds only this function there.
+            grant usage on schema report to \(writer), \(reader);
+            grant execute on function report.distance_km(
+                double precision, double precision, double precision, double precision) to \(writer), \(reader);
 
             grant usage on schema report to \(report);
             grant select on all tables in schema report to \(report);

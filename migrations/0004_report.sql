@@ -1,14 +1,14 @@
--- What people query who never run our executable: views with the names and units of seismology. Their columns are a
--- contract; new ones are only ever added behind the last.
+-- For people who work in SQL and never run our executable: views with the names and units of seismology. Their columns
+-- are a contract; new ones are only added at the end.
 --
--- The views read the tables with the rights of their owner, the functions read the views with those of their caller: who
--- may read this schema needs no other.
+-- A view reads the tables with the rights of its owner, and a function reads the views with the rights of its caller, so a
+-- login needs no rights outside this schema.
 
 create schema report;
 comment on schema report is
-    'Reports: what is in the catalogue, how it came in, and what was revised. Times are UTC where they are cut into days and months.';
+    'Reports: what is in the catalogue, how it was imported, and what was revised. Days and months are those of UTC.';
 
--- What the reports compute. Without settings and in SQL, so that the planner can inline them.
+-- What the reports compute: functions in SQL and without settings, so that the planner can inline them.
 
 create type report.magnitude_class as enum ('micro', 'minor', 'light', 'moderate', 'strong', 'major', 'great');
 comment on type report.magnitude_class is
@@ -31,13 +31,13 @@ language sql immutable parallel safe
 return case split_part(place, ', ', -1) when 'CA' then 'California' when 'MX' then 'Mexico'
             else split_part(place, ', ', -1) end;
 comment on function report.region(text) is
-    'The region a place name ends with: what follows its last comma, or all of it. The feeds'' CA is California, MX is Mexico.';
+    'The region in a place name: what follows the last comma, or all of it. CA becomes California, MX becomes Mexico.';
 
 create function report.is_earthquake(type text) returns boolean
 language sql immutable parallel safe
 return type is null or type = 'earthquake';
 comment on function report.is_earthquake(text) is
-    'Whether a type of event is an earthquake. An event without a type counts as one: older feeds say nothing else.';
+    'Whether a type of event is an earthquake. An event without a type counts as one, because older feeds give no type.';
 
 create function report.energy_joule(magnitude double precision) returns double precision
 language sql immutable parallel safe
@@ -49,24 +49,24 @@ create function report.equivalent_magnitude(energy_joule double precision) retur
 language sql immutable parallel safe
 return case when energy_joule > 0 then (log(energy_joule) - 4.8) / 1.5 end;
 comment on function report.equivalent_magnitude(double precision) is
-    'Magnitude of the one event that would radiate such an energy, given in joule; null for none.';
+    'Magnitude of a single event that would radiate this energy, given in joule; null for 0.';
 
--- An addition keeps 2.55, which is a little less in binary, in the bin it was written for.
+-- In binary, 2.55 is a little less than 2.55. The small addition keeps it in its bin.
 create function report.magnitude_bin(magnitude double precision) returns integer
 language sql immutable parallel safe
 return floor(magnitude * 10 + 0.500001)::integer;
 comment on function report.magnitude_bin(double precision) is
-    'Bin of a magnitude, in tenths: 25 for 2.45 up to, exclusive, 2.55.';
+    'Bin of a magnitude, in tenths: 25 for magnitudes from 2.45 to 2.55, exclusive.';
 
 create function report.day(at timestamptz) returns timestamptz
 language sql immutable parallel safe
 return date_bin('1 day', at, timestamptz '1970-01-01 00:00:00+00');
-comment on function report.day(timestamptz) is 'The beginning of a time''s day in UTC.';
+comment on function report.day(timestamptz) is 'The start of the day in UTC that a time falls in.';
 
 create function report.month(at timestamptz) returns timestamptz
 language sql stable parallel safe
 return date_trunc('month', at, 'UTC');
-comment on function report.month(timestamptz) is 'The beginning of a time''s month in UTC.';
+comment on function report.month(timestamptz) is 'The start of the month in UTC that a time falls in.';
 
 create function report.distance_km(
     latitude_1 double precision, longitude_1 double precision,
@@ -76,7 +76,7 @@ return 2 * 6371 * asin(least(1, sqrt(
     power(sind((latitude_2 - latitude_1) / 2), 2)
     + cosd(latitude_1) * cosd(latitude_2) * power(sind((longitude_2 - longitude_1) / 2), 2))));
 comment on function report.distance_km(double precision, double precision, double precision, double precision) is
-    'Distance along the great circle in km, by the haversine formula on a sphere of radius 6371 km. Within 0.6 % of that on the ellipsoid; between antipodes the arithmetic itself is good to a metre.';
+    'Great-circle distance in km, by the haversine formula on a sphere of radius 6371 km. It differs from the distance on the ellipsoid by at most 0.6 %; near antipodes rounding adds up to a metre.';
 
 create function report.seconds(duration interval) returns double precision
 language sql immutable parallel safe
@@ -94,7 +94,7 @@ select time as origin_time, code, latitude, longitude, depth as depth_km,
        alert as alert_level, sig as significance, nst as stations, gap as azimuthal_gap_deg,
        dmin as nearest_station_deg, rms as residual_s, url, updated as revised_at, imported_at
 from public.quake;
-comment on view report.event is 'The catalogue: events, one row each, in the terms of seismology.';
+comment on view report.event is 'The catalogue, one row per event, in the terms of seismology.';
 comment on column report.event.origin_time is 'Origin time, to the millisecond.';
 comment on column report.event.code is 'Network-qualified event id, such as us7000abcd.';
 comment on column report.event.latitude is 'Latitude of the epicentre, in degrees, positive north.';
@@ -103,12 +103,12 @@ comment on column report.event.depth_km is 'Depth of the hypocentre, in km; nega
 comment on column report.event.magnitude is 'Magnitude; can be negative.';
 comment on column report.event.magnitude_type is 'Method behind the magnitude, such as mww, ml or md.';
 comment on column report.event.magnitude_class is 'micro below 3, minor from 3, light from 4, moderate from 5, strong from 6, major from 7, great from 8; sorted in this order.';
-comment on column report.event.energy_joule is 'Radiated seismic energy, in joule: log10 E = 4.8 + 1.5 M; null when it is no earthquake or has no magnitude.';
+comment on column report.event.energy_joule is 'Radiated seismic energy, in joule: log10 E = 4.8 + 1.5 M; null if it is no earthquake or has no magnitude.';
 comment on column report.event.event_type is 'Kind of event: earthquake, quarry blast, explosion, ice quake and others.';
-comment on column report.event.is_earthquake is 'Whether it is an earthquake; an event without a type counts as one. The planner knows how many are, which it does not of event_type.';
+comment on column report.event.is_earthquake is 'Whether it is an earthquake; an event without a type counts as one. Faster than a condition on event_type, because the planner knows how many there are.';
 comment on column report.event.region is 'What follows the last comma of the place name, or all of it.';
 comment on column report.event.place is 'Named place near the epicentre.';
-comment on column report.event.network is 'Network that is preferred for the event, such as us or ci.';
+comment on column report.event.network is 'Preferred network of the event, such as us or ci.';
 comment on column report.event.review_status is 'automatic or reviewed.';
 comment on column report.event.felt_reports is 'Number of felt reports.';
 comment on column report.event.reported_intensity is 'Maximum reported intensity (community internet intensity), 0 to 10.';
@@ -121,7 +121,7 @@ comment on column report.event.nearest_station_deg is 'Distance from the epicent
 comment on column report.event.residual_s is 'Root-mean-square travel time residual, in seconds.';
 comment on column report.event.url is 'Event page.';
 comment on column report.event.revised_at is 'When the event was last revised upstream.';
-comment on column report.event.imported_at is 'When it first came in.';
+comment on column report.event.imported_at is 'When it was first imported.';
 
 create view report.largest_event as
 select rank() over (order by magnitude desc) as rank, code, origin_time, magnitude, magnitude_type, depth_km, latitude, longitude,
@@ -129,8 +129,8 @@ select rank() over (order by magnitude desc) as rank, code, origin_time, magnitu
 from (select * from report.event where is_earthquake and magnitude is not null
       order by magnitude desc, origin_time desc limit 100) as largest
 order by magnitude desc, origin_time desc;
-comment on view report.largest_event is 'The 100 earthquakes of the largest magnitudes; among equals the latest.';
-comment on column report.largest_event.rank is 'Place in the order of magnitudes; equal ones share it.';
+comment on view report.largest_event is 'The 100 earthquakes with the largest magnitudes; among equal magnitudes the latest come first.';
+comment on column report.largest_event.rank is 'Rank by magnitude; equal magnitudes share a rank.';
 comment on column report.largest_event.code is 'Network-qualified event id.';
 comment on column report.largest_event.origin_time is 'Origin time.';
 comment on column report.largest_event.magnitude is 'Magnitude.';
@@ -140,7 +140,7 @@ comment on column report.largest_event.latitude is 'Latitude of the epicentre, i
 comment on column report.largest_event.longitude is 'Longitude of the epicentre, in degrees, positive east.';
 comment on column report.largest_event.place is 'Named place near the epicentre.';
 comment on column report.largest_event.region is 'What follows the last comma of the place name, or all of it.';
-comment on column report.largest_event.network is 'Network that is preferred for the event.';
+comment on column report.largest_event.network is 'Preferred network of the event.';
 
 -- Activity.
 
@@ -149,13 +149,13 @@ select report.day(time) as day, report.region(place) as region, report.magnitude
        count(*) as earthquakes, max(magnitude) as largest_magnitude, sum(report.energy_joule(magnitude)) as energy_joule
 from public.quake where report.is_earthquake(type)
 group by report.day(time), report.region(place), report.magnitude_class(magnitude);
-comment on view report.daily_activity is 'Earthquakes per day, region and magnitude class. Add up what you do not ask for.';
-comment on column report.daily_activity.day is 'Beginning of the day, in UTC. A condition on it is answered by an index.';
+comment on view report.daily_activity is 'Earthquakes per day, region and magnitude class. Sum over what you do not need.';
+comment on column report.daily_activity.day is 'Start of the day, in UTC. A condition on it uses an index.';
 comment on column report.daily_activity.region is 'What follows the last comma of the place name, or all of it.';
 comment on column report.daily_activity.magnitude_class is 'micro, minor, light, moderate, strong, major or great; null without a magnitude.';
 comment on column report.daily_activity.earthquakes is 'Number of earthquakes.';
 comment on column report.daily_activity.largest_magnitude is 'Largest magnitude among them.';
-comment on column report.daily_activity.energy_joule is 'Radiated seismic energy of all of them, in joule.';
+comment on column report.daily_activity.energy_joule is 'Radiated seismic energy of all of them together, in joule.';
 
 create view report.daily_energy as
 select day, earthquakes, largest_magnitude, energy_joule, report.equivalent_magnitude(energy_joule) as equivalent_magnitude
@@ -163,17 +163,17 @@ from (select report.day(time) as day, count(*) as earthquakes, max(magnitude) as
              coalesce(sum(report.energy_joule(magnitude)), 0) as energy_joule
       from public.quake where report.is_earthquake(type)
       group by report.day(time)) as daily;
-comment on view report.daily_energy is 'Seismic energy that earthquakes radiated, day by day.';
-comment on column report.daily_energy.day is 'Beginning of the day, in UTC; days without an earthquake are missing. A condition on it is answered by an index.';
+comment on view report.daily_energy is 'Seismic energy radiated by earthquakes, per day.';
+comment on column report.daily_energy.day is 'Start of the day, in UTC; days without an earthquake are missing. A condition on it uses an index.';
 comment on column report.daily_energy.earthquakes is 'Number of earthquakes.';
 comment on column report.daily_energy.largest_magnitude is 'Largest magnitude of the day.';
 comment on column report.daily_energy.energy_joule is 'Radiated seismic energy of the day, in joule: log10 E = 4.8 + 1.5 M.';
-comment on column report.daily_energy.equivalent_magnitude is 'Magnitude of the one event that would have radiated as much.';
+comment on column report.daily_energy.equivalent_magnitude is 'Magnitude of a single event that would have radiated as much.';
 
 -- Magnitude and frequency.
 
--- All the mathematics, on what is left when a million magnitudes are counted in bins of a tenth: integers, so that the
--- result does not depend on the order of rows.
+-- All the mathematics works on counts in bins of a tenth, which a million magnitudes reduce to. Its sums are integers, so
+-- the result does not depend on the order of rows.
 create function report.gutenberg_richter_fit(
     bins integer[], counts bigint[], given_completeness double precision default null,
     out completeness double precision, out earthquakes bigint, out mean_magnitude double precision,
@@ -199,7 +199,7 @@ begin atomic
     from estimate;
 end;
 comment on function report.gutenberg_richter_fit(integer[], bigint[], double precision) is
-    'The Gutenberg–Richter relation of earthquakes that are counted in bins, as report.magnitude_bin() numbers them: completeness by maximum curvature (among equals the larger), or as given; b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1, its standard error after Shi and Bolt (1982), and a.';
+    'Gutenberg–Richter relation of earthquakes counted in the bins of report.magnitude_bin(): completeness as given, else by maximum curvature (of equal bins the larger); b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1; the standard error of b after Shi and Bolt (1982); and a.';
 
 create view report.monthly_magnitude_frequency as
 select month, bin / 10.0::double precision as magnitude, earthquakes,
@@ -210,9 +210,9 @@ from (select report.month(day) as month, bin, sum(n)::bigint as earthquakes
             group by report.day(time), report.magnitude_bin(magnitude)) as daily
       group by report.month(day), bin) as monthly;
 comment on view report.monthly_magnitude_frequency is
-    'Magnitude–frequency distribution of each month: earthquakes in bins of 0.1. For any other window and place: report.magnitude_frequency().';
-comment on column report.monthly_magnitude_frequency.month is 'Beginning of the month, in UTC.';
-comment on column report.monthly_magnitude_frequency.magnitude is 'Middle of the bin; 2.5 is 2.45 up to, exclusive, 2.55.';
+    'Magnitude–frequency distribution per month: earthquakes in bins of 0.1. For other windows and places see report.magnitude_frequency().';
+comment on column report.monthly_magnitude_frequency.month is 'Start of the month, in UTC.';
+comment on column report.monthly_magnitude_frequency.magnitude is 'Middle of the bin; 2.5 stands for magnitudes from 2.45 to 2.55, exclusive.';
 comment on column report.monthly_magnitude_frequency.earthquakes is 'Number of earthquakes in the bin; empty bins are missing.';
 comment on column report.monthly_magnitude_frequency.earthquakes_or_larger is 'Number of earthquakes in this bin and all larger ones.';
 
@@ -222,19 +222,19 @@ from (select month, array_agg(report.magnitude_bin(magnitude)) as bins, array_ag
       from report.monthly_magnitude_frequency group by month) as monthly,
      lateral report.gutenberg_richter_fit(bins, counts) as fit;
 comment on view report.monthly_gutenberg_richter is
-    'Gutenberg–Richter relation of each month, log10 N = a - b M, of the whole catalogue. For any other window and place: report.gutenberg_richter().';
-comment on column report.monthly_gutenberg_richter.month is 'Beginning of the month, in UTC.';
-comment on column report.monthly_gutenberg_richter.completeness is 'Magnitude of completeness by maximum curvature (Wiemer and Wyss 2000): the bin with most earthquakes, among equals the larger; without a correction, and known to be low by some 0.2.';
-comment on column report.monthly_gutenberg_richter.earthquakes is 'Number of earthquakes from that bin on.';
-comment on column report.monthly_gutenberg_richter.mean_magnitude is 'Their mean magnitude, of the bins'' middles.';
+    'Gutenberg–Richter relation, log10 N = a - b M, of the whole catalogue per month. For other windows and places see report.gutenberg_richter().';
+comment on column report.monthly_gutenberg_richter.month is 'Start of the month, in UTC.';
+comment on column report.monthly_gutenberg_richter.completeness is 'Magnitude of completeness by maximum curvature (Wiemer and Wyss 2000): the bin with the most earthquakes, of equal bins the larger. Not corrected; known to be about 0.2 too low.';
+comment on column report.monthly_gutenberg_richter.earthquakes is 'Number of earthquakes in that bin and all larger ones.';
+comment on column report.monthly_gutenberg_richter.mean_magnitude is 'Their mean magnitude, computed from the middles of the bins.';
 comment on column report.monthly_gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null for fewer than two earthquakes.';
 comment on column report.monthly_gutenberg_richter.b_standard_error is 'Standard error of b (Shi and Bolt 1982).';
-comment on column report.monthly_gutenberg_richter.a_value is 'log10 of the number of earthquakes of the month with magnitude 0 or more, as the relation has it.';
+comment on column report.monthly_gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in the month, according to the relation.';
 
 create type report.magnitude_frequency as (
     magnitude double precision, earthquakes bigint, earthquakes_or_larger bigint);
 comment on type report.magnitude_frequency is 'A row of report.magnitude_frequency().';
-comment on column report.magnitude_frequency.magnitude is 'Middle of the bin; 2.5 is 2.45 up to, exclusive, 2.55.';
+comment on column report.magnitude_frequency.magnitude is 'Middle of the bin; 2.5 stands for magnitudes from 2.45 to 2.55, exclusive.';
 comment on column report.magnitude_frequency.earthquakes is 'Number of earthquakes in the bin; empty bins are missing.';
 comment on column report.magnitude_frequency.earthquakes_or_larger is 'Number of earthquakes in this bin and all larger ones.';
 
@@ -245,7 +245,7 @@ create function report.magnitude_frequency(
 returns setof report.magnitude_frequency
 language sql stable parallel safe
 begin atomic
-    -- Counted by magnitudes first: the planner knows that they are few, and hashes instead of sorting all rows.
+    -- Counts by magnitude first: the planner knows that there are few, and hashes instead of sorting all rows.
     select bin / 10.0::double precision, n, sum(n) over (order by bin desc)::bigint
     from (select report.magnitude_bin(counted.magnitude) as bin, sum(counted.n)::bigint as n
           from (select e.magnitude, count(*) as n
@@ -258,18 +258,18 @@ begin atomic
     order by bin;
 end;
 comment on function report.magnitude_frequency(timestamptz, timestamptz, double precision, double precision, double precision) is
-    'Magnitude–frequency distribution of the earthquakes from one time up to, exclusive, another; with all three of latitude, longitude and radius_km only within so many km of that place.';
+    'Magnitude–frequency distribution of the earthquakes since one time and before another. If latitude, longitude and radius_km are all given, only earthquakes within that radius of the place.';
 
 create type report.gutenberg_richter as (
     completeness double precision, earthquakes bigint, mean_magnitude double precision, b_value double precision,
     b_standard_error double precision, a_value double precision);
 comment on type report.gutenberg_richter is 'The row of report.gutenberg_richter().';
 comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: as given, else by maximum curvature (Wiemer and Wyss 2000).';
-comment on column report.gutenberg_richter.earthquakes is 'Number of earthquakes from that bin on.';
-comment on column report.gutenberg_richter.mean_magnitude is 'Their mean magnitude, of the bins'' middles.';
+comment on column report.gutenberg_richter.earthquakes is 'Number of earthquakes in that bin and all larger ones.';
+comment on column report.gutenberg_richter.mean_magnitude is 'Their mean magnitude, computed from the middles of the bins.';
 comment on column report.gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null for fewer than two earthquakes.';
 comment on column report.gutenberg_richter.b_standard_error is 'Standard error of b (Shi and Bolt 1982).';
-comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more, as the relation has it.';
+comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more, according to the relation.';
 
 create function report.gutenberg_richter(
     since timestamptz default '-infinity', until timestamptz default 'infinity',
@@ -284,7 +284,7 @@ begin atomic
          lateral report.gutenberg_richter_fit(bins, counts, $6) as fit;
 end;
 comment on function report.gutenberg_richter(timestamptz, timestamptz, double precision, double precision, double precision, double precision) is
-    'Gutenberg–Richter relation, log10 N = a - b M, of the earthquakes in a window, as for report.magnitude_frequency(); from a given magnitude of completeness on, else from that of maximum curvature.';
+    'Gutenberg–Richter relation, log10 N = a - b M, of the earthquakes in a window, chosen as in report.magnitude_frequency(). It starts at the given magnitude of completeness, else at that of maximum curvature.';
 
 -- Aftershocks.
 
@@ -294,7 +294,7 @@ create type report.aftershock as (
 comment on type report.aftershock is 'A row of report.aftershocks().';
 comment on column report.aftershock.days_after is 'Time since the mainshock, in days.';
 comment on column report.aftershock.code is 'Network-qualified event id.';
-comment on column report.aftershock.distance_km is 'Distance of the epicentres, in km.';
+comment on column report.aftershock.distance_km is 'Distance between the epicentres, in km.';
 comment on column report.aftershock.magnitude is 'Magnitude.';
 comment on column report.aftershock.magnitude_type is 'Method behind the magnitude.';
 comment on column report.aftershock.depth_km is 'Depth of the hypocentre, in km.';
@@ -305,14 +305,14 @@ create function report.aftershock_radius_km(mainshock_magnitude double precision
 language sql immutable parallel safe
 return power(10::double precision, 0.1238 * mainshock_magnitude + 0.983);
 comment on function report.aftershock_radius_km(double precision) is
-    'Radius in km within which aftershocks of such a magnitude are looked for (Gardner and Knopoff 1974).';
+    'Radius in km in which to look for aftershocks of a mainshock of this magnitude (Gardner and Knopoff 1974).';
 
 create function report.aftershock_days(mainshock_magnitude double precision) returns double precision
 language sql immutable parallel safe
 return power(10::double precision, case when mainshock_magnitude >= 6.5 then 0.032 * mainshock_magnitude + 2.7389
                                         else 0.5409 * mainshock_magnitude - 0.547 end);
 comment on function report.aftershock_days(double precision) is
-    'Days in which aftershocks of such a magnitude are looked for (Gardner and Knopoff 1974).';
+    'Number of days in which to look for aftershocks of a mainshock of this magnitude (Gardner and Knopoff 1974).';
 
 create function report.aftershocks(
     mainshock text, radius_km double precision default null, days double precision default null,
@@ -334,16 +334,16 @@ begin atomic
     where m.code = $1;
 end;
 comment on function report.aftershocks(text, double precision, double precision, double precision) is
-    'Earthquakes after an event, in space and time near it: within a radius and so many days, by default those of Gardner and Knopoff (1974) for its magnitude.';
+    'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude.';
 
 create type report.aftershock_rate as (
     from_days double precision, to_days double precision, aftershocks bigint, rate_per_day double precision,
     cumulative_aftershocks bigint);
 comment on type report.aftershock_rate is 'A row of report.aftershock_rate().';
-comment on column report.aftershock_rate.from_days is 'Beginning of the bin: time since the mainshock, in days, exclusive.';
-comment on column report.aftershock_rate.to_days is 'End of the bin, in days; of the last one the end of the window, or of the catalogue.';
+comment on column report.aftershock_rate.from_days is 'Start of the bin: time since the mainshock, in days, exclusive.';
+comment on column report.aftershock_rate.to_days is 'End of the bin, in days. The last bin ends with the window or with the catalogue.';
 comment on column report.aftershock_rate.aftershocks is 'Number of aftershocks in the bin.';
-comment on column report.aftershock_rate.rate_per_day is 'Aftershocks per day: what the Omori–Utsu law K / (t + c)^p is fitted to.';
+comment on column report.aftershock_rate.rate_per_day is 'Aftershocks per day, to which the Omori–Utsu law K / (t + c)^p is fitted.';
 comment on column report.aftershock_rate.cumulative_aftershocks is 'Number of aftershocks up to the end of the bin.';
 
 create function report.aftershock_rate(
@@ -353,12 +353,12 @@ returns setof report.aftershock_rate
 language sql stable parallel safe
 begin atomic
     with observed as (
-        -- How long the catalogue goes on after the mainshock, at most the window.
+        -- How long the catalogue continues after the mainshock, but no longer than the window.
         select least(coalesce($3, report.aftershock_days(m.magnitude)),
                      report.seconds((select max(e.origin_time) from report.event e) - m.origin_time) / 86400) as days
         from report.event m where m.code = $1),
     edge as (
-        -- Five bins a decade from a thousandth of a day on, and one before them.
+        -- Five bins per decade from a thousandth of a day on, and one bin before them.
         select case when k = -16 then 0 else power(10::double precision, k / 5.0::double precision) end as from_days,
                least(power(10::double precision, (k + 1) / 5.0::double precision), observed.days) as to_days
         from observed, generate_series(-16, 30) as k
@@ -372,7 +372,7 @@ begin atomic
     from counted order by from_days;
 end;
 comment on function report.aftershock_rate(text, double precision, double precision, double precision) is
-    'Rate of aftershocks after an event, in bins of time that grow by 10^0.2: see report.aftershocks(). For an Omori–Utsu fit give a minimum magnitude above the completeness soon after the mainshock.';
+    'Rate of the aftershocks that report.aftershocks() gives, in bins of time that each grow by a factor of 10^0.2. For an Omori–Utsu fit, choose a minimum magnitude above the completeness right after the mainshock.';
 
 -- What became of the events.
 
@@ -401,21 +401,21 @@ left join (
     join history.transaction t on t.id = c.transaction
     join public.quake q on q.code = c.key
     where c.entity = 'quake' and c.operation = 'update'
-      -- What an event of this code was before it was withdrawn and came back does not count.
+      -- If the event was withdrawn and came back, only what happened since then counts.
       and t.committed_at >= q.imported_at
     group by c.key) as change on change.key = quake.code;
 comment on view report.revision is
-    'How each event was revised since it first came in, as far back as history reaches (quakes prune).';
+    'How each event was revised since its first import, as far back as history reaches (see quakes prune).';
 comment on column report.revision.origin_time is 'Origin time.';
 comment on column report.revision.code is 'Network-qualified event id.';
-comment on column report.revision.network is 'Network that is preferred for the event.';
-comment on column report.revision.first_magnitude is 'Magnitude with which it first came in.';
+comment on column report.revision.network is 'Preferred network of the event.';
+comment on column report.revision.first_magnitude is 'Magnitude at the first import.';
 comment on column report.revision.last_magnitude is 'Magnitude now.';
-comment on column report.revision.revisions is 'How often its row was changed since.';
+comment on column report.revision.revisions is 'How often its row has changed since.';
 comment on column report.revision.import_delay_s is 'Time from origin to first import, in seconds.';
-comment on column report.revision.first_review_status is 'Review status with which it first came in.';
-comment on column report.revision.review_delay_s is 'Time from origin until it was known here to be reviewed, in seconds; null when it is not. Where it first came in reviewed, that of the import: an upper bound.';
-comment on column report.revision.last_revised_at is 'When its row was last changed; null for never.';
+comment on column report.revision.first_review_status is 'Review status at the first import.';
+comment on column report.revision.review_delay_s is 'Time from origin until it was known here to be reviewed, in seconds; null if it is not. If it was reviewed at the first import, the time until then, which is an upper bound.';
+comment on column report.revision.last_revised_at is 'When its row last changed; null if never.';
 
 create view report.removed_event as
 select t.committed_at as removed_at, c.key as code,
@@ -432,16 +432,16 @@ comment on view report.removed_event is 'Events that were renamed, withdrawn ups
 comment on column report.removed_event.removed_at is 'When it was removed.';
 comment on column report.removed_event.code is 'The id that is gone.';
 comment on column report.removed_event.kind is 'renamed, withdrawn (the feed no longer has it) or deleted (by hand or by another program).';
-comment on column report.removed_event.new_code is 'Of a renamed event: the id under which it goes on.';
-comment on column report.removed_event.feed is 'Of a withdrawn event: the feed that no longer had it.';
-comment on column report.removed_event.reason is 'The reason that history keeps.';
-comment on column report.removed_event.removed_by is 'Who removed it: a setting, a program''s name or a login.';
+comment on column report.removed_event.new_code is 'For a renamed event: its new id.';
+comment on column report.removed_event.feed is 'For a withdrawn event: the feed that no longer had it.';
+comment on column report.removed_event.reason is 'The reason kept in history.';
+comment on column report.removed_event.removed_by is 'Who removed it: the setting history.author, else the program''s name, else the login.';
 comment on column report.removed_event.origin_time is 'Its last known origin time.';
 comment on column report.removed_event.magnitude is 'Its last known magnitude.';
 comment on column report.removed_event.place is 'Its last known place.';
-comment on column report.removed_event.is_back is 'Whether an event of this id is in the catalogue again.';
+comment on column report.removed_event.is_back is 'Whether the catalogue has an event of this id again.';
 
--- Counted by whole lists first: a million events have a few hundred different ones.
+-- Counts by whole lists of sources first: a million events have only a few hundred different lists.
 create view report.network_contribution as
 with combination as (
     select net, sources, count(*) as events, count(*) filter (where status = 'reviewed') as reviewed,
@@ -464,12 +464,12 @@ from contributed left join preferred using (network);
 comment on view report.network_contribution is 'What each seismic network contributes to the catalogue.';
 comment on column report.network_contribution.network is 'Code of the network, such as us or ci.';
 comment on column report.network_contribution.preferred_events is 'Events for which it is the preferred network.';
-comment on column report.network_contribution.contributed_events is 'Events to which it contributed, preferred or not.';
-comment on column report.network_contribution.preferred_percent is 'Its share of all events by preference, in percent.';
-comment on column report.network_contribution.reviewed_percent is 'How many of its preferred events are reviewed, in percent.';
+comment on column report.network_contribution.contributed_events is 'Events to which it contributed, whether preferred or not.';
+comment on column report.network_contribution.preferred_percent is 'Share of all events for which it is the preferred network, in percent.';
+comment on column report.network_contribution.reviewed_percent is 'Share of its preferred events that are reviewed, in percent.';
 comment on column report.network_contribution.smallest_magnitude is 'Smallest magnitude among its preferred events.';
 comment on column report.network_contribution.largest_magnitude is 'Largest magnitude among them.';
-comment on column report.network_contribution.newest_origin_time is 'Origin time of the newest of them.';
+comment on column report.network_contribution.newest_origin_time is 'Latest origin time among them.';
 
 -- Operation.
 
@@ -478,60 +478,50 @@ select id as run, source, feed, started as started_at, finished as finished_at, 
        report.seconds(finished - started) as duration_s, seen, inserted, updated, unchanged, stale, superseded as renamed,
        retracted as withdrawn, rejected, bytes, error
 from import.run;
-comment on view report.import_run is 'Imports, one row each.';
+comment on view report.import_run is 'Imports, one row per run.';
 comment on column report.import_run.run is 'Number of the run.';
 comment on column report.import_run.source is 'What was imported: a URL, a path, or - for standard input.';
 comment on column report.import_run.feed is 'Which feed the document says it is.';
 comment on column report.import_run.started_at is 'When the run began.';
-comment on column report.import_run.finished_at is 'When it ended; null while it runs, or when the worker died.';
+comment on column report.import_run.finished_at is 'When it ended; null while it runs, or if the worker died.';
 comment on column report.import_run.outcome is 'running, done, failed or cancelled.';
 comment on column report.import_run.duration_s is 'How long it took, in seconds.';
-comment on column report.import_run.seen is 'Features of the document.';
+comment on column report.import_run.seen is 'Features in the document.';
 comment on column report.import_run.inserted is 'Events that were new.';
 comment on column report.import_run.updated is 'Events that were revised.';
-comment on column report.import_run.unchanged is 'Features that said what was known already.';
+comment on column report.import_run.unchanged is 'Features that were already known.';
 comment on column report.import_run.stale is 'Features older than what was known.';
 comment on column report.import_run.renamed is 'Events deleted because they were renamed.';
 comment on column report.import_run.withdrawn is 'Events deleted because they were withdrawn upstream.';
 comment on column report.import_run.rejected is 'Features that could not be imported.';
-comment on column report.import_run.bytes is 'Size of the document after inflation, in bytes.';
+comment on column report.import_run.bytes is 'Size of the document after decompression, in bytes.';
 comment on column report.import_run.error is 'What went wrong.';
 
 create view report.feed_health as
-with recursive last as (
-    -- The last run of each source, by as many look-ups as there are sources, however many runs.
-    (select * from import.run order by source desc, id desc limit 1)
-    union all
-    select next.*
-    from last, lateral (select * from import.run where run.source < last.source
-                        order by source desc, id desc limit 1) as next)
-select last.source, fresh.at as fresh_at, report.seconds(clock_timestamp() - fresh.at) as age_s,
-       last.id as last_run, last.outcome as last_outcome, last.started as last_started_at, last.error as last_error,
+select last.source, last.fresh_at, report.seconds(clock_timestamp() - last.fresh_at) as age_s,
+       last.run as last_run, last.outcome as last_outcome, last.started as last_started_at, last.error as last_error,
        day.runs as runs_24h, day.failed as failed_24h, day.rejected as rejected_24h,
        day.median_duration as median_duration_24h_s,
        report.seconds(feed.checked_at - feed.generated) as document_age_s
-from last
+from import.last_run as last
 left join import.feed on feed.source = last.source
-cross join lateral (select greatest(feed.checked_at,
-                                    (select max(finished) from import.run
-                                     where run.source = last.source and outcome = 'done')) as at) as fresh
 left join (select run.source, count(*) as runs, count(*) filter (where outcome = 'failed') as failed,
                   sum(rejected)::bigint as rejected,
                   percentile_cont(0.5) within group (order by report.seconds(finished - started)) as median_duration
            from import.run where started > now() - interval '24 hours' group by run.source) as day
        on day.source = last.source;
-comment on view report.feed_health is 'Whether each source is fresh, and how its imports went.';
+comment on view report.feed_health is 'How fresh each source is, and how its imports went.';
 comment on column report.feed_health.source is 'A URL, a path, or - for standard input.';
-comment on column report.feed_health.fresh_at is 'When it was last imported well, or asked for and not changed; null for never.';
-comment on column report.feed_health.age_s is 'How long ago that is, in seconds.';
+comment on column report.feed_health.fresh_at is 'When it was last imported successfully, or asked for and found unchanged; null if never.';
+comment on column report.feed_health.age_s is 'How long ago that was, in seconds.';
 comment on column report.feed_health.last_run is 'Number of the last run.';
-comment on column report.feed_health.last_outcome is 'How it ended: running, done, failed or cancelled.';
-comment on column report.feed_health.last_started_at is 'When it began.';
-comment on column report.feed_health.last_error is 'What went wrong in it.';
-comment on column report.feed_health.runs_24h is 'Runs that began in the last 24 hours; an unchanged feed is no run. Null for none.';
+comment on column report.feed_health.last_outcome is 'How that run ended: running, done, failed or cancelled.';
+comment on column report.feed_health.last_started_at is 'When that run began.';
+comment on column report.feed_health.last_error is 'What went wrong in that run.';
+comment on column report.feed_health.runs_24h is 'Runs that began in the last 24 hours, null if none; asking for an unchanged feed is no run.';
 comment on column report.feed_health.failed_24h is 'How many of them failed.';
-comment on column report.feed_health.rejected_24h is 'Features that they could not import.';
-comment on column report.feed_health.median_duration_24h_s is 'Median of their durations, in seconds.';
+comment on column report.feed_health.rejected_24h is 'Features that those runs could not import.';
+comment on column report.feed_health.median_duration_24h_s is 'Median duration of those runs, in seconds.';
 comment on column report.feed_health.document_age_s is 'How old the feed''s document was when it was last asked for, in seconds.';
 
 create view report.import_latency as
@@ -542,10 +532,10 @@ from (select report.day(imported_at) as day, report.seconds(imported_at - time) 
              imported_at < time + interval '1 day' as is_prompt
       from public.quake) as imported
 group by day;
-comment on view report.import_latency is 'How soon after its origin an event is first imported, by the day of that import.';
+comment on view report.import_latency is 'How soon after their origin events are first imported, by the day of that import.';
 comment on column report.import_latency.day is 'Day of the first import, in UTC.';
-comment on column report.import_latency.events is 'Events that first came in on that day.';
-comment on column report.import_latency.late_events is 'Those that came a day or more after their origin: backfills, and late additions. The delays leave them out.';
+comment on column report.import_latency.events is 'Events that were first imported on that day.';
+comment on column report.import_latency.late_events is 'Those imported a day or more after their origin: backfills and late additions. The delays leave them out.';
 comment on column report.import_latency.median_delay_s is 'Median time from origin to first import, in seconds.';
 comment on column report.import_latency.p95_delay_s is '95th percentile of that time, in seconds.';
 
@@ -554,7 +544,7 @@ select reject.id as reject, reject.last_seen as last_seen_at, reject.first_seen 
        reject.reason, reject.message, reject.run, run.source, reject.size as size_bytes
 from import.reject join import.run on run.id = reject.run;
 comment on view report.reject is 'Features that could not be imported, and why; without their bytes.';
-comment on column report.reject.reject is 'Number of the reject, for quakes rejects.';
+comment on column report.reject.reject is 'Number of the reject, as in quakes rejects.';
 comment on column report.reject.last_seen_at is 'When it was last met.';
 comment on column report.reject.first_seen_at is 'When it was first met.';
 comment on column report.reject.occurrences is 'How often the same bytes were met.';
@@ -565,37 +555,14 @@ comment on column report.reject.source is 'What that run imported.';
 comment on column report.reject.size_bytes is 'The feature''s size, in bytes.';
 
 create view report.reader_lag as
-select reader.name as reader, reader.token, reader.seen_at,
-       report.seconds(clock_timestamp() - reader.seen_at) as silent_s, missing.transactions as transactions_behind,
-       coalesce(greatest(0, report.seconds(clock_timestamp() - missing.since)), 0) as behind_s,
-       reader.token < store.pruned_token as needs_snapshot
-from history.reader cross join history.store
-cross join lateral (select count(*) as transactions, min(committed_at) as since
-                    from history.transaction where transaction.token > reader.token) as missing;
+select name as reader, token, seen_at, report.seconds(clock_timestamp() - seen_at) as silent_s,
+       transactions as transactions_behind, report.seconds(behind) as behind_s, needs_snapshot
+from history.reader_lag;
 comment on view report.reader_lag is 'How far each named reader is behind.';
 comment on column report.reader_lag.reader is 'The name the reader gave itself.';
-comment on column report.reader_lag.token is 'The token up to which it has applied the changes.';
-comment on column report.reader_lag.seen_at is 'When it last said so.';
-comment on column report.reader_lag.silent_s is 'How long ago that is, in seconds.';
-comment on column report.reader_lag.transactions_behind is 'Transactions it has not applied.';
-comment on column report.reader_lag.behind_s is 'For how long the first of them has been there, in seconds; 0 when there is none.';
-comment on column report.reader_lag.needs_snapshot is 'What it needs was pruned: it will take a fresh snapshot.';
-
--- Indexes.
-
--- As report.day() has it: a function of ours would have to be granted to every writer.
-create index quake_day on public.quake (date_bin('1 day', time, timestamptz '1970-01-01 00:00:00+00'));
-comment on index public.quake_day is 'Days of report.daily_activity and report.daily_energy.';
-
--- Room for revisions: two thirds of them stay on their page and touch no index (heap-only tuples).
-alter table public.quake set (fillfactor = 90);
-
-create index run_source on import.run (source, id);
-comment on index import.run_source is 'The sources, and the last run of each.';
-create index run_running on import.run (source) where outcome = 'running';
-comment on index import.run_running is 'Runs whose worker may have died.';
-create index run_done on import.run (source, finished) where outcome = 'done';
-comment on index import.run_done is 'When a source was last imported well.';
-
--- A reader tells its position without the right to change anything else.
-alter function history.report(text, bigint) security definer;
+comment on column report.reader_lag.token is 'The reader has applied all changes up to this token.';
+comment on column report.reader_lag.seen_at is 'When the reader last reported.';
+comment on column report.reader_lag.silent_s is 'How long ago that was, in seconds.';
+comment on column report.reader_lag.transactions_behind is 'Number of transactions it has not applied.';
+comment on column report.reader_lag.behind_s is 'How long ago the first of them was committed, in seconds; 0 if there is none.';
+comment on column report.reader_lag.needs_snapshot is 'Whether changes it needs were pruned. It will then take a fresh snapshot.';

@@ -1,0 +1,465 @@
+-- The history of any table that has a text key: who changed what, in the order in which the changes became visible.
+--
+-- A transaction gets its number, the token, when it commits. A number drawn earlier would not do: transactions commit in
+-- another order than they begin, and a reader that has seen 7 would never see a 6 that commits after it.
+
+create schema history;
+comment on schema history is
+    'Persistent history: every change of the tracked tables, in commit order. A reader keeps a token and asks for what came after it.';
+
+-- Tables.
+
+create table history.store (
+    store uuid primary key default gen_random_uuid(),
+    pruned_token bigint not null default 0,
+    pruned_committed_at timestamptz not null default now(),
+    is_only boolean not null unique default true check (is_only)
+);
+comment on table history.store is 'A single row: the identity of this store, and where its history begins.';
+comment on column history.store.store is 'Identity of the store. A token is worth nothing in another store.';
+comment on column history.store.pruned_token is 'The highest token that was pruned; 0 before the first pruning.';
+comment on column history.store.pruned_committed_at is
+    'When that token''s transaction was committed; before the first pruning, when the store was created.';
+comment on column history.store.is_only is 'Keeps the table at one row.';
+insert into history.store default values;
+
+create sequence history.token;
+comment on sequence history.token is 'Numbers the transactions. Tokens are drawn under the commit lock.';
+-- A sequence, because it takes part in no transaction: a table would make SERIALIZABLE transactions fail each other.
+create sequence history.clock minvalue 0 start 0;
+comment on sequence history.clock is 'Time of the last tracked commit, in microseconds since 1970.';
+-- Held from the drawing of a token until its commit is visible. A table, because any login can take an advisory lock.
+create table history.commit_lock ();
+comment on table history.commit_lock is 'Always empty. Locking it puts tracked commits in order.';
+
+create table history.transaction (
+    id bigint generated always as identity primary key,
+    xid xid8 not null,
+    token bigint unique,
+    author text not null,
+    context text,
+    committed_at timestamptz,
+    channels text[]
+);
+comment on table history.transaction is 'Transactions that changed a tracked table.';
+comment on column history.transaction.id is
+    'Number in the order in which transactions made their first change. Says nothing about the order of commits.';
+comment on column history.transaction.xid is 'PostgreSQL''s number for the transaction. Numbers repeat after a dump and restore.';
+comment on column history.transaction.token is
+    'Number in commit order; there are gaps. Whenever a token is visible, so are all lower ones, also on a standby.';
+comment on column history.transaction.author is
+    'Who made the changes: the setting history.author, else application_name, else the login.';
+comment on column history.transaction.context is 'The setting history.context: whatever the writer wants to find its transactions by.';
+comment on column history.transaction.committed_at is 'When it was committed; never before the previous token.';
+comment on column history.transaction.channels is 'Channels to notify at commit, each once; null afterwards.';
+
+create table history.change (
+    transaction bigint not null,
+    ordinal bigint not null,
+    entity text not null,
+    key text not null,
+    operation text not null,
+    reason text,
+    before jsonb,
+    primary key (transaction, ordinal)
+);
+comment on table history.change is 'Changes, one row for each changed row of a tracked table.';
+comment on column history.change.transaction is 'The transaction that made the change.';
+comment on column history.change.ordinal is 'Position within the transaction.';
+comment on column history.change.entity is 'Name of the tracked table, with its schema if that is not public.';
+comment on column history.change.key is 'Key of the changed row.';
+comment on column history.change.operation is 'insert, update or delete.';
+comment on column history.change.reason is 'Why: the setting history.reason at the time of the change.';
+comment on column history.change.before is
+    'What was overwritten: null for an insert, the old values of the changed columns for an update, the whole row for a delete.';
+
+create table history.reader (
+    name text primary key,
+    token bigint not null,
+    seen_at timestamptz not null default now()
+);
+comment on table history.reader is 'Named readers, and how far each has come.';
+comment on column history.reader.name is 'The name the reader gave itself.';
+comment on column history.reader.token is 'The reader has applied all changes up to this token.';
+comment on column history.reader.seen_at is 'When the reader last reported.';
+
+create view history.reader_lag as
+select reader.name, reader.token, reader.seen_at, missing.transactions,
+       coalesce(greatest(interval '0', clock_timestamp() - missing.since), interval '0') as behind,
+       reader.token < store.pruned_token as needs_snapshot
+from history.reader cross join history.store
+cross join lateral (select count(*) as transactions, min(committed_at) as since
+                    from history.transaction where transaction.token > reader.token) as missing;
+comment on view history.reader_lag is 'How far each named reader is behind.';
+comment on column history.reader_lag.name is 'The name the reader gave itself.';
+comment on column history.reader_lag.token is 'The reader has applied all changes up to this token.';
+comment on column history.reader_lag.seen_at is 'When the reader last reported.';
+comment on column history.reader_lag.transactions is 'Number of transactions it has not applied.';
+comment on column history.reader_lag.behind is 'How long ago the first of them was committed; 0 if there is none.';
+comment on column history.reader_lag.needs_snapshot is 'Whether changes it needs were pruned. It will then take a fresh snapshot.';
+
+-- Recording.
+
+-- Finds the running transaction's row or inserts it.
+--
+-- The setting history.transaction holds the row's id, the xid, the row's position and the number of changes so far. Any
+-- login can forge it, so it is only a hint: the row it points to must be this transaction's own. The row is read by its
+-- position, because a look-up by index would make SERIALIZABLE transactions fail each other.
+create function history.own_transaction(
+    channel text, out id bigint, out place tid, out changes bigint, out channels text[])
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    hint text := current_setting('history.transaction', true);
+    part text[];
+begin
+    if hint ~ '^\d{1,18} \d{1,20} \(\d{1,9},\d{1,4}\) \d{1,18}$' then
+        part := string_to_array(hint, ' ');
+        if part[2] = pg_current_xact_id()::text then
+            select t.id, t.ctid, part[4]::bigint, t.channels into id, place, changes, channels
+            from history.transaction t
+            where t.ctid = part[3]::tid and t.id = part[1]::bigint
+              and t.xid = pg_current_xact_id() and t.token is null;
+            if found then
+                return;
+            end if;
+        end if;
+    end if;
+    insert into history.transaction as t (xid, author, context, channels)
+    values (pg_current_xact_id(),
+            coalesce(nullif(current_setting('history.author', true), ''),
+                     nullif(current_setting('application_name'), ''), session_user),
+            nullif(current_setting('history.context', true), ''), array[channel])
+    returning t.id, t.ctid, t.channels into id, place, channels;
+    changes := 0;
+end
+$$;
+comment on function history.own_transaction(text) is 'Private: the running transaction''s row in history.transaction.';
+
+-- Records the rows that one statement changed. The settings that shape values as text are pinned, so that no writer's
+-- session can blur what is kept; so is the one that keeps a large update fast.
+-- A row is written old_rows.*, because a table may have a column named old_rows.
+create function history.record() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'
+set datestyle = 'ISO, YMD'
+set intervalstyle = 'postgres'
+set extra_float_digits = 1
+set bytea_output = 'hex'
+set enable_hashjoin = on
+as $$
+declare
+    entity constant text := tg_argv[0];
+    key constant text := tg_argv[1];
+    channel constant text := tg_argv[2];
+    reason constant text := nullif(current_setting('history.reason', true), '');
+    own record;
+    recorded bigint;
+begin
+    if tg_op = 'INSERT' then
+        if not exists (select from new_rows) then return null; end if;
+        own := history.own_transaction(channel);
+        execute format(
+            'insert into history.change (transaction, ordinal, entity, key, operation, reason)
+             select $1, $2 + row_number() over (), $3, %I, ''insert'', $4 from new_rows', key)
+        using own.id, own.changes, entity, reason;
+    elsif tg_op = 'DELETE' then
+        if not exists (select from old_rows) then return null; end if;
+        own := history.own_transaction(channel);
+        execute format(
+            'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
+             select $1, $2 + row_number() over (), $3, %I, ''delete'', $4, to_jsonb(old_rows.*) from old_rows', key)
+        using own.id, own.changes, entity, reason;
+    else
+        -- An update of the key is a delete and an insert. An update that leaves a row as it was is no change.
+        if not exists (select from old_rows) then return null; end if;
+        own := history.own_transaction(channel);
+        -- `offset 0` keeps the planner from taking the subquery apart; it would convert each row to jsonb once per column.
+        execute format(
+            'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
+             select $1, $2 + row_number() over (), $3, pair.key,
+                    case when pair.new is null then ''delete'' when pair.old is null then ''insert'' else ''update'' end,
+                    $4,
+                    case when pair.new is null then pair.old
+                         when pair.old is null then null
+                         else (select jsonb_object_agg(member.key, member.value)
+                               from jsonb_each(pair.old) as member
+                               where pair.new -> member.key is distinct from member.value)
+                    end
+             from (select coalesce(o.%1$I, n.%1$I) as key, to_jsonb(o.*) as old, to_jsonb(n.*) as new
+                   from old_rows o full join new_rows n on o.%1$I = n.%1$I
+                   offset 0) as pair
+             where pair.old is distinct from pair.new', key)
+        using own.id, own.changes, entity, reason;
+    end if;
+    get diagnostics recorded = row_count;
+    if recorded + own.changes = 0 then
+        -- Nothing has changed so far, so there is no transaction to tell of. Its commit trigger will find no row.
+        delete from history.transaction t where t.ctid = own.place and t.id = own.id;
+        return null;
+    end if;
+    if recorded > 0 and channel <> all (own.channels) then
+        update history.transaction t set channels = t.channels || channel
+        where t.ctid = own.place and t.id = own.id
+        returning t.ctid into own.place;
+    end if;
+    perform set_config(
+        'history.transaction',
+        format('%s %s %s %s', own.id, pg_current_xact_id(), own.place, own.changes + recorded), true);
+    return null;
+end
+$$;
+comment on function history.record() is 'Trigger: records the rows that one statement changed.';
+
+-- Gives the transaction its token as it commits, and notifies its channels. The lock is held until the commit is visible,
+-- so that no token becomes visible before a lower one.
+create function history.commit() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    place tid := substring(current_setting('history.transaction', true) from '^\d{1,18} \d{1,20} (\(\d{1,9},\d{1,4}\)) ')::tid;
+    -- From the row, never from a setting: a writer can't keep a commit quiet.
+    to_notify text[];
+    drawn bigint;
+    clock bigint;
+begin
+    select t.channels into to_notify from history.transaction t where t.ctid = place and t.id = new.id;
+    if not found then
+        -- The setting is not ours, or the row is gone because nothing had changed.
+        select t.ctid, t.channels into place, to_notify from history.transaction t where t.id = new.id;
+        if not found then return null; end if;
+    end if;
+    lock table history.commit_lock in exclusive mode;
+    drawn := nextval('history.token');
+    clock := greatest((extract(epoch from clock_timestamp()) * 1000000)::bigint,
+                      (select last_value from history.clock));
+    perform setval('history.clock', clock);
+    update history.transaction t
+    set token = drawn, committed_at = timestamptz 'epoch' + clock * interval '1 microsecond', channels = null
+    where t.ctid = place;
+    perform pg_notify(channel, drawn::text) from unnest(to_notify) as channel;
+    return null;
+end
+$$;
+comment on function history.commit() is 'Trigger: draws the token at commit and notifies the channels.';
+
+create constraint trigger commit after insert on history.transaction
+    deferrable initially deferred
+    for each row execute function history.commit();
+
+create function history.refuse_truncate() returns trigger
+language plpgsql
+as $$
+begin
+    raise exception 'TRUNCATE of the tracked table % is refused: it would leave no history', tg_table_name
+        using errcode = 'feature_not_supported', hint = 'Use DELETE, which history records.';
+end
+$$;
+comment on function history.refuse_truncate() is 'Trigger: refuses TRUNCATE, which would leave no history.';
+
+create function history.track(tracked regclass, key name, channel text) returns void
+language plpgsql
+as $$
+declare
+    entity constant text := (select case n.nspname when 'public' then c.relname else n.nspname || '.' || c.relname end
+                             from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                             where c.oid = tracked);
+    arguments constant text := format('%L, %L, %L', entity, key, channel);
+begin
+    if (select relkind from pg_catalog.pg_class where oid = tracked) <> 'r'
+       or exists (select from pg_catalog.pg_inherits where tracked in (inhrelid, inhparent)) then
+        raise exception '% can''t be tracked: it is not a plain table (but partitioned, inherited, a view …)', tracked
+            using errcode = 'feature_not_supported';
+    end if;
+    if not exists (
+        select from pg_catalog.pg_attribute a
+        join pg_catalog.pg_index i on i.indrelid = a.attrelid and i.indisunique and i.indpred is null
+             and i.indnkeyatts = 1 and i.indkey[0] = a.attnum
+        where a.attrelid = tracked and a.attname = key and a.atttypid = 'text'::regtype and a.attnotnull) then
+        raise exception '% can''t be tracked by %: a key is a text column, not null, with a unique index of its own', tracked, key
+            using errcode = 'invalid_table_definition';
+    end if;
+    -- What pg_notify accepts. Without this, the first write would fail instead.
+    if channel is null or octet_length(channel) not between 1 and 63 then
+        raise exception '% can''t be tracked: a channel''s name has 1 to 63 bytes', tracked
+            using errcode = 'invalid_parameter_value';
+    end if;
+    execute format('create trigger history_insert after insert on %s referencing new table as new_rows
+                    for each statement execute function history.record(%s)', tracked, arguments);
+    execute format('create trigger history_update after update on %s referencing old table as old_rows new table as new_rows
+                    for each statement execute function history.record(%s)', tracked, arguments);
+    execute format('create trigger history_delete after delete on %s referencing old table as old_rows
+                    for each statement execute function history.record(%s)', tracked, arguments);
+    execute format('create trigger history_truncate before truncate on %s
+                    for each statement execute function history.refuse_truncate()', tracked);
+end
+$$;
+comment on function history.track(regclass, name, text) is
+    'Puts a table under history from now on: the table, its text key, and the channel on which each transaction that changes it announces its token.';
+
+-- Reading.
+--
+-- A pass must cost as much as there is to read, whatever the planner believes. Readers come right after a load, when the
+-- statistics still describe the table before it: the planner once chose a hash table of 300,000 keys where there were
+-- 10,000, and took minutes instead of a second. And many readers run the same small pass many times a second. So these
+-- functions are in PL/pgSQL, which keeps its plans; only indexes are allowed, which is right for tables of any size; and
+-- `offset 0` keeps the order of a nested loop.
+
+create function history.current_token() returns bigint
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce((select max(token) from history.transaction), (select pruned_token from history.store))
+$$;
+comment on function history.current_token() is 'The highest token; if all history was pruned, the highest pruned one.';
+
+create function history.position(out store uuid, out token bigint, out committed_at timestamptz)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+begin
+    select s.store, coalesce(t.token, s.pruned_token), coalesce(t.committed_at, s.pruned_committed_at)
+    into store, token, committed_at
+    from history.store s
+    left join lateral (
+        select n.token, n.committed_at from history.transaction n where n.token is not null order by n.token desc limit 1
+    ) as t on true;
+end
+$$;
+comment on function history.position() is
+    'The position a reader keeps. Read it in the same snapshot as the rows, and keep all three columns: history.check tells later whether the position still holds.';
+
+create function history.check(store uuid, token bigint, committed_at timestamptz) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+begin
+    return case
+        when s.store is distinct from $1 then 'diverged'
+        when exists (select from history.transaction t where t.token = $2 and t.committed_at = $3) then 'ok'
+        when s.pruned_token = $2 and s.pruned_committed_at = $3 then 'ok'
+        when $2 < s.pruned_token then 'expired'
+        else 'diverged'
+    end
+    from history.store s;
+end
+$$;
+comment on function history.check(uuid, bigint, timestamptz) is
+    'Whether a position still holds: ok; expired, if history after it was pruned; diverged, if it is not in this store''s past (after a restore or a failover). Unless it is ok, the reader must take a fresh snapshot.';
+
+-- The settings that shape values as text are pinned: `before` was kept under the same ones.
+create function history.changes(after bigint, of_entity text)
+returns table (token bigint, committed_at timestamptz, author text, context text, ordinal bigint, key text,
+               operation text, reason text, before jsonb, "row" jsonb)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'
+set datestyle = 'ISO, YMD'
+set intervalstyle = 'postgres'
+set extra_float_digits = 1
+set bytea_output = 'hex'
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+    tracked record;
+begin
+    select t.tgrelid::regclass as "table", arguments[2] as key into tracked
+    from pg_trigger t,
+         lateral (select string_to_array(encode(t.tgargs, 'escape'), '\000') as arguments) as a
+    where t.tgname = 'history_insert' and arguments[1] = encode(convert_to(of_entity, 'UTF8'), 'escape');
+    if not found then
+        raise exception '% is not tracked', of_entity using errcode = 'undefined_object';
+    end if;
+    return query execute format(
+        'select c.token, c.committed_at, c.author, c.context, c.ordinal, c.key, c.operation, c.reason, c.before,
+                to_jsonb(q.*)
+         from (select t.token, t.committed_at, t.author, t.context, c.*,
+                      lead(c.ordinal) over (partition by c.key order by t.token, c.ordinal) is null as is_last
+               from history.transaction t join history.change c on c.transaction = t.id
+               where t.token > $1 and c.entity = $2) as c
+         left join %s as q on c.is_last and q.%I = c.key
+         order by c.token, c.ordinal',
+        tracked."table", convert_from(decode(tracked.key, 'escape'), 'UTF8'))
+    using after, of_entity;
+end
+$$;
+comment on function history.changes(bigint, text) is
+    'Every change of a table after a token, in token order. The last change of each key also has the row as this snapshot sees it, null if it is gone. Call it in a REPEATABLE READ transaction together with history.check and history.position.';
+
+create function history.changed_keys(after bigint, of_entity text) returns setof text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_hashagg = off
+set jit = off
+as $$
+begin
+    return query
+    select distinct c.key collate "C"
+    from (select n.id from history.transaction n where n.token > after offset 0) as t
+    cross join lateral (select n.key from history.change n
+                        where n.transaction = t.id and n.entity = of_entity offset 0) as c;
+end
+$$;
+comment on function history.changed_keys(bigint, text) is
+    'The keys of a table that changed after a token, each once: for readers that keep rows but no history. Call it as you would history.changes.';
+
+-- With its owner's rights: a reader can report its position and change nothing else.
+create function history.report(reader text, reached bigint) returns void
+language sql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+    insert into history.reader as r (name, token, seen_at) values (reader, reached, now())
+    on conflict (name) do update set token = excluded.token, seen_at = excluded.seen_at
+$$;
+comment on function history.report(text, bigint) is
+    'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps what comes after it.';
+
+create function history.prune(
+    keep interval, keep_at_most interval default null, at_most integer default 1000,
+    out transactions bigint, out changes bigint)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    store constant history.store := (select s from history.store s for update);
+    needed constant bigint := (select min(r.token) from history.reader r where r.seen_at > now() - interval '24 hours');
+    last record;
+begin
+    if keep < interval '0' or keep_at_most < keep then
+        raise exception 'prune needs 0 <= keep <= keep_at_most' using errcode = 'invalid_parameter_value';
+    end if;
+    -- Only an unbroken run of the oldest may go, so that what stays begins at one token.
+    select t.token, t.committed_at into last
+    from (select o.token, o.committed_at,
+                 bool_and(o.committed_at <= now() - keep
+                          and (needed is null or o.token <= needed
+                               or coalesce(o.committed_at <= now() - keep_at_most, false)))
+                     over (order by o.token) as may_go
+          from (select n.token, n.committed_at from history.transaction n
+                where n.token > store.pruned_token order by n.token limit at_most) as o) as t
+    where t.may_go
+    order by t.token desc limit 1;
+    transactions := 0;
+    changes := 0;
+    if not found then return; end if;
+    -- The horizon moves in the same snapshot as the deletions, so that a reader that needs them is told.
+    update history.store set pruned_token = last.token, pruned_committed_at = last.committed_at;
+    delete from history.change c using history.transaction t where t.token <= last.token and c.transaction = t.id;
+    get diagnostics changes = row_count;
+    delete from history.transaction t where t.token <= last.token;
+    get diagnostics transactions = row_count;
+end
+$$;
+comment on function history.prune(interval, interval, integer) is
+    'Deletes the oldest history, at most so many transactions at a time: what was committed longer ago than keep, except what a reader seen in the last 24 hours still needs. Nothing stays longer than keep_at_most. Call it again until it returns 0.';

@@ -1,0 +1,305 @@
+-- What the import worker keeps about its own work. The schema itself holds the list of applied migrations too, so the
+-- migrator creates it.
+
+-- Runs.
+
+create table import.run (
+    id bigint generated always as identity primary key,
+    source text not null,
+    feed text,
+    started timestamptz not null default clock_timestamp(),
+    finished timestamptz,
+    outcome text not null default 'running'
+        check (outcome in ('running', 'done', 'failed', 'cancelled')),
+    seen bigint not null default 0,
+    inserted bigint not null default 0,
+    updated bigint not null default 0,
+    unchanged bigint not null default 0,
+    stale bigint not null default 0,
+    superseded bigint not null default 0,
+    retracted bigint not null default 0,
+    rejected bigint not null default 0,
+    bytes bigint not null default 0,
+    first_token bigint,
+    last_token bigint,
+    error text
+);
+comment on table import.run is
+    'Imports, one row per run. Each batch updates the counts in its own transaction, so they tell what was committed even if the run failed later.';
+comment on column import.run.id is 'Number of the run.';
+comment on column import.run.source is 'What was imported: a URL, a path, or - for standard input.';
+comment on column import.run.feed is 'Which feed the document says it is: the url in its metadata.';
+comment on column import.run.started is 'When the run began.';
+comment on column import.run.finished is 'When the run ended; null while it runs, or if the worker died.';
+comment on column import.run.outcome is 'running, done, failed or cancelled.';
+comment on column import.run.seen is 'Features in the document; always inserted + updated + unchanged + stale + rejected.';
+comment on column import.run.inserted is 'Events that were new.';
+comment on column import.run.updated is 'Events whose row changed.';
+comment on column import.run.unchanged is 'Features that equalled the stored row.';
+comment on column import.run.stale is
+    'Features older than the stored row, or than another feature of the document with the same code.';
+comment on column import.run.superseded is 'Events deleted because they were renamed.';
+comment on column import.run.retracted is 'Events deleted because they were withdrawn upstream.';
+comment on column import.run.rejected is 'Features that could not be imported; see import.reject.';
+comment on column import.run.bytes is 'Size of the document in bytes after decompression, as far as it was committed.';
+comment on column import.run.first_token is 'History token of the run''s first transaction that changed something.';
+comment on column import.run.last_token is 'History token of the run''s last transaction that changed something.';
+comment on column import.run.error is 'What went wrong, in one line.';
+
+create index run_started on import.run (started);
+comment on index import.run_started is 'The latest runs.';
+create index run_source on import.run (source, id);
+comment on index import.run_source is 'The sources, and the last run of each.';
+create index run_running on import.run (source) where outcome = 'running';
+comment on index import.run_running is 'Runs whose worker may have died.';
+create index run_done on import.run (source, finished) where outcome = 'done';
+comment on index import.run_done is 'When a source was last imported successfully.';
+
+create table import.reject (
+    id bigint generated always as identity primary key,
+    run bigint not null references import.run,
+    ordinal bigint not null,
+    byte_offset bigint not null,
+    reason text not null,
+    message text not null,
+    raw bytea not null,
+    size bigint not null,
+    cut boolean not null generated always as (octet_length(raw) < size) stored,
+    hash bytea not null generated always as (sha256(raw)) stored,
+    count bigint not null default 1,
+    first_seen timestamptz not null default now(),
+    last_seen timestamptz not null default now(),
+    unique (hash, size, reason)
+);
+comment on table import.reject is
+    'Features that could not be imported. The same broken bytes are stored once and counted.';
+comment on column import.reject.id is 'Number of the reject.';
+comment on column import.reject.run is 'The last run that met it.';
+comment on column import.reject.ordinal is 'Position of the feature in that run''s document, from 1.';
+comment on column import.reject.byte_offset is 'Where the feature began in that document after decompression, in bytes from 0.';
+comment on column import.reject.reason is 'syntax, encoding, missing, type, range, duplicate, size or refused.';
+comment on column import.reject.message is 'What is wrong, naming the member.';
+comment on column import.reject.raw is 'The feature''s bytes, at most the first 64 KiB.';
+comment on column import.reject.size is 'Size of the feature in the document, in bytes.';
+comment on column import.reject.cut is 'Whether raw holds only the beginning.';
+comment on column import.reject.hash is 'SHA-256 of raw.';
+comment on column import.reject.count is 'How often these bytes were met.';
+comment on column import.reject.first_seen is 'When they were first met.';
+comment on column import.reject.last_seen is 'When they were last met.';
+comment on constraint reject_hash_size_reason_key on import.reject is 'Stores the same bytes once.';
+
+create index reject_run on import.reject (run);
+comment on index import.reject_run is 'The rejects of a run.';
+
+create table import.feed (
+    source text primary key,
+    etag text,
+    last_modified text,
+    generated timestamptz,
+    checked_at timestamptz not null
+);
+comment on table import.feed is
+    'What each URL said about itself when it was last imported successfully. An unchanged document is not fetched again.';
+comment on column import.feed.source is 'The URL, without user and password.';
+comment on column import.feed.etag is 'Its entity tag (RFC 9110, 8.8.3).';
+comment on column import.feed.last_modified is 'When it was last modified, in the server''s words (RFC 9110, 8.8.2).';
+comment on column import.feed.generated is 'When the document was made, by its own account.';
+comment on column import.feed.checked_at is 'When it was last asked for successfully, changed or not.';
+
+-- One index look-up per source, however many runs there are.
+create view import.last_run as
+with recursive last as (
+    (select * from import.run order by source desc, id desc limit 1)
+    union all
+    select next.*
+    from last, lateral (select * from import.run where run.source < last.source
+                        order by source desc, id desc limit 1) as next)
+select source, id as run, outcome, started, seen, inserted, updated, superseded, retracted, rejected, error,
+       greatest((select max(finished) from import.run where run.source = last.source and outcome = 'done'),
+                (select checked_at from import.feed where feed.source = last.source)) as fresh_at
+from last;
+comment on view import.last_run is 'The last run of each source, and how fresh the source is.';
+comment on column import.last_run.source is 'A URL, a path, or - for standard input.';
+comment on column import.last_run.run is 'Number of the source''s last run.';
+comment on column import.last_run.outcome is 'How that run ended: running, done, failed or cancelled.';
+comment on column import.last_run.started is 'When that run began.';
+comment on column import.last_run.seen is 'Features in its document.';
+comment on column import.last_run.inserted is 'Events that were new.';
+comment on column import.last_run.updated is 'Events whose row changed.';
+comment on column import.last_run.superseded is 'Events deleted because they were renamed.';
+comment on column import.last_run.retracted is 'Events deleted because they were withdrawn upstream.';
+comment on column import.last_run.rejected is 'Features that could not be imported.';
+comment on column import.last_run.error is 'What went wrong, in one line.';
+comment on column import.last_run.fresh_at is
+    'When the source was last imported successfully, or asked for and found unchanged; null if never.';
+
+-- Settling: deleting what a feed no longer has, because it was renamed or withdrawn upstream.
+
+create table import.settled (
+    service text not null,
+    feed text not null,
+    generated timestamptz not null,
+    window_start timestamptz,
+    window_end timestamptz,
+    settled_at timestamptz not null default clock_timestamp(),
+    primary key (service, feed, generated)
+);
+comment on table import.settled is
+    'Documents of the last 40 days that contained a complete feed. An event in the window of such a document that is missing from the table is known to be gone, so an older document does not bring it back.';
+comment on column import.settled.service is 'Host that the document names as its own.';
+comment on column import.settled.feed is 'The feed, such as all_day.';
+comment on column import.settled.generated is 'When the document was made.';
+comment on column import.settled.window_start is
+    'The document has every event of its service with an origin time from here to window_end; null if it has only some.';
+comment on column import.settled.window_end is 'See window_start.';
+comment on column import.settled.settled_at is 'When the document was settled here.';
+
+create index settled_generated on import.settled (service, generated) where window_start is not null;
+comment on index import.settled_generated is 'Documents newer than a given one.';
+
+create table import.withdrawn (
+    code text primary key,
+    generated timestamptz not null,
+    reason text not null
+);
+comment on table import.withdrawn is
+    'Events of the last 40 days that were deleted because a document no longer had them. Only a document made later brings them back.';
+comment on column import.withdrawn.code is 'The event that was deleted.';
+comment on column import.withdrawn.generated is 'When the document was made that no longer had it.';
+comment on column import.withdrawn.reason is 'The reason kept in history: superseded by CODE, or retracted by FEED.';
+
+create function import.service_of(url text) returns text
+language sql immutable parallel safe
+return lower(substring(url from '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]+)'));
+comment on function import.service_of(text) is 'The host of a URL, which tells the service that an event or a feed comes from.';
+
+-- If a newer document would have had the event, one made at `made` can neither bring it nor take it away. A row that was
+-- revised less than 5 minutes before a document was made may have come too late for it.
+create function import.is_known_better(service text, made timestamptz, origin timestamptz, revised timestamptz)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+return exists (
+    select from import.settled s
+    where s.service = $1 and s.generated > made and s.window_start is not null
+      and origin between s.window_start and s.window_end
+      and revised < s.generated - interval '5 minutes');
+comment on function import.is_known_better(text, timestamptz, timestamptz, timestamptz) is
+    'Whether a document newer than one made at a given time covers an event. The older document then has no say about it.';
+
+-- Settles a document whose features are in pg_temp.present (code, ids, is_current). That table has no statistics: "not in"
+-- hashes it once, where "not exists" may search all of it for each row.
+create function import.settle(
+    service text, feed text, generated timestamptz, window_start timestamptz, window_end timestamptz,
+    force boolean, dry_run boolean,
+    out superseded bigint, out retracted bigint, out in_window bigint, out would_retract bigint, out is_braked boolean)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_hashjoin = on
+as $$
+#variable_conflict use_variable
+declare
+    old_codes text[];
+    new_codes text[];
+    gone text[];
+begin
+    superseded := 0;
+    retracted := 0;
+    would_retract := 0;
+    is_braked := false;
+    -- One document of a service at a time.
+    perform pg_advisory_xact_lock(x'7175616c'::int, hashtext(service));
+    -- A document no newer than one already settled has no say.
+    if exists (select from import.settled s
+               where s.service = service and s.feed = feed and s.generated >= generated) then
+        return;
+    end if;
+
+    -- Renamed: another event of the document lists its id, and the document has no event of that id.
+    select array_agg(r.old_code order by r.old_code), array_agg(r.new_code order by r.old_code)
+    into old_codes, new_codes
+    from (select old.code as old_code, min(new.code) as new_code
+          from pg_temp.present new
+          cross join unnest(new.ids) as listed(code)
+          join public.quake old on old.code = listed.code
+          where new.is_current and listed.code <> new.code
+            and listed.code not in (select p.code from pg_temp.present p)
+            and old.updated <= generated
+            and not import.is_known_better(service, generated, old.time, old.updated)
+          group by old.code) as r;
+
+    -- Withdrawn: in the document's window, but not in the document.
+    select count(*), array_agg(q.code order by q.code) filter (
+               where q.updated < generated - interval '5 minutes'
+                 and q.code <> all (coalesce(old_codes, '{}'))
+                 and q.code not in (select p.code from pg_temp.present p)
+                 and not import.is_known_better(service, generated, q.time, q.updated))
+    into in_window, gone
+    from public.quake q
+    where q.time between window_start and window_end and import.service_of(q.url) = service;
+
+    would_retract := coalesce(cardinality(gone), 0);
+    is_braked := not force and would_retract > 0
+        and (would_retract > greatest(5, in_window / 10.0) or would_retract = in_window);
+    if is_braked then return; end if;
+    superseded := coalesce(cardinality(old_codes), 0);
+    retracted := would_retract;
+    if dry_run then return; end if;
+
+    for i in 1 .. superseded loop
+        perform set_config('history.reason', format('superseded by %s', new_codes[i]), true);
+        delete from public.quake where code = old_codes[i];
+    end loop;
+    perform set_config('history.reason', format('retracted by %s', feed), true);
+    delete from public.quake where code = any (gone);
+    perform set_config('history.reason', '', true);
+
+    insert into import.withdrawn as w (code, generated, reason)
+    select o.code, generated, format('superseded by %s', new_codes[o.place])
+    from unnest(old_codes) with ordinality as o(code, place)
+    union all
+    select g.code, generated, format('retracted by %s', feed) from unnest(gone) as g(code)
+    on conflict (code) do update set generated = excluded.generated, reason = excluded.reason;
+    insert into import.settled (service, feed, generated, window_start, window_end)
+    values (service, feed, generated, window_start, window_end);
+    delete from import.settled s where s.generated < generated - interval '40 days';
+    delete from import.withdrawn w where w.generated < generated - interval '40 days';
+end
+$$;
+comment on function import.settle(text, text, timestamptz, timestamptz, timestamptz, boolean, boolean) is
+    'Deletes the events that a document shows to be renamed or withdrawn. A brake holds it back: if it would retract all events of the window, or more than 5 that are also more than a tenth of them, it deletes nothing.';
+
+-- Backfills.
+
+create table import.backfill (
+    id bigint generated always as identity primary key,
+    service text not null,
+    window_start timestamptz not null,
+    window_end timestamptz not null,
+    minimum_magnitude double precision,
+    newest_first boolean not null,
+    reached timestamptz not null,
+    events bigint not null default 0,
+    expected bigint,
+    requests bigint not null default 0,
+    started_at timestamptz not null default now(),
+    finished_at timestamptz
+);
+comment on table import.backfill is
+    'Imports of a stretch of the past, window by window. An interrupted one continues where it stopped.';
+comment on column import.backfill.id is 'Number of the backfill.';
+comment on column import.backfill.service is 'URL of the FDSN event service.';
+comment on column import.backfill.window_start is 'Earliest origin time.';
+comment on column import.backfill.window_end is 'Latest origin time, exclusive.';
+comment on column import.backfill.minimum_magnitude is 'Smallest magnitude; null for all.';
+comment on column import.backfill.newest_first is 'Whether it goes from the end to the start.';
+comment on column import.backfill.reached is 'How far it has come: everything between where it began and this time is imported.';
+comment on column import.backfill.events is 'Features imported so far.';
+comment on column import.backfill.expected is 'How many events the service counted at the start.';
+comment on column import.backfill.requests is 'Requests made so far.';
+comment on column import.backfill.started_at is 'When it was started.';
+comment on column import.backfill.finished_at is 'When it was complete; null until then.';
+
+create unique index backfill_unfinished on import.backfill (service, newest_first, (coalesce(minimum_magnitude, '-infinity')))
+    where finished_at is null;
+comment on index import.backfill_unfinished is 'One unfinished backfill of each kind.';
