@@ -3,7 +3,7 @@ import PackageDescription
 
 // The targets carry the architecture: a backward arrow does not compile.
 //
-//     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed
+//     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ CCurl (libcurl), CZlib
 //       │                        ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq)
 //       │                        └───────▶ Migrations
 //       └─────▶ LocalPostgres
@@ -17,14 +17,16 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
-        .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", exact: "1.0.2", traits: []),
     ],
     targets: [
+        .systemLibrary(
+            name: "CCurl",
+            pkgConfig: "libcurl",
+            providers: [.apt(["libcurl4-openssl-dev"])]
+        ),
         .systemLibrary(
             name: "CPostgreSQL",
             pkgConfig: "libpq",
@@ -35,25 +37,18 @@ let package = Package(
             pkgConfig: "zlib",
             providers: [.apt(["zlib1g-dev"])]
         ),
+        .target(name: "QueueExecutor"),
         .target(
             name: "PostgreSQL",
-            dependencies: ["CPostgreSQL", .product(name: "Logging", package: "swift-log")]
+            dependencies: [
+                "CPostgreSQL", "QueueExecutor", .product(name: "Logging", package: "swift-log"),
+            ]
         ),
         .target(
             name: "LocalPostgres",
             dependencies: [.product(name: "Subprocess", package: "swift-subprocess")]
         ),
-        .target(
-            name: "Feed",
-            dependencies: [
-                "CZlib",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-            ]
-        ),
+        .target(name: "Feed", dependencies: ["CCurl", "CZlib", "QueueExecutor"]),
         .target(name: "SampleFeed", dependencies: ["Feed"]),
         // The SQL files and the list that carries them inside the executable.
         .target(
@@ -91,16 +86,19 @@ let package = Package(
         ),
         .executableTarget(
             name: "ScanBenchmark", dependencies: ["Feed", "QuakeStore"], path: "Benchmarks/Scan"),
+        // What the tests' servers encrypt with.
+        .systemLibrary(
+            name: "COpenSSL",
+            path: "Tests/COpenSSL",
+            pkgConfig: "openssl",
+            providers: [.apt(["libssl-dev"])]
+        ),
         .target(
             name: "TestSupport",
             dependencies: [
-                "Feed", "LocalPostgres", "PostgreSQL", "QuakeStore", "SampleFeed",
+                "COpenSSL", "Feed", "LocalPostgres", "PostgreSQL", "QuakeStore", "SampleFeed",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             path: "Tests/TestSupport"
@@ -113,16 +111,7 @@ let package = Package(
             ]
         ),
         .testTarget(name: "LocalPostgresTests", dependencies: ["LocalPostgres", "TestSupport"]),
-        .testTarget(
-            name: "FeedTests",
-            dependencies: [
-                "CZlib", "Feed", "SampleFeed", "TestSupport",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-            ]
-        ),
+        .testTarget(name: "FeedTests", dependencies: ["CZlib", "Feed", "SampleFeed", "TestSupport"]),
         .testTarget(
             name: "QuakeStoreTests",
             dependencies: [

@@ -1,4 +1,3 @@
-import NIOHTTP1
 import SampleFeed
 import TestSupport
 import Testing
@@ -10,8 +9,8 @@ import Testing
     private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
 
     /// Answers as a server does that knows one state of the feed.
-    private static func answer(_ request: HTTPRequestHead) -> TestFeedServer.Answer {
-        let headers: HTTPHeaders = [
+    private static func answer(_ request: TestRequest) -> TestFeedServer.Answer {
+        let headers: TestHeaders = [
             "etag": #"W/"a b,c""#, "last-modified": date, "cache-control": "public, max-age=60", "age": "15",
         ]
         return request.headers["if-none-match"] == [#"W/"a b,c""#]
@@ -29,7 +28,7 @@ import Testing
             #expect(server.requests.last?.headers.contains(name: "if-none-match") == false)
             #expect(server.requests.last?.headers.contains(name: "if-modified-since") == false)
 
-            let second = try await source.read(unlessStill: validators, options: .withoutWaiting()) { _ in
+            let second = try await source.read(ifChangedSince: validators, options: .withoutWaiting()) { _ in
                 Issue.record("handed over")
             }
             #expect(second == .notModified(freshFor: .seconds(45)))
@@ -42,7 +41,7 @@ import Testing
         try await TestFeedServer.run(answering: Self.answer) { server in
             var read: [UInt8] = []
             let result = try await FeedSource(server.url("/feed")).read(
-                unlessStill: Validators(etag: #""old""#), options: .withoutWaiting()
+                ifChangedSince: Validators(etag: #""old""#), options: .withoutWaiting()
             ) { read += $0 }
             #expect(
                 result
@@ -58,7 +57,7 @@ import Testing
         try await TestFeedServer.run(script: [.whole(.notModified, [])]) { server in
             let error = await failure {
                 try await FeedSource(server.url("/feed")).read(
-                    unlessStill: validators, options: .withoutWaiting()
+                    ifChangedSince: validators, options: .withoutWaiting()
                 ) { _ in }
             }
             #expect(
@@ -78,7 +77,8 @@ import Testing
                 case .document(let validators, _) = try await source.read(
                     options: .withoutWaiting(), { _ in })
             else { return }
-            let second = try await source.read(unlessStill: validators, options: .withoutWaiting()) { _ in }
+            let second = try await source.read(ifChangedSince: validators, options: .withoutWaiting()) { _ in
+            }
             #expect(second == .notModified(freshFor: .seconds(45)))
         }
     }
@@ -90,8 +90,36 @@ import Testing
         }
     }
 
+    /// Neither the fields of an interim response nor those behind the body are the response's.
+    @Test func onlyTheFinalHeadCounts() async throws {
+        let interim = "HTTP/1.1 103 Early Hints\r\nETag: \"early\"\r\n\r\n"
+        let answer = """
+            HTTP/1.1 200 OK\r\nLast-Modified: \(Self.date)\r\nTransfer-Encoding: chunked\r\nTrailer: ETag\r\n\r\n\
+            2\r\n{}\r\n0\r\nETag: "late"\r\n\r\n
+            """
+        try await TestFeedServer.run(script: [.raw(interim + interim + answer)]) { server in
+            var read: [UInt8] = []
+            let result = try await FeedSource(server.url("/feed")).read(options: .withoutWaiting()) {
+                read += $0
+            }
+            #expect(result == .document(Validators(lastModified: Self.date), freshFor: nil))
+            #expect(read == Array("{}".utf8))
+        }
+    }
+
+    @Test func aValidatorCannotAddAField() async throws {
+        try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
+            let validators = Validators(etag: "\"a\"\r\nX-More: 1", lastModified: "\nX-More: 2")
+            try await FeedSource(server.url("/")).read(
+                ifChangedSince: validators, options: .withoutWaiting()
+            ) { _ in }
+            #expect(server.requests.first?.headers.contains(name: "x-more") == false)
+        }
+    }
+
     @Test func aFileHasNoValidators() async throws {
-        let result = try await FeedSource.file("/dev/null").read(unlessStill: Validators(etag: "x")) { _ in }
+        let result = try await FeedSource.file("/dev/null").read(ifChangedSince: Validators(etag: "x")) { _ in
+        }
         #expect(result == .document(nil, freshFor: nil))
     }
 
@@ -106,8 +134,8 @@ import Testing
             (["s-maxage=60"], nil, nil), (["private"], "5", nil),
         ] as [([String], String?, Int?)])
     func aResponseIsFreshForItsMaximumAge(control: [String], age: String?, seconds: Int?) {
-        var headers = HTTPHeaders(control.map { ("Cache-Control", $0) })
-        if let age { headers.add(name: "Age", value: age) }
-        #expect(headers.freshFor == seconds.map { .seconds($0) })
+        let fields = control.map { ("Cache-Control", $0) } + (age.map { [("Age", $0)] } ?? [])
+        let head = HTTPHead(status: 200, line: "HTTP/1.1 200 OK", fields: fields)
+        #expect(head.freshFor == seconds.map { .seconds($0) })
     }
 }

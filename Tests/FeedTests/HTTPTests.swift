@@ -1,4 +1,3 @@
-import NIOHTTP1
 import SampleFeed
 import Synchronization
 import TestSupport
@@ -28,22 +27,22 @@ import Testing
     }
 
     @Test(arguments: [
-        HTTPResponseStatus.noContent, .partialContent, .multipleChoices, .notModified, .useProxy, .badRequest,
+        TestStatus.noContent, .partialContent, .multipleChoices, .notModified, .useProxy, .badRequest,
         .unauthorized, .forbidden, .unprocessableEntity, .notImplemented,
     ])
-    func anotherStatusIsAnErrorThatNamesIt(status: HTTPResponseStatus) async throws {
+    func anotherStatusIsAnErrorThatNamesIt(status: TestStatus) async throws {
         try await TestFeedServer.run(script: [.whole(status, [])]) { server in
             let url = server.url("/feed")
             let error = await failure { _ = try await FeedSource(url).contents() }
             #expect(
                 error as? FeedError
-                    == .unavailable(url: url, reason: "HTTP status \(status)", status: Int(status.code)))
+                    == .unavailable(url: url, reason: "HTTP status \(status)", status: status.code))
             #expect(server.requests.count == 1, "it is final")
         }
     }
 
-    @Test(arguments: [HTTPResponseStatus.notFound, .gone])
-    func aFeedThatIsNotThereIsNoInput(status: HTTPResponseStatus) async throws {
+    @Test(arguments: [TestStatus.notFound, .gone])
+    func aFeedThatIsNotThereIsNoInput(status: TestStatus) async throws {
         try await TestFeedServer.run(script: [.whole(status, [])]) { server in
             let url = server.url("/feed")
             let error = await failure { _ = try await FeedSource(url).contents() }
@@ -115,7 +114,7 @@ import Testing
         }
     }
 
-    /// Asked to keep it, the client remembers a connection, and its certificates, for a minute: 60 MB at a fetch a second.
+    /// A feed is asked for once a minute at most. Nobody gains from a connection that waits that long.
     @Test func noConnectionIsAskedToStay() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             _ = try await FeedSource(server.url("/feed")).contents()

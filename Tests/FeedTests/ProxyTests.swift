@@ -48,7 +48,7 @@ import Testing
             try await TestFeedServer.run(tls: certificates.server) { _ in
                 .whole(.ok, Self.feed)
             } _: { server in
-                let tunnel = TestTunnel(to: server.port)
+                let tunnel = try TestTunnel(to: server.port)
                 defer { tunnel.close() }
                 let options = options(["HTTPS_PROXY": "http://user:hunter2@127.0.0.1:\(tunnel.port)"])
                     .with(\.authorities, certificates.authority)
@@ -83,7 +83,7 @@ import Testing
                         reason: "proxy 127.0.0.1:\(closed.number): Connection refused, after 4 attempts"))
         }
         withExtendedLifetime(closed) {}
-        let forbidden = TestTunnel(to: 1, answering: "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+        let forbidden = try TestTunnel(to: 1, answering: "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
         defer { forbidden.close() }
         let error = await failure {
             _ = try await FeedSource("https://feed.example/").contents(

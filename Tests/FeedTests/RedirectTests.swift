@@ -1,4 +1,3 @@
-import NIOHTTP1
 import SampleFeed
 import TestSupport
 import Testing
@@ -9,7 +8,7 @@ import Testing
     private static let feed = bytes(of: SampleFeed(count: 20))
 
     private static func redirect(
-        to location: String, _ status: HTTPResponseStatus = .found
+        to location: String, _ status: TestStatus = .found
     ) -> TestFeedServer.Answer { .whole(status, [], headers: ["location": location]) }
 
     private func reason(_ url: String) async -> String? {
@@ -18,11 +17,13 @@ import Testing
         return reason
     }
 
-    @Test(arguments: [301, 302, 303, 307, 308])
-    func aRedirectIsFollowed(status: Int) async throws {
+    @Test(arguments: [
+        TestStatus.movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect,
+    ])
+    func aRedirectIsFollowed(status: TestStatus) async throws {
         try await TestFeedServer.run { request in
             switch request.uri {
-            case "/old/feed": Self.redirect(to: "../new?a=b#c", .init(statusCode: status))
+            case "/old/feed": Self.redirect(to: "../new?a=b#c", status)
             case "/new?a=b": .whole(.ok, Self.feed)
             default: .whole(.notFound, [])
             }
@@ -104,5 +105,15 @@ import Testing
                 #expect(!other.requests.contains { $0.headers.contains(name: "authorization") })
             }
         }
+    }
+
+    @Test(arguments: [
+        ("HTTP://Feed.Example:80", "http://feed.example/"), ("https://a:443/x#y", "https://a/x"),
+        ("http://a:443/?x", "http://a:443/?x"), ("http://[FD12::1]:8080/x?y#z", "http://[fd12::1]:8080/x?y"),
+        ("http://user:pa@ss@a/b/../c d", "http://a/c%20d"),
+        ("http://a/?next=http:///x", "http://a/?next=http:///x"),
+    ])
+    func aTargetIsWrittenOneWay(text: String, url: String) {
+        #expect(HTTPTarget(text)?.url == url)
     }
 }

@@ -1,5 +1,5 @@
 import Foundation
-import NIOSSL
+import TestSupport
 
 /// An authority and a server's certificate from it, made by openssl in a folder.
 struct TestCertificates {
@@ -7,7 +7,7 @@ struct TestCertificates {
     static let canBeMade = FileManager.default.isExecutableFile(atPath: openssl)
 
     let authority: String
-    let server: NIOSSLContext
+    let server: TestTLS
 
     /// - Parameter names: what the server is called, as openssl's subjectAltName has it.
     init(in folder: URL, names: String = "IP:127.0.0.1,DNS:feed.example") throws {
@@ -19,12 +19,9 @@ struct TestCertificates {
             "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=server -days 2"
                 + " -addext subjectAltName=\(names) -addext basicConstraints=critical,CA:FALSE"
                 + " -CA ca.pem -CAkey ca.key -keyout server.key -out server.pem", in: folder)
-        server = try NIOSSLContext(
-            configuration: .makeServerConfiguration(
-                certificateChain: NIOSSLCertificate.fromPEMFile(folder.appending(path: "server.pem").path)
-                    .map { .certificate($0) },
-                privateKey: .privateKey(
-                    NIOSSLPrivateKey(file: folder.appending(path: "server.key").path, format: .pem))))
+        server = try TestTLS(
+            certificate: folder.appending(path: "server.pem").path,
+            key: folder.appending(path: "server.key").path)
     }
 
     private static func openssl(_ arguments: String, in folder: URL) throws {

@@ -1,4 +1,3 @@
-import Glibc
 import TestSupport
 import Testing
 
@@ -53,27 +52,73 @@ import Testing
 
     /// A socket that listens and never accepts drops what does not fit its queue.
     @Test func aConnectionThatIsNeverMadeIsGivenUp() async throws {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let queue = (0..<4).map { _ in socket(AF_INET, Int32(SOCK_STREAM.rawValue) | O_NONBLOCK, 0) }
-        defer { for descriptor in queue + [listener] { close(descriptor) } }
-        withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                #expect(bind(listener, address, size) == 0)
-                #expect(listen(listener, 0) == 0)
-                getsockname(listener, address, &size)
-                for descriptor in queue { _ = connect(descriptor, address, size) }
-            }
-        }
-        let url = "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))/feed"
+        let listener = try LoopbackSocket.bound(queue: 0)
+        let queue = (0..<4).map { _ in LoopbackSocket(nonBlocking: true) }
+        defer { for socket in queue + [listener] { socket.close() } }
+        for socket in queue { socket.connect(to: listener.port) }
+        let url = "http://127.0.0.1:\(listener.port)/feed"
         // With the client's own limit it would be the head that is late.
         let error = await failure {
             _ = try await FeedSource(url).contents(
                 Self.options.with(\.connectTimeout, .milliseconds(500)).with(\.headTimeout, .seconds(5)))
         }
         #expect(error as? FeedError == .unavailable(url: url, reason: "no connection within 0.5 seconds"))
+    }
+
+    /// What listens and never accepts is connected to, and says nothing: neither in the TLS handshake nor as a proxy.
+    @Test func aHandshakeThatNeverEndsIsGivenUp() async throws {
+        let listener = try LoopbackSocket.bound()
+        defer { listener.close() }
+        let options = Self.options.with(\.connectTimeout, .milliseconds(300))
+        let direct = await failure {
+            _ = try await FeedSource("https://127.0.0.1:\(listener.port)/").contents(options)
+        }
+        #expect(direct.map { "\($0)" }?.hasSuffix("/: no connection within 0.3 seconds") == true)
+        let proxy = ProxySettings(environment: ["https_proxy": "127.0.0.1:\(listener.port)"])
+        let tunnelled = await failure {
+            _ = try await FeedSource("https://feed.example/").contents(options.with(\.proxies, proxy))
+        }
+        #expect(
+            tunnelled.map { "\($0)" }
+                == "cannot fetch https://feed.example/: proxy 127.0.0.1:\(listener.port): "
+                + "no connection within 0.3 seconds")
+    }
+
+    @Test func cancellationEndsAHandshake() async throws {
+        let listener = try LoopbackSocket.bound()
+        defer { listener.close() }
+        for url in ["http", "https"].map({ "\($0)://127.0.0.1:\(listener.port)/" }) {
+            let fetch = Task {
+                try await FeedSource(url).contents(Self.options.with(\.connectTimeout, .seconds(600)))
+            }
+            // Whenever it comes.
+            try await Task.sleep(for: .milliseconds(100))
+            fetch.cancel()
+            let error = await failure { _ = try await fetch.value }
+            #expect(error is CancellationError)
+        }
+    }
+
+    /// However much the server has sent, the reader gets it in pieces that fit a small machine.
+    @Test func aSlowReaderIsNotFlooded() async throws {
+        try await withTemporaryFolder { folder in
+            let certificates = try TestCertificates(in: folder)
+            for tls in [nil, certificates.server] {
+                try await TestFeedServer.run(tls: tls) { _ in
+                    .whole(.ok, Self.feed)
+                } _: { server in
+                    var (read, largest) = (0, 0)
+                    try await FeedSource(server.url("/feed")).read(
+                        options: Self.options.with(\.authorities, certificates.authority)
+                    ) { chunk in
+                        if read == 0 { try await Task.sleep(for: .milliseconds(300)) }
+                        read += chunk.count
+                        largest = max(largest, chunk.count)
+                    }
+                    #expect(read == Self.feed.count)
+                    #expect(largest <= 2 << 20)
+                }
+            }
+        }
     }
 }

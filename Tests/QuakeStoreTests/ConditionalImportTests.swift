@@ -74,7 +74,7 @@ struct ConditionalImportTests {
         try await server.withDatabase { database in
             try await TestFeedServer.run(answering: { request in
                 content.value.withLock { content in
-                    request.headers.first(name: "if-none-match") == content.tag
+                    request.headers["if-none-match"].first == content.tag
                         ? .whole(.notModified, [])
                         : .whole(.ok, Array(content.document.utf8), headers: ["etag": content.tag])
                 }

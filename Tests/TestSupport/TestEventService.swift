@@ -1,5 +1,4 @@
 import Foundation
-import NIOHTTP1
 import Synchronization
 
 /// An FDSN event service on loopback, with events that are there by rule: one every `interval` milliseconds from 1970 on.
@@ -20,7 +19,7 @@ public struct TestEventService: Sendable {
         ["--from", "1970-01-01", "--to", time((count - 1) * Self.interval + 1)]
     }
 
-    public func answer(_ request: HTTPRequestHead) -> TestFeedServer.Answer {
+    public func answer(_ request: TestRequest) -> TestFeedServer.Answer {
         let url = URLComponents(string: request.uri)
         let values = Dictionary(
             (url?.queryItems ?? []).map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { $1 })

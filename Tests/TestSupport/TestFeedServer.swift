@@ -1,7 +1,4 @@
-import NIOCore
-import NIOHTTP1
-import NIOPosix
-import NIOSSL
+import Foundation
 import Synchronization
 
 /// A real HTTP server on loopback that lives as long as `body` runs. It answers by request, or by script.
@@ -9,7 +6,7 @@ public struct TestFeedServer: Sendable {
     public indirect enum Answer: Sendable {
         /// Another answer, as soon as something holds.
         case held(Answer, until: @Sendable () -> Bool)
-        case whole(HTTPResponseStatus, [UInt8], headers: HTTPHeaders = [:])
+        case whole(TestStatus, [UInt8], headers: TestHeaders = [:])
         /// Promises more than it sends, and closes.
         case cutOff([UInt8], promised: Int)
         /// Sends chunks, and closes before the last.
@@ -33,37 +30,28 @@ public struct TestFeedServer: Sendable {
     public func url(_ path: String) -> String { "\(scheme)://127.0.0.1:\(port)\(path)" }
 
     /// What has been asked so far.
-    public var requests: [HTTPRequestHead] { log.requests.withLock { $0 } }
+    public var requests: [TestRequest] { log.requests.withLock { $0 } }
     public var openConnections: Int { log.openConnections.withLock { $0 } }
 
     public static func run<Result>(
-        isolation: isolated (any Actor)? = #isolation, tls: NIOSSLContext? = nil,
-        answering answer: @escaping @Sendable (HTTPRequestHead) -> Answer,
+        isolation: isolated (any Actor)? = #isolation, tls: TestTLS? = nil,
+        answering answer: @escaping @Sendable (TestRequest) -> Answer,
         _ body: (TestFeedServer) async throws -> Result
     ) async throws -> Result {
         let log = ServerLog()
-        let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .childChannelInitializer { channel in
-                log.openConnections.withLock { $0 += 1 }
-                channel.closeFuture.whenComplete { _ in log.openConnections.withLock { $0 -= 1 } }
-                return channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
-                    try pipeline.configureHTTPServerPipeline()
-                    try pipeline.addHandler(AnswerHandler(log: log, answer: answer))
-                }
-            }
-            .bind(host: "127.0.0.1", port: 0).get()
-        let server = TestFeedServer(
-            port: channel.localAddress!.port!, scheme: tls == nil ? "http" : "https", log: log)
-        do {
-            let result = try await body(server)
-            try await channel.close()
-            return result
-        } catch {
-            try await channel.close()
-            throw error
+        let listener = try LoopbackSocket.bound()
+        defer { listener.shutDown() }
+        listener.accepting { client in
+            log.openConnections.withLock { $0 += 1 }
+            defer { log.openConnections.withLock { $0 -= 1 } }
+            guard let connection = TestConnection(client, tls) else { return client.close() }
+            guard let head = connection.readHead() else { return connection.close() }
+            let request = TestRequest(head: head)
+            log.requests.withLock { $0.append(request) }
+            answer(request).give(to: connection)
         }
+        return try await body(
+            TestFeedServer(port: listener.port, scheme: tls == nil ? "http" : "https", log: log))
     }
 
     /// Answers the first request with the first answer, and so on; the last answer is for all further ones.
@@ -102,81 +90,43 @@ extension TestFeedServer.Answer: CustomStringConvertible {
 }
 
 private final class ServerLog: Sendable {
-    let requests = Mutex<[HTTPRequestHead]>([])
+    let requests = Mutex<[TestRequest]>([])
     let openConnections = Mutex(0)
 }
 
-private final class AnswerHandler: ChannelInboundHandler {
-    typealias InboundIn = HTTPServerRequestPart
-    typealias OutboundOut = HTTPServerResponsePart
-
-    private let log: ServerLog
-    private let answer: @Sendable (HTTPRequestHead) -> TestFeedServer.Answer
-
-    init(log: ServerLog, answer: @escaping @Sendable (HTTPRequestHead) -> TestFeedServer.Answer) {
-        self.log = log
-        self.answer = answer
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard case .head(let request) = unwrapInboundIn(data) else { return }
-        log.requests.withLock { $0.append(request) }
-        give(answer(request), context)
-    }
-
-    private func give(_ answer: TestFeedServer.Answer, _ context: ChannelHandlerContext) {
-        switch answer {
-        case .held(let held, let isTime):
-            guard context.channel.isActive else { return }
-            if isTime() { return give(held, context) }
-            context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(5)) {
-                self.give(answer, context)
+extension TestFeedServer.Answer {
+    /// Answers, and is done with the connection.
+    fileprivate func give(to connection: TestConnection) {
+        switch self {
+        case .held(let answer, let isTime):
+            while !isTime() {
+                if connection.socket.isClosed(within: 5) { return connection.close() }
             }
-        case .whole(let status, let body, var headers):
-            headers.replaceOrAdd(name: "content-length", value: "\(body.count)")
-            send(status, headers, body, context)
-            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+            return answer.give(to: connection)
+        case .whole(let status, let body, let headers):
+            connection.write("HTTP/1.1 \(status)\r\n\(headers)content-length: \(body.count)\r\n\r\n")
+            connection.write(body)
         case .cutOff(let body, let promised):
-            send(.ok, ["content-length": "\(promised)"], body, context)
-            context.flush()
-            context.close(promise: nil)
+            connection.write(Self.begin(body, promised))
         case .cutOffChunked(let body):
-            send(.ok, ["transfer-encoding": "chunked"], body, context)
-            context.flush()
-            context.close(promise: nil)
+            connection.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+            if !body.isEmpty { connection.write("\(String(body.count, radix: 16))\r\n") }
+            connection.write(body)
+            if !body.isEmpty { connection.write("\r\n") }
         case .stalled(let body, let promised):
-            send(.ok, ["content-length": "\(promised)"], body, context)
-            context.flush()
+            connection.write(Self.begin(body, promised))
+            connection.waitUntilClosed()
         case .reset(let body, let promised):
-            send(.ok, ["content-length": "\(promised)"], body, context)
-            context.flush()
-            reset(context)
-        case .resetAtOnce: reset(context)
-        case .silent: break
-        case .raw(let text):
-            // Past the encoder, which is nearer to the network.
-            context.channel.pipeline.context(handlerType: HTTPResponseEncoder.self).whenSuccess {
-                $0.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
-            }
+            connection.write(Self.begin(body, promised))
+            return connection.reset()
+        case .resetAtOnce: return connection.reset()
+        case .silent: connection.waitUntilClosed()
+        case .raw(let text): connection.write(text)
         }
+        connection.close()
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        context.close(promise: nil)
-    }
-
-    private func send(
-        _ status: HTTPResponseStatus, _ headers: HTTPHeaders, _ body: [UInt8],
-        _ context: ChannelHandlerContext
-    ) {
-        let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
-        context.write(wrapOutboundOut(.head(head)), promise: nil)
-        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: body)))), promise: nil)
-    }
-
-    /// A connection closed without lingering is reset.
-    private func reset(_ context: ChannelHandlerContext) {
-        guard let channel = context.channel as? any Channel & SocketOptionProvider else { return }
-        channel.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in channel.close(promise: nil) }
+    private static func begin(_ body: [UInt8], _ promised: Int) -> [UInt8] {
+        Array("HTTP/1.1 200 OK\r\ncontent-length: \(promised)\r\n\r\n".utf8) + body
     }
 }

@@ -1,16 +1,12 @@
-import AsyncHTTPClient
+import CCurl
 import Glibc
-import NIOCore
-import NIOHTTP1
-import NIOPosix
-import NIOSSL
 
 /// Why one attempt to fetch a feed failed.
 struct FetchFailure: Error {
     var reason: String
     /// Whether it may go away by itself.
     var isPassing = false
-    var status: HTTPResponseStatus?
+    var status: Int?
     /// The wait that the server asks for.
     var retryAfter: Duration?
 
@@ -19,71 +15,49 @@ struct FetchFailure: Error {
         self.isPassing = isPassing
     }
 
-    init(_ head: HTTPClientResponse) {
+    init(_ head: HTTPHead) {
         status = head.status
-        reason = "HTTP status \(head.status)"
-        isPassing = [408, 429, 500, 502, 503, 504].contains(head.status.code)
-        retryAfter = isPassing ? head.headers.retryAfter : nil
+        reason = "HTTP status \(head.statusText)"
+        isPassing = [408, 429, 500, 502, 503, 504].contains(head.status)
+        retryAfter = isPassing ? head.retryAfter : nil
     }
 
-    /// What the client says, in words.
-    ///
-    /// - Parameter inBody: the head of the response has come.
-    init(_ error: any Error, inBody: Bool, options: FetchOptions) {
-        switch error {
-        case let error as FetchFailure: self = error
-        case let error as NIOConnectionError:
-            self.init(
-                error.connectionErrors.first.map { Self($0.error, inBody: inBody, options: options).reason }
-                    ?? "host \(error.host) not found", isPassing: true)
-        case let error as IOError:
-            self.init(
-                inBody ? Self.endedEarly : String(cString: strerror(error.errnoCode)), isPassing: true)
-        case HTTPParserError.invalidEOFState, is ChannelError: self.init(Self.endedEarly, isPassing: true)
-        case let error as HTTPParserError: self.init("it does not speak HTTP: \(error)")
-        case let error as NIOSSLError: self.init(error)
-        case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-            self.init("its TLS certificate is for another host")
-        case let error as HTTPClientError: self.init(error, options)
-        default: self.init("\(error)")
-        }
-    }
-
-    private init(_ error: HTTPClientError, _ options: FetchOptions) {
-        switch error {
-        case .connectTimeout, .tlsHandshakeTimeout, .httpProxyHandshakeTimeout, .getConnectionFromPoolTimeout:
-            self.init("no connection within \(options.connectTimeout.inWords)", isPassing: true)
-        case .deadlineExceeded:
-            self.init("no answer within \(options.headTimeout.inWords)", isPassing: true)
-        case .readTimeout: self.init("nothing came for \(options.readTimeout.inWords)", isPassing: true)
-        case .remoteConnectionClosed: self.init(Self.endedEarly, isPassing: true)
-        case .proxyAuthenticationRequired:
+    /// How a transfer ended, in words.
+    init(_ result: CURLcode, _ handle: CurlHandle, _ exchange: HTTPExchange) {
+        let text = handle.failure
+        switch result {
+        case _ where handle[CURLINFO_HTTP_CONNECTCODE] == 407:
             self.init("it asks for a user and a password, which belong into the proxy's URL")
-        case .invalidProxyResponse: self.init("it refuses to connect to the feed's server", isPassing: true)
-        case .invalidURL, .emptyHost, .emptyScheme: self.init(Self.noURL)
-        default: self.init("\(error)")
-        }
-    }
-
-    private init(_ error: NIOSSLError) {
-        switch error {
-        case .handshakeFailed(.sslError(let errors)):
-            let reasons = errors.map { "\($0)" }
-            if reasons.contains(where: { $0.contains("CERTIFICATE_VERIFY_FAILED") }) {
-                self.init(Self.untrusted)
-            } else {
-                let isPassing = errors.contains(.eofDuringHandshake)
-                self.init(
-                    "the TLS handshake failed: \(reasons.joined(separator: ", "))", isPassing: isPassing)
-            }
-        case .unableToValidateCertificate, .noCertificateToValidate: self.init(Self.untrusted)
-        case .uncleanShutdown: self.init(Self.endedEarly, isPassing: true)
-        default: self.init("TLS failed: \(error)", isPassing: true)
+        case _ where handle[CURLINFO_HTTP_CONNECTCODE] >= 300:
+            self.init("it refuses to connect to the feed's server", isPassing: true)
+        case CURLE_COULDNT_RESOLVE_HOST: self.init("host \(exchange.target.host) not found", isPassing: true)
+        case CURLE_COULDNT_RESOLVE_PROXY: self.init("host not found", isPassing: true)
+        case CURLE_COULDNT_CONNECT:
+            let error = handle[CURLINFO_OS_ERRNO]
+            self.init(error == 0 ? text : String(cString: strerror(Int32(error))), isPassing: true)
+        // Connecting is the one thing whose time libcurl limits.
+        case CURLE_OPERATION_TIMEDOUT:
+            self.init("no connection within \(exchange.options.connectTimeout.inWords)", isPassing: true)
+        case CURLE_PEER_FAILED_VERIFICATION:
+            // OpenSSL gives its objection a number above 1. It has none, but the name is libcurl's own check.
+            let isTrusted = handle[CURLINFO_SSL_VERIFYRESULT] <= 1
+            self.init(isTrusted ? "its TLS certificate is for another host" : Self.untrusted)
+        case CURLE_SSL_CACERT_BADFILE:
+            self.init("the certificates in \(exchange.options.authorities ?? "the system") can't be read")
+        case CURLE_SSL_CONNECT_ERROR:
+            // OpenSSL numbers what breaks the protocol, and a connection that ends has no number.
+            let isPassing = !text.contains("error:") || text.contains("unexpected eof")
+            self.init("the TLS handshake failed: \(text)", isPassing: isPassing)
+        case CURLE_RECV_ERROR where text.contains("chunked-encoding"),
+            CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
+            self.init("it does not speak HTTP: \(text)")
+        case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_SEND_ERROR:
+            self.init("the connection ended before the feed did", isPassing: true)
+        default: self.init(text)
         }
     }
 
     static let noURL = "not a valid URL"
-    private static let endedEarly = "the connection ended before the feed did"
     private static let untrusted = """
         its TLS certificate is not trusted (self-signed, expired, or of an unknown authority); an authority of your \
         own is named by --ca-file or SSL_CERT_FILE

@@ -1,5 +1,5 @@
-import NIOHTTP1
-import NIOSSL
+import CCurl
+import FoundationEssentials
 
 /// One read of a feed over HTTP: attempts, and the redirects within each.
 struct HTTPFetch {
@@ -8,14 +8,14 @@ struct HTTPFetch {
     let url: String
     let validators: Validators?
     let options: FetchOptions
-    private let trust: TLSConfiguration
+    private let authorities: [UInt8]?
 
     /// - Throws: `FeedError` when the authorities can't be read.
-    init(_ url: String, unlessStill validators: Validators?, options: FetchOptions) throws {
+    init(_ url: String, ifChangedSince validators: Validators?, options: FetchOptions) throws {
         self.url = url
         self.validators = validators == Validators() ? nil : validators
         self.options = options
-        trust = try TLSConfiguration(trusting: options.authorities)
+        authorities = try options.authorities.map(Self.trusting)
     }
 
     /// Hands the feed over. Once a byte has been handed over there is no further attempt.
@@ -53,11 +53,10 @@ struct HTTPFetch {
         }
         if attempts > 1 { reason += ", after \(attempts) attempts" }
         return switch failure.status {
-        case .notFound, .gone: .noInput(path: url.withoutSecrets, reason: reason)
+        case 404, 410: .noInput(path: url.withoutSecrets, reason: reason)
         default:
             .unavailable(
-                url: url.withoutSecrets, reason: reason, status: failure.status.map { Int($0.code) },
-                retryAfter: retryAfter)
+                url: url.withoutSecrets, reason: reason, status: failure.status, retryAfter: retryAfter)
         }
     }
 
@@ -67,12 +66,13 @@ struct HTTPFetch {
         var target = first
         var visited: Set = [first]
         while true {
-            let exchange = HTTPExchange(
-                target: target, credentials: target.hasSameOrigin(as: first) ? url.userInfo : nil,
-                validators: validators, options: options, trust: trust)
             let outcome: HTTPExchange.Outcome
             do {
-                outcome = try await exchange.run(body)
+                outcome = try await HTTPExchange(
+                    target: target, credentials: target.hasSameOrigin(as: first) ? url.userInfo : nil,
+                    proxy: options.proxies.proxy(for: target), validators: validators, options: options,
+                    authorities: authorities
+                ).run(body)
             } catch var failure as FetchFailure where target != first {
                 failure.reason = "redirected to \(target.url.withoutSecrets): \(failure.reason)"
                 throw failure
@@ -98,18 +98,16 @@ struct HTTPFetch {
         }
         return next
     }
-}
 
-extension TLSConfiguration {
-    /// - Parameter authorities: a PEM file of certificates that are trusted besides the system's.
-    fileprivate init(trusting authorities: String?) throws {
-        self = .makeClientConfiguration()
-        minimumTLSVersion = .tlsv12
-        guard let authorities else { return }
-        // BoringSSL's reason is a code without a name; what the user can act on is the file.
-        guard let certificates = try? NIOSSLCertificate.fromPEMFile(authorities), !certificates.isEmpty else {
-            throw FeedError.noInput(path: authorities, reason: "no file of PEM certificates that can be read")
+    /// The certificates of a PEM file, and the system's.
+    private static func trusting(_ path: String) throws -> [UInt8] {
+        let own = FileManager.default.contents(atPath: path) ?? Data()
+        guard String(decoding: own, as: UTF8.self).contains("-----BEGIN CERTIFICATE-----") else {
+            throw FeedError.noInput(path: path, reason: "no file of PEM certificates that can be read")
         }
-        additionalTrustRoots = [.certificates(certificates)]
+        let system = curl_version_info(CURLVERSION_SEVENTH).pointee.cainfo.flatMap {
+            FileManager.default.contents(atPath: String(cString: $0))
+        }
+        return Array(own + "\n".utf8 + (system ?? Data()))
     }
 }

@@ -1,42 +1,52 @@
-import FoundationEssentials
+import CCurl
 
 /// What a request asks for: an http or https URL without credentials and fragment.
 struct HTTPTarget: Hashable {
+    /// Written one way, so that the same target is known again.
     let url: String
     let isSecure: Bool
     let host: String
     let port: Int
-    /// `HOST:PORT`, without the scheme's own port: the value of the field Host.
-    let authority: String
 
     /// Nil when the text is no http or https URL.
-    init?(_ text: String) {
-        guard let url = URL(string: text.withoutUserInfo) else { return nil }
-        self.init(url)
+    init?(_ text: String) { self.init(text, relativeTo: nil) }
+
+    private init?(_ text: String, relativeTo base: String?) {
+        let text = text.withoutUserInfo
+        // To libcurl, http:///x is http://x.
+        guard !["http:///", "https:///"].contains(where: text.lowercased().hasPrefix), let handle = curl_url()
+        else { return nil }
+        defer { curl_url_cleanup(handle) }
+        for text in [base, text].compactMap(\.self) {
+            let flags = UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE)
+            guard curl_url_set(handle, CURLUPART_URL, text, flags) == CURLUE_OK else { return nil }
+        }
+        for part in [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_FRAGMENT] {
+            curl_url_set(handle, part, nil, 0)
+        }
+        func get(_ part: CURLUPart, _ flags: Int32) -> String? {
+            var text: UnsafeMutablePointer<CChar>?
+            defer { curl_free(text) }
+            guard curl_url_get(handle, part, &text, UInt32(flags)) == CURLUE_OK else { return nil }
+            return text.map { String(cString: $0) }
+        }
+        guard let scheme = get(CURLUPART_SCHEME, 0), scheme == "http" || scheme == "https",
+            let host = get(CURLUPART_HOST, 0)?.lowercased(),
+            curl_url_set(handle, CURLUPART_HOST, host, 0) == CURLUE_OK,
+            let port = get(CURLUPART_PORT, CURLU_DEFAULT_PORT).flatMap(Int.init), port > 0,
+            let url = get(CURLUPART_URL, CURLU_NO_DEFAULT_PORT)
+        else { return nil }
+        self.url = url
+        self.host = host.filter { $0 != "[" && $0 != "]" }
+        self.port = port
+        isSecure = scheme == "https"
     }
 
-    private init?(_ url: URL) {
-        guard let components = URLComponents(url: url, resolvingAgainstBaseURL: true),
-            let scheme = components.scheme?.lowercased(), scheme == "http" || scheme == "https",
-            let host = components.encodedHost, !host.isEmpty
-        else { return nil }
-        isSecure = scheme == "https"
-        port = components.port ?? (isSecure ? 443 : 80)
-        guard (1...65_535).contains(port) else { return nil }
-        self.host = host.lowercased().filter { $0 != "[" && $0 != "]" }
-        let path = components.percentEncodedPath.isEmpty ? "/" : components.percentEncodedPath
-        let query = components.percentEncodedQuery.map { "?\($0)" } ?? ""
-        // Written one way, so that the same target is known again.
-        authority =
-            (self.host.contains(":") ? "[\(self.host)]" : self.host)
-            + (port == (isSecure ? 443 : 80) ? "" : ":\(port)")
-        self.url = "\(scheme)://\(authority)\(path)\(query)"
-    }
+    /// `HOST:PORT`, without the scheme's own port.
+    var authority: String { String(url.split(separator: "/")[1]) }
 
     /// Where `Location: TEXT` leads to; nil when that is no http or https URL.
-    func redirected(to location: String) -> HTTPTarget? {
-        URL(string: url).flatMap { URL(string: location, relativeTo: $0) }.flatMap(HTTPTarget.init)
-    }
+    func redirected(to location: String) -> HTTPTarget? { HTTPTarget(location, relativeTo: url) }
 
     func hasSameOrigin(as other: HTTPTarget) -> Bool {
         (isSecure, host, port) == (other.isSecure, other.host, other.port)

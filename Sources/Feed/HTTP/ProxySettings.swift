@@ -42,7 +42,7 @@ public struct ProxySettings: Sendable {
             if entry == "*" { return true }
             let parts = entry.split(separator: "/", omittingEmptySubsequences: false)
             if let network = IPAddress(parts[0].filter { $0 != "[" && $0 != "]" }) {
-                let bits = parts.count == 2 ? Int(parts[1]) : network.bytes.count * 8
+                let bits = parts.count == 2 ? Int(parts[1]) : network.width
                 return address.map { $0.isEqual(to: network, bits: bits ?? -1) } ?? false
             }
             let name = entry.split(separator: ":")
@@ -74,30 +74,24 @@ struct Proxy: Sendable, Equatable, CustomStringConvertible {
 
 /// An IPv4 or IPv6 address.
 private struct IPAddress {
-    let bytes: [UInt8]
+    private let bits: UInt128
+    let width: Int
 
     init?(_ text: some StringProtocol) {
-        for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
-            var bytes = [UInt8](repeating: 0, count: count)
-            if inet_pton(family, String(text), &bytes) == 1 {
-                self.bytes = bytes
-                return
-            }
+        var (short, long) = (UInt32(), UInt128())
+        if inet_pton(AF_INET, String(text), &short) == 1 {
+            (bits, width) = (UInt128(short.bigEndian), 32)
+        } else if inet_pton(AF_INET6, String(text), &long) == 1 {
+            (bits, width) = (long.bigEndian, 128)
+        } else {
+            return nil
         }
-        return nil
     }
 
-    var isLoopback: Bool {
-        bytes.count == 4
-            ? bytes[0] == 127 : bytes.dropLast() == .init(repeating: 0, count: 15) && bytes[15] == 1
-    }
+    var isLoopback: Bool { width == 32 ? bits >> 24 == 127 : bits == 1 }
 
-    /// Whether the first `bits` are the same.
-    func isEqual(to other: IPAddress, bits: Int) -> Bool {
-        guard bytes.count == other.bytes.count, (0...bytes.count * 8).contains(bits) else { return false }
-        return (0..<bits).allSatisfy { bit in
-            let mask = UInt8(0x80) >> (bit % 8)
-            return bytes[bit / 8] & mask == other.bytes[bit / 8] & mask
-        }
+    /// Whether the first `count` bits are the same.
+    func isEqual(to other: IPAddress, bits count: Int) -> Bool {
+        width == other.width && (0...width).contains(count) && (bits ^ other.bits) >> (width - count) == 0
     }
 }

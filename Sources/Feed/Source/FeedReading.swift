@@ -1,5 +1,4 @@
 import Glibc
-import NIOPosix
 
 extension FeedSource {
     /// Reads the feed from its beginning to its end and hands over its inflated bytes, chunk by chunk. The source
@@ -12,7 +11,7 @@ extension FeedSource {
     /// - Throws: `FeedError`, `CancellationError`, what `body` throws.
     @discardableResult
     public func read(
-        unlessStill validators: Validators? = nil, options: FetchOptions = FetchOptions(),
+        ifChangedSince validators: Validators? = nil, options: FetchOptions = FetchOptions(),
         _ body: ([UInt8]) async throws -> Void
     ) async throws -> FetchResult {
         var decoder = ContentDecoder(limit: options.inflatedLimit)
@@ -24,13 +23,11 @@ extension FeedSource {
             defer { Glibc.close(descriptor) }
             try await readDescriptor(descriptor) { try await decoder.decode($0, body) }
         case .url(let url):
-            return try await HTTPFetch(url, unlessStill: validators, options: options).read(body)
+            return try await HTTPFetch(url, ifChangedSince: validators, options: options).read(body)
         }
         try await decoder.finish(body)
         return .document(nil, freshFor: nil)
     }
-
-    // MARK: Files and pipes
 
     private func openFile(_ path: String) throws -> Int32 {
         // Not waiting: a FIFO without a writer would hold the thread in `open`, out of cancellation's reach.
@@ -45,17 +42,16 @@ extension FeedSource {
     }
 
     private func readDescriptor(_ descriptor: Int32, _ body: ([UInt8]) async throws -> Void) async throws {
+        let reader = DescriptorReader(descriptor)
         while true {
-            try Task.checkCancellation()
-            // A pipe's read blocks for as long as its writer likes: not on Swift's cooperative pool.
-            let result = try await NIOThreadPool.singleton.runIfActive { readWhenReady(descriptor) }
-            switch result {
-            case .notReady: continue
-            case .bytes(let bytes):
-                if bytes.isEmpty { return }
-                try await body(bytes)
-            case .failure(let error): throw noInput(error)
+            let bytes: [UInt8]
+            do {
+                bytes = try await reader.read()
+            } catch let error as DescriptorReader.SystemError {
+                throw noInput(error.code)
             }
+            if bytes.isEmpty { return }
+            try await body(bytes)
         }
     }
 
@@ -63,29 +59,5 @@ extension FeedSource {
         .noInput(
             path: self == .standardInput ? "standard input" : "\(self)",
             reason: String(cString: strerror(error)))
-    }
-}
-
-private enum ReadResult: Sendable {
-    /// An empty chunk is the end.
-    case bytes([UInt8])
-    case notReady
-    case failure(Int32)
-}
-
-/// Reads what is there, or returns after a quarter of a second so that the caller can look at cancellation.
-private func readWhenReady(_ descriptor: Int32) -> ReadResult {
-    var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    guard poll(&ready, 1, 250) > 0 else { return .notReady }
-    var failure: Int32 = 0
-    let bytes = [UInt8](unsafeUninitializedCapacity: 256 << 10) { buffer, count in
-        let result = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
-        count = max(0, result)
-        if result < 0 { failure = errno }
-    }
-    return switch failure {
-    case 0: .bytes(bytes)
-    case EINTR, EAGAIN: .notReady
-    default: .failure(failure)
     }
 }

@@ -1,6 +1,7 @@
 import CPostgreSQL
 import Dispatch
 import Logging
+import QueueExecutor
 
 /// One connection to a server.
 ///

@@ -41,13 +41,13 @@ struct DocumentImport {
 
     /// The run of a URL begins with the first byte, or with the failure to get one: what is unchanged is no run.
     mutating func read(
-        _ log: RunLog, unlessStill validators: Validators?, _ progress: (Importer.Progress) -> Void
+        _ log: RunLog, ifChangedSince validators: Validators?, _ progress: (Importer.Progress) -> Void
     ) async throws -> FetchResult {
         do {
             if case .url = source {} else { try await begin(log) }
             return try await withThrowingTaskGroup(of: Void.self) { group in
                 // Batches that are under way when the document breaks are imported all the same.
-                let reading = await readAll(log, unlessStill: validators, &group, progress)
+                let reading = await readAll(log, ifChangedSince: validators, &group, progress)
                 for lane in lanes { lane.close() }
                 try await group.waitForAll()
                 return try reading.get()
@@ -65,12 +65,12 @@ struct DocumentImport {
     }
 
     private mutating func readAll(
-        _ log: RunLog, unlessStill validators: Validators?,
+        _ log: RunLog, ifChangedSince validators: Validators?,
         _ group: inout ThrowingTaskGroup<Void, any Error>,
         _ progress: (Importer.Progress) -> Void
     ) async -> Result<FetchResult, any Error> {
         do {
-            let result = try await source.read(unlessStill: validators, options: options.fetch) { chunk in
+            let result = try await source.read(ifChangedSince: validators, options: options.fetch) { chunk in
                 try await begin(log)
                 try await importFeatures(of: chunk, &group)
                 progress(Importer.Progress(bytes: bytesRead, features: scanner.count))

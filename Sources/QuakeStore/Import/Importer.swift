@@ -63,12 +63,12 @@ public struct Importer: Sendable {
     ) async throws -> ImportSummary {
         let log = RunLog(connection: connection, source: source, name: window?.name)
         guard !options.isDryRun else {
-            return await importing(source, window, log, unlessStill: nil, progress).summary
+            return await importing(source, window, log, ifChangedSince: nil, progress).summary
         }
         try await log.lock()
         // Where an error ends this early, the lock ends with the connection.
         let validators = try await log.validators()
-        var (summary, result) = await importing(source, window, log, unlessStill: validators, progress)
+        var (summary, result) = await importing(source, window, log, ifChangedSince: validators, progress)
         do {
             if case .notModified = result {
                 try await log.touch()
@@ -84,7 +84,7 @@ public struct Importer: Sendable {
 
     private func importing(
         _ source: FeedSource, _ window: ImportWindow?, _ log: RunLog,
-        unlessStill validators: Validators?, _ progress: (Progress) -> Void
+        ifChangedSince validators: Validators?, _ progress: (Progress) -> Void
     ) async -> (summary: ImportSummary, result: FetchResult?) {
         let start = ContinuousClock.now
         var document = DocumentImport(
@@ -92,7 +92,7 @@ public struct Importer: Sendable {
         var summary = ImportSummary(source: source)
         var result: FetchResult?
         do {
-            result = try await document.read(log, unlessStill: validators, progress)
+            result = try await document.read(log, ifChangedSince: validators, progress)
             if case .notModified = result {
                 summary.outcome = .notModified
             } else {

@@ -1,0 +1,122 @@
+import CCurl
+
+/// libcurl's handles for one transfer, and what has come over it. One thread at a time may use it; only waking it up is
+/// safe from any.
+///
+/// Nothing of it depends on the process's environment, a `.netrc` file or an earlier transfer.
+final class CurlHandle {
+    /// Bytes of the body that nobody has taken yet.
+    var bytes: [UInt8] = []
+    /// The last line that began a head, such as `HTTP/1.1 200 OK`.
+    private var statusLine = ""
+    /// Whether the final head has come. What looks like one later is a trailer.
+    private(set) var hasHead = false
+    /// How the transfer ended; nil as long as it lasts.
+    private(set) var result: CURLcode?
+
+    let multi: UnsafeMutableRawPointer
+    private let easy: UnsafeMutableRawPointer
+    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    private var fields: UnsafeMutablePointer<curl_slist>?
+
+    private static let isReady: Void = { curl_global_init(Int(CURL_GLOBAL_ALL)) }()
+
+    init() {
+        Self.isReady
+        // Without memory there is nothing to go on with.
+        easy = curl_easy_init()!
+        multi = curl_multi_init()!
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        ccurl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        ccurl_set_pointer(easy, CURLOPT_WRITEDATA, this)
+        ccurl_set_callback(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, this in
+            let this = Unmanaged<CurlHandle>.fromOpaque(this!).takeUnretainedValue()
+            this.bytes += UnsafeRawBufferPointer(start: bytes, count: size * count)
+            return size * count
+        }
+        ccurl_set_pointer(easy, CURLOPT_HEADERDATA, this)
+        ccurl_set_callback(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, this in
+            let this = Unmanaged<CurlHandle>.fromOpaque(this!).takeUnretainedValue()
+            this.take(line: UnsafeRawBufferPointer(start: bytes, count: size * count))
+            return size * count
+        }
+    }
+
+    deinit {
+        curl_multi_remove_handle(multi, easy)
+        curl_easy_cleanup(easy)
+        curl_multi_cleanup(multi)
+        curl_slist_free_all(fields)
+        errorText.deallocate()
+    }
+
+    private func take(line: UnsafeRawBufferPointer) {
+        if line.starts(with: "HTTP/".utf8) {
+            statusLine = String(decoding: line, as: UTF8.self)
+        } else if line.count <= 2, self[CURLINFO_RESPONSE_CODE] >= 200 {
+            hasHead = true
+        }
+    }
+
+    // MARK: Options
+
+    func set(_ option: CURLoption, _ value: Int) { ccurl_set_long(easy, option, value) }
+
+    /// The text is copied.
+    func set(_ option: CURLoption, _ value: String) { ccurl_set_pointer(easy, option, value) }
+
+    func set(_ option: CURLoption, _ value: [UInt8]) { ccurl_set_bytes(easy, option, value, value.count) }
+
+    /// The request's header fields, `NAME: VALUE` each.
+    func set(fields lines: [String]) {
+        for line in lines { fields = curl_slist_append(fields, line) }
+        ccurl_set_pointer(easy, CURLOPT_HTTPHEADER, fields)
+    }
+
+    // MARK: Working
+
+    func start() { curl_multi_add_handle(multi, easy) }
+
+    /// Does what can be done without waiting, until there is a good piece of the body.
+    ///
+    /// At once libcurl reads up to a hundred times into its buffer of 16 KB.
+    func perform() {
+        var count: Int32 = 0
+        var before = 0
+        repeat {
+            before = bytes.count
+            curl_multi_perform(multi, &count)
+        } while bytes.count > before && bytes.count < 256 << 10
+        while let message = curl_multi_info_read(multi, &count) {
+            if message.pointee.msg == CURLMSG_DONE { result = message.pointee.data.result }
+        }
+    }
+
+    /// Waits until there is something to do, but no longer than this.
+    func wait(_ limit: Duration) {
+        let milliseconds = min(1000, limit / .milliseconds(1)).rounded(.up)
+        curl_multi_poll(multi, nil, 0, Int32(milliseconds), nil)
+    }
+
+    // MARK: What came of it
+
+    subscript(info: CURLINFO) -> Int { ccurl_get_long(easy, info) }
+
+    /// libcurl's words for how the transfer failed.
+    var failure: String {
+        let text = String(cString: errorText)
+        return text.isEmpty ? String(cString: curl_easy_strerror(result ?? CURLE_OK)) : text
+    }
+
+    /// The final head, without the fields of heads before it, trailers, and a proxy's.
+    var head: HTTPHead {
+        var fields: [(name: String, value: String)] = []
+        var field: UnsafeMutablePointer<curl_header>?
+        while let next = curl_easy_nextheader(easy, UInt32(CURLH_HEADER), -1, field) {
+            fields.append((String(cString: next.pointee.name), String(cString: next.pointee.value)))
+            field = next
+        }
+        return HTTPHead(status: self[CURLINFO_RESPONSE_CODE], line: statusLine, fields: fields)
+    }
+}

@@ -1,0 +1,66 @@
+import CCurl
+import QueueExecutor
+
+/// One request and its response, over a connection of its own, on a thread of its own.
+///
+/// libcurl works only while the reader waits for something. So nothing is taken from the network that the reader does
+/// not want yet, and the time that the reader takes for itself is never taken for the server's silence.
+///
+/// A cancelled task's wait ends at once. The connection is closed when the transfer is released.
+actor Transfer {
+    private let executor = QueueExecutor(label: "feed.transfer")
+    private let handle: CurlHandle
+    private nonisolated(unsafe) let multi: UnsafeMutableRawPointer
+    private let exchange: HTTPExchange
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    init(_ exchange: HTTPExchange) {
+        self.exchange = exchange
+        handle = CurlHandle()
+        multi = handle.multi
+        exchange.configure(handle)
+        handle.start()
+    }
+
+    /// Closing may say goodbye over the network: not on Swift's cooperative pool.
+    isolated deinit {}
+
+    /// Waits for the response's head.
+    func head() async throws -> HTTPHead {
+        try await work(
+            atMost: exchange.options.headTimeout,
+            else: "no answer within \(exchange.options.headTimeout.inWords)"
+        ) { handle.hasHead }
+        return handle.head
+    }
+
+    /// Waits for the next bytes of the body; nil at its end.
+    func chunk() async throws -> [UInt8]? {
+        try await work(
+            atMost: exchange.options.readTimeout,
+            else: "nothing came for \(exchange.options.readTimeout.inWords)"
+        ) { !handle.bytes.isEmpty }
+        defer { handle.bytes = [] }
+        return handle.bytes.isEmpty ? nil : handle.bytes
+    }
+
+    /// Lets libcurl work until there is enough, or nothing more to come.
+    private func work(atMost limit: Duration, else reason: String, until isEnough: () -> Bool) async throws {
+        let deadline = ContinuousClock.now + limit
+        try await withTaskCancellationHandler {
+            while true {
+                try Task.checkCancellation()
+                if isEnough() { return }
+                handle.perform()
+                if isEnough() || handle.result == CURLE_OK { return }
+                if let result = handle.result { throw FetchFailure(result, handle, exchange) }
+                let left = deadline - .now
+                guard left > .zero else { throw FetchFailure(reason, isPassing: true) }
+                handle.wait(left)
+            }
+        } onCancel: {
+            curl_multi_wakeup(multi)
+        }
+    }
+}

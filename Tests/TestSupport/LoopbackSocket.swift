@@ -1,0 +1,99 @@
+import Foundation
+import Glibc
+
+/// A TCP socket on 127.0.0.1, with blocking calls. Children of this process do not get it.
+public struct LoopbackSocket: Sendable {
+    public let descriptor: Int32
+
+    public init(nonBlocking: Bool = false) {
+        let flags = SOCK_CLOEXEC.rawValue | (nonBlocking ? SOCK_NONBLOCK.rawValue : 0)
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | flags), 0)
+    }
+
+    private init(descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    /// A socket that is bound to a free port, and listens there unless the queue's length is nil.
+    public static func bound(queue: Int32? = 128) throws -> LoopbackSocket {
+        let socket = LoopbackSocket()
+        guard withAddress(port: 0, { bind(socket.descriptor, $0, $1) }) == 0,
+            queue.map({ listen(socket.descriptor, $0) }) ?? 0 == 0
+        else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+        return socket
+    }
+
+    public var port: Int {
+        var address = sockaddr_in()
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &address) {
+            _ = $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
+        }
+        return Int(UInt16(bigEndian: address.sin_port))
+    }
+
+    @discardableResult
+    public func connect(to port: Int) -> Bool {
+        Self.withAddress(port: port) { Glibc.connect(descriptor, $0, $1) } == 0
+    }
+
+    /// Hands over every caller, on a thread of its own, until the socket is shut down.
+    public func accepting(_ body: @escaping @Sendable (LoopbackSocket) -> Void) {
+        Thread.detachNewThread {
+            while case let client = accept(descriptor, nil, nil), client >= 0 {
+                _ = fcntl(client, F_SETFD, FD_CLOEXEC)
+                Thread.detachNewThread { body(LoopbackSocket(descriptor: client)) }
+            }
+            close()
+        }
+    }
+
+    public func shutDown() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    public func close() { Glibc.close(descriptor) }
+
+    /// Closed without lingering, a connection is reset.
+    public func reset() {
+        var now = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+        close()
+    }
+
+    /// Whether the other side has closed the connection; waits for that as long.
+    public func isClosed(within milliseconds: Int32) -> Bool {
+        var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        var byte: UInt8 = 0
+        return poll(&ready, 1, milliseconds) > 0 && recv(descriptor, &byte, 1, Int32(MSG_PEEK)) <= 0
+    }
+
+    public func read(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+    }
+
+    /// Sends all, unless the other side is gone.
+    @discardableResult
+    public func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = send(
+                descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count,
+                Int32(MSG_NOSIGNAL))
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    private static func withAddress(
+        port: Int, _ use: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = UInt16(port).bigEndian
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                use($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+}

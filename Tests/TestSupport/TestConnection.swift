@@ -1,0 +1,55 @@
+import COpenSSL
+
+/// A server's side of one connection, plain or encrypted.
+struct TestConnection {
+    let socket: LoopbackSocket
+    private let session: OpaquePointer?
+
+    /// - Returns: nil when the client does not get through the handshake.
+    init?(_ socket: LoopbackSocket, _ tls: TestTLS?) {
+        self.socket = socket
+        session = tls?.accept(socket)
+        guard tls == nil || session != nil else { return nil }
+    }
+
+    /// The request up to the empty line; nil when the client goes before that, or speaks no HTTP.
+    func readHead() -> String? {
+        var head: [UInt8] = []
+        while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+            var byte: UInt8 = 0
+            let count = withUnsafeMutableBytes(of: &byte) { buffer in
+                session.map { Int(SSL_read($0, buffer.baseAddress, 1)) } ?? socket.read(buffer)
+            }
+            guard count == 1, byte < 0x80, head.first ?? byte >= 0x20 else { return nil }
+            head.append(byte)
+        }
+        return String(decoding: head, as: UTF8.self)
+    }
+
+    func write(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { bytes in
+            guard let session else {
+                _ = socket.write(bytes)
+                return
+            }
+            if !bytes.isEmpty { SSL_write(session, bytes.baseAddress, Int32(bytes.count)) }
+        }
+    }
+
+    func write(_ text: String) { write(Array(text.utf8)) }
+
+    func waitUntilClosed() { while !socket.isClosed(within: 1000) {} }
+
+    func close() {
+        if let session {
+            SSL_shutdown(session)
+            SSL_free(session)
+        }
+        socket.close()
+    }
+
+    func reset() {
+        if let session { SSL_free(session) }
+        socket.reset()
+    }
+}
