@@ -2,7 +2,7 @@
 ///
 /// A decoder is kept for a whole document: it learns the order in which the feed writes its members.
 public struct FeatureDecoder {
-    private var names = PropertyNames()
+    private var table = PropertyTable()
 
     public init() {
         precondition(Property.allCases.count <= QuakeRecord.capacity, "QuakeRecord has too little room")
@@ -16,8 +16,8 @@ public struct FeatureDecoder {
         var feature = FeatureReader()
         var cursor = JSONCursor(bytes)
         do {
-            try feature.read(&cursor, &names)
-            return (try feature.checked(bytes), cursor.position)
+            try feature.read(&cursor, &table)
+            return (try feature.checked(bytes, table), cursor.position)
         } catch {
             // Only with all its bytes it can be told why: `decode` does.
             return nil
@@ -32,7 +32,7 @@ public struct FeatureDecoder {
         var feature = FeatureReader()
         var cursor = JSONCursor(bytes)
         do {
-            try feature.read(&cursor, &names)
+            try feature.read(&cursor, &table)
             try cursor.expectEnd()
         } catch {
             // Broken JSON is the graver fault, wherever in the feature it stands.
@@ -41,7 +41,7 @@ public struct FeatureDecoder {
             }
             throw Rejection(error, member: feature.member)
         }
-        return try feature.checked(bytes)
+        return try feature.checked(bytes, table)
     }
 }
 
@@ -57,7 +57,7 @@ private struct FeatureReader: ~Copyable {
 
     // MARK: The feature
 
-    mutating func read(_ cursor: inout JSONCursor, _ names: inout PropertyNames) throws(JSONError) {
+    mutating func read(_ cursor: inout JSONCursor, _ table: inout PropertyTable) throws(JSONError) {
         let bytes = cursor.bytes
         var otherNames = MemberNames()
         var seen = FeatureMembers()
@@ -69,8 +69,8 @@ private struct FeatureReader: ~Copyable {
             switch member {
             case .type: try readConstant(&cursor, "Feature", of: "type")
             case .id: try readID(&cursor)
-            case .properties: try readProperties(&cursor, &names)
-            case .geometry: try readGeometry(&cursor)
+            case .properties: try readProperties(&cursor, &table)
+            case .geometry: try readGeometry(&cursor, table)
             default: try cursor.skipValue()
             }
         }
@@ -94,20 +94,20 @@ private struct FeatureReader: ~Copyable {
         guard cursor.next == UInt8(ascii: "\"") else {
             throw cursor.refusal(.type, "id is not a string")
         }
-        record[.code] = .text(try cursor.readString())
+        record.id = try cursor.readString()
     }
 
     // MARK: Properties
 
     private mutating func readProperties(
-        _ cursor: inout JSONCursor, _ names: inout PropertyNames
+        _ cursor: inout JSONCursor, _ table: inout PropertyTable
     ) throws(JSONError) {
         guard cursor.next == UInt8(ascii: "{") else {
             throw cursor.refusal(.type, "properties is not an object")
         }
-        names.beginFeature()
+        table.beginFeature()
         try cursor.readObject { (cursor, name) throws(JSONError) in
-            if let (found, kind) = names.property(name, in: cursor.bytes) {
+            if let (found, kind) = table.property(name, in: cursor.bytes) {
                 guard seenProperties & found.bit == 0 else { throw cursor.error(.duplicate, at: name.start) }
                 seenProperties |= found.bit
                 property = found
@@ -135,7 +135,9 @@ private struct FeatureReader: ~Copyable {
 
     // MARK: Geometry
 
-    private mutating func readGeometry(_ cursor: inout JSONCursor) throws(JSONError) {
+    private mutating func readGeometry(
+        _ cursor: inout JSONCursor, _ table: borrowing PropertyTable
+    ) throws(JSONError) {
         if try cursor.consumeNull() { return }
         guard cursor.next == UInt8(ascii: "{") else {
             throw cursor.refusal(.type, "geometry is not an object")
@@ -150,22 +152,24 @@ private struct FeatureReader: ~Copyable {
             seen.formUnion(member)
             switch member {
             case .type: try readConstant(&cursor, "Point", of: "geometry.type")
-            case .coordinates: try readCoordinates(&cursor)
+            case .coordinates: try readCoordinates(&cursor, table)
             default: try cursor.skipValue()
             }
         }
     }
 
-    private mutating func readCoordinates(_ cursor: inout JSONCursor) throws(JSONError) {
+    private mutating func readCoordinates(
+        _ cursor: inout JSONCursor, _ table: borrowing PropertyTable
+    ) throws(JSONError) {
         guard cursor.next == UInt8(ascii: "[") else {
             throw cursor.refusal(.type, "coordinates is not an array")
         }
         var index = 0
         try cursor.readArray { (cursor) throws(JSONError) in
-            guard index < Property.coordinates.count else {
+            guard index < table.coordinates.count else {
                 throw cursor.refusal(.type, "coordinates has more than three elements")
             }
-            let found = Property.coordinates[index]
+            let found = table.coordinates[index]
             property = found
             record[found] = try cursor.readValue(of: .number)
             property = nil
@@ -175,20 +179,24 @@ private struct FeatureReader: ~Copyable {
 
     // MARK: What has to be there
 
-    mutating func checked(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) -> QuakeRecord {
-        let missing = Property.requiredBits & ~record.present
+    mutating func checked(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ table: borrowing PropertyTable
+    ) throws(Rejection) -> QuakeRecord {
+        let missing = table.requiredBits & ~record.present
         if missing != 0 { throw Rejection(missing: missing) }
-        for (property, limit) in Property.limits {
+        for (property, limit) in table.limits {
             guard case .number(let number) = record[property], abs(number) > limit else { continue }
             throw Rejection(.range, "\(property.declaration.name) is beyond ±\(Int(limit))")
         }
         try checkIdentity(bytes)
+        record[.code] = .code
+        if !record.extra.isEmpty { record[.extra] = .extra }
         return record
     }
 
     /// A missing `net` or `code` is what the other one leaves of the id.
     private mutating func checkIdentity(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) {
-        switch (record.text(.code), record.text(.net), record.text(.netCode)) {
+        switch (record.id, record.text(.net), record.text(.netCode)) {
         case (_, .some, .some): break
         case (let id?, let net?, nil):
             guard let rest = id.removing(prefix: net, in: bytes) else {
@@ -206,22 +214,6 @@ private struct FeatureReader: ~Copyable {
         let count = record.withCode(in: bytes) { $0.count }
         guard count > 0 else { throw Rejection(.missing, "id is empty") }
         guard count <= 64 else { throw Rejection(.range, "id is longer than 64 bytes") }
-    }
-}
-
-extension Property {
-    /// In the order of `geometry.coordinates`.
-    fileprivate static let coordinates: [Property] = allCases.compactMap { property in
-        if case .coordinate(let index) = property.declaration.origin { (index, property) } else { nil }
-    }.sorted { $0.0 < $1.0 }.map(\.1)
-
-    /// Of what every event has, what nothing else in a feature tells.
-    fileprivate static let requiredBits =
-        allCases
-        .filter { $0.isRequired && ![.code, .net, .netCode].contains($0) }.reduce(0) { $0 | $1.bit }
-
-    fileprivate static let limits: [(Property, Double)] = allCases.compactMap { property in
-        property.declaration.limit.map { (property, $0) }
     }
 }
 

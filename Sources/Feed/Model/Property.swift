@@ -79,6 +79,9 @@ public enum Property: Int, CaseIterable, Sendable {
 
     private static let declarations = allCases.map(\.declared)
 
+    /// How many there are.
+    public static let count = allCases.count
+
     /// What the property is.
     var declaration: Declaration { Self.declarations[rawValue] }
 

@@ -27,12 +27,9 @@ public struct Quake: Sendable, Equatable {
 
     /// Copies a record out of its feature's bytes.
     public init(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
-        values = Property.allCases.map { Value(record[$0], from: bytes) }
-        self[.code] = .text(record.withCode(in: bytes) { String(decoding: $0, as: UTF8.self) })
-        guard record.hasExtra else { return }
-        var object: [UInt8] = []
-        record.appendExtra(to: &object, from: bytes)
-        self[.extra] = .json(String(decoding: object, as: UTF8.self))
+        values = []
+        values.reserveCapacity(Property.count)
+        record.forEachValue { values.append(Value($0, of: record, from: bytes)) }
     }
 
     public subscript(property: Property) -> Value {
@@ -57,7 +54,9 @@ extension Quake {
 }
 
 extension Quake.Value {
-    fileprivate init(_ value: QuakeRecord.Value, from bytes: UnsafeBufferPointer<UInt8>) {
+    fileprivate init(
+        _ value: QuakeRecord.Value, of record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>
+    ) {
         switch value {
         case .null: self = .null
         case .text(let text): self = .text(text.string(from: bytes))
@@ -69,6 +68,11 @@ extension Quake.Value {
             var elements: [String] = []
             list.forEachElement(in: bytes) { elements.append(String(decoding: $0, as: UTF8.self)) }
             self = .list(elements)
+        case .code: self = .text(record.withCode(in: bytes) { String(decoding: $0, as: UTF8.self) })
+        case .extra:
+            var object: [UInt8] = []
+            record.appendExtra(to: &object, from: bytes)
+            self = .json(String(decoding: object, as: UTF8.self))
         }
     }
 

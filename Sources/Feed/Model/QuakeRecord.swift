@@ -14,18 +14,23 @@ public struct QuakeRecord {
         case time(Int64)
         /// A comma list, with empty ends: see `JSONText.forEachElement`.
         case list(JSONText)
+        /// The event's id: see `withCode`.
+        case code
+        /// The properties that are not declared: see `appendExtra`.
+        case extra
     }
 
     /// By the properties' numbers. There is room for more of them than there are; `FeatureDecoder` checks that.
-    private var values = InlineArray<48, Value>(repeating: .null)
+    @usableFromInline var values = InlineArray<48, Value>(repeating: .null)
     /// One bit for each property that has a value.
     private(set) var present: UInt64 = 0
+    /// The feature's id; nil when it has none: `net` and its own code make one then.
+    var id: JSONText?
     /// Properties that are not declared: ranges of the name with its quotes, and of the value.
     var extra: [(name: Range<Int>, value: Range<Int>)] = []
 
     static var capacity: Int { 48 }
 
-    /// `code` is null when the feature has no id: see `withCode`. `extra` is always null: see `appendExtra`.
     public internal(set) subscript(property: Property) -> Value {
         @inline(__always) get { values[property.rawValue] }
         @inline(__always) set {
@@ -33,6 +38,12 @@ public struct QuakeRecord {
             if case .null = newValue { return }
             present |= property.bit
         }
+    }
+
+    /// Calls `body` with the value of each property, in their order.
+    @inlinable
+    public func forEachValue(_ body: (Value) -> Void) {
+        for index in 0..<Property.count { body(values[index]) }
     }
 
     /// When the event was last revised upstream.
@@ -48,17 +59,15 @@ public struct QuakeRecord {
         if case .text(let text) = self[property] { text } else { nil }
     }
 
-    /// Calls `body` with the event's id, the table's `code`, in UTF-8: where a feature has none, `net` and its own code.
+    /// Calls `body` with the event's id, the table's `code`, in UTF-8.
     public func withCode<Result>(
         in bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) rethrows -> Result {
-        if let id = text(.code) { return try id.withUTF8(in: bytes, body) }
+        if let id { return try id.withUTF8(in: bytes, body) }
         var code: [UInt8] = []
         for part in [Property.net, .netCode] { text(part)?.append(to: &code, from: bytes) }
         return try code.withUnsafeBufferPointer(body)
     }
-
-    public var hasExtra: Bool { !extra.isEmpty }
 
     /// Appends the properties that are not declared as one JSON object, their values as the feed wrote them.
     public func appendExtra(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {

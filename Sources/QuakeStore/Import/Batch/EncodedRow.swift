@@ -12,14 +12,8 @@ package struct EncodedRow {
         rows.removeAll()
         // Texts are parts of the feature, unescaped no longer than they stand there; the id may count twice. An element of
         // a list has at least one byte, a comma, and here four more.
-        rows.appendRow(columns: Property.allCases.count, capacity: 4 * bytes.count + 1024) { row in
-            for property in Property.allCases {
-                switch property {
-                case .code: record.withCode(in: bytes) { row.appendBytes($0) }
-                case .extra: row.appendExtra(record, bytes)
-                default: row.append(record[property], bytes)
-                }
-            }
+        rows.appendRow(columns: Property.count, capacity: 4 * bytes.count + 1024) { row in
+            record.forEachValue { row.append($0, of: record, from: bytes) }
         }
         updated = record.updated
     }
@@ -49,7 +43,9 @@ package struct EncodedRow {
 
 extension RowWriter {
     @inline(__always)
-    fileprivate mutating func append(_ value: QuakeRecord.Value, _ bytes: UnsafeBufferPointer<UInt8>) {
+    fileprivate mutating func append(
+        _ value: QuakeRecord.Value, of record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>
+    ) {
         switch value {
         case .null: appendNull()
         case .text(let text): text.withUTF8(in: bytes) { appendBytes($0) }
@@ -67,13 +63,11 @@ extension RowWriter {
                 }
                 return count
             }
+        case .code: record.withCode(in: bytes) { appendBytes($0) }
+        case .extra:
+            var text: [UInt8] = []
+            record.appendExtra(to: &text, from: bytes)
+            appendJSONB(text)
         }
-    }
-
-    fileprivate mutating func appendExtra(_ record: QuakeRecord, _ bytes: UnsafeBufferPointer<UInt8>) {
-        guard record.hasExtra else { return appendNull() }
-        var text: [UInt8] = []
-        record.appendExtra(to: &text, from: bytes)
-        appendJSONB(text)
     }
 }

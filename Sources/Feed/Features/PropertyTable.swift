@@ -1,7 +1,15 @@
 import Glibc
 
-/// Finds properties by the bytes of their names.
-struct PropertyNames {
+/// What decoding needs from the declarations: it finds properties by the bytes of their names, and knows what every
+/// event has.
+struct PropertyTable {
+    /// In the order of `geometry.coordinates`.
+    let coordinates: [Property]
+    /// Of what every event has, what only its own member tells.
+    let requiredBits: UInt64
+    /// The largest amounts.
+    let limits: [(Property, Double)]
+
     private let names: [Name]
     /// The name that followed each one last time: feeds write their members in one order, so that the first guess is
     /// nearly always right.
@@ -14,6 +22,20 @@ struct PropertyNames {
             if case .property(let name) = property.declaration.origin { Name(name, property) } else { nil }
         }
         self.names = names
+        coordinates =
+            Property.allCases.compactMap { property in
+                if case .coordinate(let index) = property.declaration.origin {
+                    (index, property)
+                } else {
+                    nil
+                }
+            }.sorted { $0.0 < $1.0 }.map(\.1)
+        requiredBits =
+            Property.allCases.filter { $0.isRequired && ![.code, .net, .netCode].contains($0) }
+            .reduce(0) { $0 | $1.bit }
+        limits = Property.allCases.compactMap { property in
+            property.declaration.limit.map { (property, $0) }
+        }
         successors = names.indices.map { ($0 + 1) % names.count }
     }
 
