@@ -50,7 +50,7 @@ final class PassWriter: @unchecked Sendable {
 
     /// Empties the table, in the transaction: who reads the file sees the old rows until the new ones are all there.
     private static func startOver(_ table: SQLiteTable, _ db: Database) throws {
-        if try SQLiteTable(in: db).columns == table.columns {
+        if try SQLiteTable.definition(in: db) == table.definition {
             try db.execute(sql: "delete from quake")
         } else {
             try db.execute(sql: "drop table if exists quake; \(table.definition)")

@@ -20,7 +20,9 @@ public final class SQLiteView: View {
     private let path: String
     let queue: DatabaseQueue
     private let lock: FollowerLock
-    private let table: Mutex<SQLiteTable>
+    private let table = Mutex<SQLiteTable?>(nil)
+    /// The statement that made the file's table; nil while there is none.
+    private let definition: Mutex<String?>
 
     /// Opens the file, or makes it.
     ///
@@ -32,7 +34,7 @@ public final class SQLiteView: View {
         lock = try FollowerLock(path)
         do {
             queue = try DatabaseQueue(path: lock.path, configuration: Self.configuration)
-            table = Mutex(try queue.read { try SQLiteTable(in: $0) })
+            definition = Mutex(try queue.read { try SQLiteTable.definition(in: $0) })
         } catch let error as DatabaseError {
             throw ViewError(path: path, error)
         }
@@ -70,18 +72,18 @@ public final class SQLiteView: View {
     }
 
     public func accepts(_ columns: [ViewColumn]) -> Bool {
-        table.withLock { $0.columns } == columns.map { SQLiteColumn($0) }
+        let table = table(columns)
+        return definition.withLock { $0 == table.definition }
     }
 
     public func apply(_ pass: Pass) async throws -> Position {
-        // Without a fresh start the columns are those that were accepted.
-        let table = pass.freshStart == nil ? table.withLock { $0 } : SQLiteTable(pass.columns)
+        let table = table(pass.columns)
         do {
             let writer = try PassWriter(pass, into: table, on: queue)
             do {
                 let position = try await pass.forEachRow { row in try writer.write(&row) }
                 try writer.commit(position)
-                self.table.withLock { $0 = table }
+                definition.withLock { $0 = table.definition }
                 return position
             } catch {
                 writer.rollBack()
@@ -89,6 +91,16 @@ public final class SQLiteView: View {
             }
         } catch let error as DatabaseError {
             throw ViewError(path: path, error)
+        }
+    }
+
+    /// The file's table for these columns, whose statements are made once.
+    private func table(_ columns: [ViewColumn]) -> SQLiteTable {
+        table.withLock { known in
+            if let known, known.columns == columns { return known }
+            let table = SQLiteTable(columns)
+            known = table
+            return table
         }
     }
 }
@@ -101,60 +113,4 @@ extension Position {
         else { return nil }
         self.init(store: row["store"], token: row["token"], committedAt: row["committed_at"])
     }
-}
-
-/// The file's table `quake`.
-struct SQLiteTable: Sendable {
-    /// Empty while there is no table.
-    let columns: [SQLiteColumn]
-    /// Writes a row, over the one with the same code where there is one. Unlike with `insert or replace` that one stays in
-    /// its place, and the index untouched: half as many pages to write.
-    let upsert: String
-
-    init(_ columns: [ViewColumn]) {
-        self.init(columns.map { SQLiteColumn($0) })
-    }
-
-    init(in db: Database) throws {
-        self.init(
-            try Row.fetchAll(db, sql: "select name, type from pragma_table_info('quake') order by cid")
-                .map { SQLiteColumn($0) })
-    }
-
-    private init(_ columns: [SQLiteColumn]) {
-        self.columns = columns
-        let marks = columns.map { _ in "?" }.joined(separator: ", ")
-        let values = columns.filter { $0.name != "code" }
-            .map { "\($0.quotedName) = excluded.\($0.quotedName)" }.joined(separator: ", ")
-        upsert = "insert into quake values (\(marks)) on conflict (code) do update set \(values)"
-    }
-
-    var definition: String {
-        let columns = columns.map {
-            "\($0.quotedName) \($0.type)\($0.name == "code" ? " primary key not null" : "")"
-        }
-        return "create table quake (\(columns.joined(separator: ", ")))"
-    }
-}
-
-struct SQLiteColumn: Equatable, Sendable {
-    let name: String
-    let type: String
-
-    init(_ column: ViewColumn) {
-        name = column.name
-        type =
-            switch column.kind {
-            case .integer, .boolean: "integer"
-            case .real: "real"
-            case .text, .time, .json: "text"
-            }
-    }
-
-    fileprivate init(_ row: Row) {
-        name = row["name"]
-        type = (row["type"] as String).lowercased()
-    }
-
-    fileprivate var quotedName: String { "\"\(name.replacing("\"", with: "\"\""))\"" }
 }
