@@ -10,7 +10,8 @@ struct DatabaseCommandTests {
     func life() async throws {
         try await withHome { home in
             let quakes = QuakesCommand(["QUAKES_HOME": home, "QUAKES_LOCAL": "1"])
-            #expect(try await quakes.run("database", "status").output == "there is none in \(home)\n")
+            #expect(
+                try await quakes.run("database", "status").output == "there is no cluster in \(home)\n")
 
             let first = try await quakes.run(
                 "import", "-", input: SmallFeed.document([SmallFeed.feature("a")]))

@@ -267,7 +267,7 @@ struct FollowCommandTests {
             #expect(outcome.status == 65)
             #expect(
                 outcome.errors
-                    == "quakes: \(token) holds no position of a stream; remove it to start over with a snapshot\n"
+                    == "quakes: \(token) does not hold the position of a stream; remove it to start over with a snapshot\n"
             )
             #expect(outcome.output == "")
         }

@@ -84,7 +84,7 @@ struct HistoryCommandTests {
             #expect(young.errors == "")
             #expect(spared.output == "pruned 1 transactions with 2 changes; history begins after token 1\n")
             #expect(
-                spared.errors == "quakes: older history stays for reader slow; --keep-at-most limits that\n")
+                spared.errors == "quakes: kept older history for reader slow; --keep-at-most limits this\n")
             #expect(all.output == "pruned 1 transactions with 2 changes; history begins after token 2\n")
             #expect(all.errors == "")
             #expect(status.output.contains("needs a fresh snapshot"))

@@ -46,7 +46,7 @@ struct OperationsTests {
                 try await database.query("update import.feed set checked_at = checked_at - interval '1 hour'")
                 let old = try await quakes(["status", "--max-age", "1m"], database)
                 #expect(old.status == 69)
-                #expect(old.errors.contains("\(feed) was last imported well 36"))
+                #expect(old.errors.contains("\(feed) was last imported successfully 36"))
                 #expect(try await quakes(["status"], database).status == 0)
 
                 try await database.query("select history.report('far', 0)")

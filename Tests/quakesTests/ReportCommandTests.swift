@@ -74,11 +74,11 @@ struct ReportCommandTests {
     func wrong() async throws {
         try await server.withDatabase { database in
             for (arguments, message) in [
-                (["nothing"], "there is no report nothing; there are aftershock_rate, aftershocks,"),
+                (["nothing"], "there is no report nothing; the reports are aftershock_rate, aftershocks,"),
                 (["aftershocks"], "aftershocks needs mainshock=VALUE"),
                 (["event", "size=3"], "event has no size; it has origin_time, code,"),
                 (["event", "magnitude=big"], "invalid input syntax for type double precision"),
-                (["event", "magnitude"], "magnitude is no NAME=VALUE"),
+                (["event", "magnitude"], "magnitude is not of the form NAME=VALUE"),
                 (["event", "--limit=-1"], "--limit must not be negative"),
                 (["event; drop table quake"], "there is no report"),
             ] {
