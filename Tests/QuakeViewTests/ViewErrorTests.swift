@@ -143,7 +143,7 @@ struct ViewErrorTests {
         func reason(_ path: String) -> String {
             switch self {
             case .otherProgram, .otherProgramWithLog, .otherApplication, .text:
-                "\(path): it is no view, but another program's file; name another one"
+                "\(path): it is not a view but another program's file; name another file"
             case .folder: "cannot read \(path): Is a directory"
             }
         }
@@ -177,7 +177,7 @@ struct ViewErrorTests {
     private func confirmNoSnapshot(_ path: String, _ bytes: Data?) async throws {
         try bytes?.write(to: URL(filePath: path))
         let error = #expect(throws: ViewError.self) { try ViewFile(path).forEach(QuakeSelection()) { _ in } }
-        #expect(error?.description == "\(path): it holds no snapshot yet; quakes follow --view takes one")
+        #expect(error?.description == "\(path): it holds no snapshot yet; run quakes follow --view")
     }
 
     /// The bytes of each file, by name; nil for a folder.

@@ -89,7 +89,7 @@ struct FollowCommandTests {
                     #expect(second.status == 75)
                     #expect(
                         second.errors
-                            == "quakes: \(path) is followed into already, by process \(process); stop that one, or name another file\n"
+                            == "quakes: process \(process) already follows into \(path); stop it, or name another file\n"
                     )
                     kill(process, SIGTERM)
                 }
@@ -106,7 +106,7 @@ struct FollowCommandTests {
                 folder.appending(path: "text").path, folder.appending(path: "no/file").path
             )
             try Data("hello".utf8).write(to: URL(filePath: text))
-            let problem = "it is no view, but another program's file; name another one"
+            let problem = "it is not a view but another program's file; name another file"
 
             for (arguments, status, message) in [
                 (["follow", "--once", "--view", text], 65, "\(text): \(problem)"),

@@ -20,7 +20,7 @@ struct ProgressLine {
         let rate = Int(Double(progress.features) / ((now - start) / .seconds(1)))
         let megabytes = Double(progress.bytes / 100_000) / 10
         let name = strippingControlCharacters("\(source)").suffix(40)
-        StandardError.replaceLine("\(name): \(progress.features) features, \(megabytes) MB, \(rate) per second")
+        StandardError.replaceLine("\(name): \(progress.features) features, \(megabytes) MB, \(rate)/s")
     }
 
     func clear() {
