@@ -35,7 +35,9 @@ struct DatabaseCommandTests {
         }
     }
 
-    @Test("Which database is used: option, DATABASE_URL, libpq's variables, then the private cluster")
+    @Test(
+        "The database comes from the option, DATABASE_URL, libpq's variables or the private cluster, in this order"
+    )
     func precedence() throws {
         func place(_ arguments: [String], _ variables: [String: String], terminal: Bool = false) throws
             -> DatabaseOptions.Place
