@@ -72,12 +72,12 @@ class Bench:
         self.observer = cluster.compile("view_observer.c", "sqlite3")
         self.codes = cluster.sql("select code from quake").splitlines()
         self.folder = f"{cluster.home}/views"
-        # The planner has to see typical transactions first. Otherwise it may plan the barest follower's query badly.
+        # The planner has to see typical transactions first; otherwise it may plan the barest follower's query badly.
         Writer(cluster.url).write(self.codes, options, count=200, rate=200)
         cluster.sql("vacuum analyze")
 
     def measure(self, kind):
-        """Runs one round with one kind of follower. Returns latencies in ms, and CPU seconds and peak MB per follower."""
+        """Runs one round with one kind of follower: latencies in ms, and CPU seconds and peak MB per follower."""
         os.mkdir(self.folder)
         files = [f"{self.folder}/{number}.sqlite" for number in range(self.options.followers)]
         start, server_cpu = time.monotonic(), self.cluster.server_cpu()

@@ -4,8 +4,8 @@
 //     view_observer FILE…
 //
 // inotify reports each write to a file's log. A commit becomes visible shortly after its last write. So a file that was
-// written to is read at growing intervals until its token has moved. This does not go on for ever, because the write may
-// belong to a commit that was already seen.
+// written to is read at growing intervals until its token has moved. This does not go on for ever, because the write
+// may belong to a commit that was already seen.
 
 #define _GNU_SOURCE  // ppoll
 #include <errno.h>
