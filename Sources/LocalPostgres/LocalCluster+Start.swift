@@ -14,8 +14,8 @@ extension LocalCluster {
     /// Makes sure that the server accepts connections when this returns. Creates the cluster if necessary.
     ///
     /// Any number of processes may start the same cluster at once: one does the work, and the others wait for it.
-    /// Afterwards the server is independent. It survives the end of the caller, of the caller's terminal and its
-    /// signals, and it holds none of the caller's files or pipes open.
+    /// Afterwards the server is independent. It outlives the caller and the caller's terminal, their signals do not
+    /// reach it, and it holds none of the caller's files or pipes open.
     ///
     /// A creation that is cancelled, fails or is killed leaves nothing that a later start would trust. If the server
     /// has already been launched when the call is cancelled, it is left running and intact, and the call throws

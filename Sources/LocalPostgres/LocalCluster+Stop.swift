@@ -23,7 +23,7 @@ extension LocalCluster {
     ///
     /// A cancelled call ends at once, but a server that was asked to stop goes on stopping.
     ///
-    /// - Throws: `LocalPostgresError.stopTimedOut` when it still runs after 60 s.
+    /// - Throws: `LocalPostgresError.stopTimedOut` when the server is still running after 60 s.
     @discardableResult
     public func stop(_ mode: StopMode = .fast) async throws -> Bool {
         try checkOwner(ServerAccount.current())

@@ -25,7 +25,7 @@ public enum LocalPostgresError: Error, Sendable, Equatable {
     case creationFailed(home: String, program: String, output: String)
     /// The server did not start. `log` holds the last lines that it wrote in this attempt.
     case startFailed(home: String, output: String, log: [String])
-    /// A process serves this data, but not on this cluster's socket.
+    /// A process serves these data, but not on this cluster's socket.
     case unreachable(data: String, pid: pid_t, socketDirectory: String)
     /// The server was asked to stop, in this mode, and is still running.
     case stopTimedOut(home: String, mode: LocalCluster.StopMode, pid: pid_t, after: Duration)

@@ -2,7 +2,7 @@ import Glibc
 
 /// The server of a data directory, as its `postmaster.pid` describes it, and whether it is still running.
 ///
-/// The file's lines: process id, data directory, start time (seconds since 1970), port, socket directory,
+/// The file's lines: process ID, data directory, start time (seconds since 1970), port, socket directory,
 /// listen address, shared memory key, status. Source: PostgreSQL's src/include/utils/pidfile.h; pg_ctl -w
 /// waits for the same status line.
 struct Postmaster: Sendable, Equatable {
