@@ -8,7 +8,7 @@ import PackageDescription
 //       │                        └───────▶ Migrations
 //       └─────▶ LocalPostgres
 //
-// Feed and PostgreSQL never know each other, and QuakeView knows no server.
+// Feed and PostgreSQL never depend on each other, and QuakeView does not know the server.
 let package = Package(
     name: "quakes",
     products: [
@@ -50,7 +50,7 @@ let package = Package(
         ),
         .target(name: "Feed", dependencies: ["CCurl", "CZlib", "QueueExecutor"]),
         .target(name: "SampleFeed", dependencies: ["Feed"]),
-        // The SQL files and the list that carries them inside the executable.
+        // The SQL files, embedded in the executable, and a list of them.
         .target(
             name: "Migrations",
             path: "migrations",
@@ -137,8 +137,8 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// An async function runs where its caller does, unless it says @concurrent: a statement and what is done with its rows
-// need no change of threads.
+// An async function runs where its caller does, unless it is marked @concurrent. So running a statement and using its
+// rows takes no change of thread.
 for target in package.targets where target.type != .system {
     target.swiftSettings = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 }

@@ -1,9 +1,9 @@
-// The barest possible follower: LISTEN, one SELECT, one SQLite commit. No check of the position, no reconnecting: it
+// The barest possible follower: LISTEN, one SELECT, one SQLite commit. It does not check its position or reconnect. It
 // starts with an empty table and the whole history, and any surprise ends it.
 //
 //     barest_follower URL FILE SCHEMA COLUMNS
 //
-// SCHEMA creates SQLite's table quake; COLUMNS are the expressions, in PostgreSQL, that give its columns in order.
+// SCHEMA creates the table quake in SQLite. COLUMNS are the PostgreSQL expressions for its columns, in order.
 
 #include <libpq-fe.h>
 #include <poll.h>
@@ -37,7 +37,7 @@ static sqlite3_stmt *prepare(const char *sql) {
     return statement;
 }
 
-// Binds so many columns of a row, as texts: those of numbers become numbers as the columns' types want it.
+// Binds this many columns of a row as texts. SQLite converts them to numbers where the column has a numeric type.
 static void run(sqlite3_stmt *statement, PGresult *rows, int row, int column, int count) {
     for (int index = 0; index < count; index++, column++) {
         if (PQgetisnull(rows, row, column))
@@ -68,7 +68,7 @@ int main(int count, char **arguments) {
     PQclear(position);
     long token = 0;
 
-    // One snapshot: the changed rows as it has them, and its token with each of them.
+    // One snapshot: the changed rows as they are in it, each with the token of the snapshot.
     char *changes = sqlite3_mprintf(
         "select changed.key, quake.code, reached.token, reached.committed_at, %s "
         "from (select token, committed_at from history.transaction "
@@ -84,7 +84,7 @@ int main(int count, char **arguments) {
     sqlite3_stmt *upsert = NULL;
 
     for (int is_behind = 1;; is_behind = 0) {
-        // First of what came with the answer to the last query: no further input may follow it.
+        // Checks first for notifications that came with the last answer, because no further input may follow.
         for (PGnotify *notification; (notification = PQnotifies(connection)); PQfreemem(notification))
             is_behind |= atol(notification->extra) > token;
         if (!is_behind) {

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""How long a reader takes that has a whole import to catch up with, beside what PostgreSQL itself has for it.
+"""Measures how long a reader takes to catch up with a whole import, compared with PostgreSQL's own tools.
 
-Into a view: `quakes follow --view FILE --once`, from the position before the import and without a file (a first
-snapshot), beside psql with COPY TO STDOUT, piped into sqlite3's `.import` with the same table.
+Into a view: `quakes follow --view FILE --once`, both from the position before the import and without a file (a first
+snapshot). It is compared with psql's COPY TO STDOUT, piped into sqlite3's `.import` with the same table.
 
-As a stream into a file: `quakes follow --format ndjson --token FILE --once`, likewise, beside pg_recvlogical with the
-plugin wal2json (postgresql-15-wal2json on Debian) on a slot made before the import. It is asked for the rows of quake
-only, and decodes on the server.
+As a stream into a file: `quakes follow --format ndjson --token FILE --once`, in the same two ways. It is compared with
+pg_recvlogical and the plugin wal2json (postgresql-15-wal2json on Debian), on a slot that was created before the import.
+wal2json decodes on the server, and only the rows of quake.
 
-CPU and memory are the reader's alone: the CPU of psql and sqlite3 together, the memory of the larger one. The figures
-are medians over the rounds, and so are the ratios within each round. All figures of one run come from one machine and
-one server; only their ratios mean anything. The server is a private cluster of the run's own.
+CPU and memory are those of the reader alone. For psql and sqlite3, that is the CPU of both and the memory of the larger
+one. The figures are medians over the rounds, and so are the ratios within each round. All figures of one run come from
+one machine and one server; only their ratios mean anything. The server is a private cluster that exists only for the
+run.
 
     Benchmarks/catch_up.py [--events N] [--repeat R] [--json]
 """
@@ -44,7 +45,7 @@ def main():
     with Cluster(wal_level="logical") as cluster:
         readers = Readers(cluster)
         cluster.load(cluster.sample(options.events))
-        # The first reader after a load sets hint bits; not what is measured here.
+        # The first reader after a load sets hint bits, which is not what this measures.
         cluster.sql("vacuum freeze analyze")
         cluster.sql("checkpoint")
         rounds = [readers.measure() for _ in range(options.repeat)]
@@ -64,7 +65,7 @@ def ratio(figures, what):
 
 
 class Readers:
-    """Made on the empty table, they read what came after."""
+    """Readers that start on the empty table and then read what was imported."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -150,7 +151,7 @@ class Readers:
         return self.stream(token="new")
 
     def rows_of_output(self):
-        """The lines that tell of rows, not of where a transaction or a pass ends."""
+        """The number of lines with a row. The end of a transaction or of a pass does not count."""
         with open(self.output, "rb") as lines:
             return sum(line.startswith((b'{"action":"I"', b'{"row":')) or b'"operation":"insert"' in line
                        for line in lines)

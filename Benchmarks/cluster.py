@@ -1,6 +1,6 @@
-"""What the benchmarks share: a private server of the run's own, measured programs, and tables of figures.
+"""What the benchmarks share: a private server for the run, programs that are measured, and tables of figures.
 
-The executable is the one named by the environment variable QUAKES, else .build/release/quakes.
+The environment variable QUAKES names the executable; the default is .build/release/quakes.
 """
 
 import os
@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Cluster:
-    """A migrated private server in a folder of its own; both are gone at the end.
+    """A migrated private server in a folder of its own. Both are removed at the end.
 
         with Cluster(wal_level="logical") as cluster:
             cluster.sql("select 1")
@@ -28,8 +28,8 @@ class Cluster:
 
     def __enter__(self):
         if not os.access(QUAKES, os.X_OK):
-            sys.exit(f"there is no {QUAKES}: build it (swift build -c release), or name one in QUAKES")
-        # Also a run that is told to end leaves nothing behind.
+            sys.exit(f"cannot find {QUAKES}: build it (swift build -c release), or set QUAKES to another executable")
+        # A run that is terminated must not leave anything behind either.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         self.home = tempfile.mkdtemp(prefix="quakes-bench-")
         os.chmod(self.home, 0o755)  # root's server runs as another user
@@ -54,7 +54,7 @@ class Cluster:
         shutil.rmtree(self.home)
 
     def quakes(self, *arguments):
-        """Runs quakes, with what it says on standard error."""
+        """Runs quakes, and shows its output on standard error."""
         subprocess.run([QUAKES, *arguments], env=self.env, check=True, stdout=sys.stderr)
 
     def sql(self, statement):
@@ -62,7 +62,7 @@ class Cluster:
         return subprocess.check_output(command, env=self.env, text=True).strip()
 
     def sample(self, count, revise="0"):
-        """A synthetic feed of so many events, such a part of them revised: its path."""
+        """Writes a synthetic feed of `count` events, of which the part `revise` is revised. Returns its path."""
         path = f"{self.home}/{count}-{revise}.geojson"
         if not os.path.exists(path):
             with open(path, "wb") as feed:
@@ -70,16 +70,16 @@ class Cluster:
         return path
 
     def load(self, feed):
-        """Imports a feed, measured."""
+        """Imports a feed, and returns the figures."""
         return run(QUAKES, "import", "--database", self.url, feed, env=self.env, stdout=subprocess.DEVNULL)
 
     def empty(self):
-        """No quakes, no history, no dead rows."""
-        # As a replica: a tracked table refuses TRUNCATE.
+        """Removes all quakes, all history and all dead rows."""
+        # The session poses as a replica, because a tracked table refuses TRUNCATE.
         self.sql("set session_replication_role = replica; truncate quake, history.change, history.transaction")
 
     def wal(self):
-        """How many bytes of WAL were ever written."""
+        """The number of bytes of WAL written so far."""
         return int(self.sql("select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"))
 
     def server_cpu(self):
@@ -88,11 +88,11 @@ class Cluster:
             postmaster = file.readline().strip()
         with open(f"/proc/{postmaster}/stat") as file:
             fields = file.read().rpartition(")")[2].split()
-        # cutime and cstime; see proc(5), counted behind the name.
+        # cutime and cstime: see proc(5), and count from after the name.
         return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
     def compile(self, source, *libraries):
-        """Compiles a C program that lies beside this file: its path."""
+        """Compiles a C program from this folder. Returns the path of the executable."""
         program = f"{self.home}/{os.path.splitext(source)[0]}"
         include = subprocess.check_output(["pg_config", "--includedir"], text=True).strip()
         subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-o", program, f"{HERE}/{source}", f"-I{include}",
@@ -100,7 +100,7 @@ class Cluster:
         return program
 
     def view_schema(self):
-        """The table of a view in SQLite, and the expressions that give its columns in PostgreSQL."""
+        """The SQLite table of a view, and the PostgreSQL expressions for its columns."""
         types = {"boolean": "integer", "integer": "integer", "double precision": "real"}
         expressions = {"boolean": "quake.{}::int", "ARRAY": "array_to_json(quake.{})"}
         columns = [line.split("|") for line in self.sql(
@@ -113,16 +113,16 @@ class Cluster:
 
 
 def run(*arguments, **options):
-    """Runs a program to its end: wall seconds, CPU seconds, peak memory in MB.
+    """Runs a program to its end. Returns wall seconds, CPU seconds and peak memory in MB.
 
-    The memory is never less than this script's own, some 15 MB: so Linux counts it.
+    The memory is never less than that of this script, about 15 MB, because of how Linux counts it.
     """
     start = time.monotonic()
     return finish(subprocess.Popen(arguments, **options), start)
 
 
 def finish(process, start, ends_with=(0,)):
-    """Waits for a program's end; its figures, together with those of its children."""
+    """Waits for a program to end. Returns its figures, which include those of its children."""
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in ends_with:
@@ -132,12 +132,12 @@ def finish(process, start, ends_with=(0,)):
 
 
 def medians(rounds):
-    """Of several rounds' figures the median, each figure by itself."""
+    """The median of each figure over several rounds."""
     return {name: statistics.median(figures[name] for figures in rounds) for name in rounds[0]}
 
 
 def print_table(*rows):
-    """The first row is the heading; texts stand left, numbers right."""
+    """Prints a table. The first row is the heading. Texts are aligned left, numbers right."""
     cells = [[cell if isinstance(cell, str) else f"{cell:.2f}" if isinstance(cell, float) else str(cell)
               for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells)]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Whether a daemon grows: 24 simulated hours of one feed a minute, 1,440 runs, as fast as they go.
+"""Measures whether a daemon grows. It simulates 24 hours with one run a minute: 1,440 runs, as fast as possible.
 
-Prints memory, open descriptors and database connections of the second and of the last hour, and their ratio. The feed
-changes at each run. The server is a private cluster of the run's own.
+Prints memory, open descriptors and database connections in the second hour and in the last one, and their ratio. The
+feed changes before each run. The server is a private cluster that exists only for the run.
 
     Benchmarks/day.py [--hours H] [--events N]
 """
@@ -48,7 +48,7 @@ class Feed(http.server.BaseHTTPRequestHandler):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--hours", type=int, default=24)
-    parser.add_argument("--events", type=int, default=250, help="of each document")
+    parser.add_argument("--events", type=int, default=250, help="events in each document")
     options = parser.parse_args()
     Feed.events = options.events
     feed = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Feed)
@@ -70,7 +70,7 @@ def main():
 
 
 def sample_hour(cluster, daemon, hour):
-    """The medians over 60 runs."""
+    """The mean figures over 60 runs."""
     samples = {name: [] for name in FIGURES}
     while Feed.runs < (hour + 1) * 60:
         if daemon.poll() is not None:

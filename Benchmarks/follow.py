@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""How long after a commit many followers have it in their views, beside the barest possible follower.
+"""Measures how soon after a commit many followers have it in their views, compared with the barest possible follower.
 
-A writer commits transactions of 20 updates at a steady rate; for each it notes the token and the time right after
-COMMIT has returned. Benchmarks/view_observer.c tells when each view's file has reached a token. Latency is the time
-between, of each transaction in each view. Both kinds of followers take turns: `quakes follow` and
-Benchmarks/barest_follower.c. The figures are medians over the rounds, and so are the ratios within each round.
+A writer commits transactions of 20 updates at a steady rate. For each transaction, it records the token and the time
+right after COMMIT has returned. Benchmarks/view_observer.c reports when the file of each view reaches a token. The
+latency is the time in between, for each transaction and each view. The two kinds of follower take turns: `quakes
+follow` and Benchmarks/barest_follower.c. The figures are medians over the rounds, and so are the ratios within each
+round.
 
-All figures of one run come from one machine and one server; only their ratios mean anything. Needs a C compiler,
-libpq and SQLite with their headers. The server is a private cluster of the run's own.
+All figures of one run come from one machine and one server; only their ratios mean anything. The benchmark needs a C
+compiler, libpq and SQLite with their headers. The server is a private cluster that exists only for the run.
 
     Benchmarks/follow.py [--followers N] [--seconds S] [--rate R] [--rows N] [--events N] [--rounds R] [--json]
 """
@@ -37,9 +38,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--followers", type=int, default=50)
     parser.add_argument("--seconds", type=int, default=30)
-    parser.add_argument("--rate", type=float, default=10, help="transactions a second")
-    parser.add_argument("--rows", type=int, default=20, help="that each of them updates")
-    parser.add_argument("--events", type=int, default=5000, help="in the table")
+    parser.add_argument("--rate", type=float, default=10, help="transactions per second")
+    parser.add_argument("--rows", type=int, default=20, help="rows that each transaction updates")
+    parser.add_argument("--events", type=int, default=5000, help="events in the table")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -71,12 +72,12 @@ class Bench:
         self.observer = cluster.compile("view_observer.c", "sqlite3")
         self.codes = cluster.sql("select code from quake").splitlines()
         self.folder = f"{cluster.home}/views"
-        # The planner shall know what a transaction is like here: it can spoil the barest follower's query.
+        # The planner has to see typical transactions first; otherwise it may plan the barest follower's query badly.
         Writer(cluster.url).write(self.codes, options, count=200, rate=200)
         cluster.sql("vacuum analyze")
 
     def measure(self, kind):
-        """One round of one kind: latencies in ms, CPU seconds and peak MB of a follower."""
+        """Runs one round with one kind of follower: latencies in ms, and CPU seconds and peak MB per follower."""
         os.mkdir(self.folder)
         files = [f"{self.folder}/{number}.sqlite" for number in range(self.options.followers)]
         start, server_cpu = time.monotonic(), self.cluster.server_cpu()
@@ -105,7 +106,8 @@ class Bench:
         return [self.barest, self.cluster.url, file, *self.cluster.view_schema()]
 
     def observe(self, files):
-        """Writes, and watches the views until they have it all: time by token, and for each view what was seen when."""
+        """Writes, and watches the views until they have everything. Returns the commit time of each token, and for each
+        view when it was seen to reach which token."""
         with open(f"{self.folder}/sightings", "w+") as output:
             observer = subprocess.Popen([self.observer, *files], stdout=output)
             try:
@@ -130,7 +132,7 @@ class Bench:
 def latencies_in_ms(commits, sightings):
     for view in sightings:
         for committed, moment in commits.items():
-            # The first that shows this token or a later one.
+            # The first sighting of this token or a later one.
             place = bisect.bisect_left(view, (committed, 0))
             if place == len(view):
                 sys.exit(f"a view was never seen with token {committed}")
@@ -138,7 +140,7 @@ def latencies_in_ms(commits, sightings):
 
 
 def token(path):
-    """The view's token; None while it has none."""
+    """The token of the view, or None while it has none."""
     try:
         file = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         try:
@@ -154,12 +156,12 @@ def wait_until(what, is_so):
     deadline = time.monotonic() + PATIENCE
     while not is_so():
         if time.monotonic() > deadline:
-            sys.exit(f"after {PATIENCE} s it is still not so that {what}")
+            sys.exit(f"gave up after {PATIENCE} s of waiting until {what}")
         time.sleep(0.2)
 
 
 class Writer:
-    """A connection through libpq itself, so that nothing stands between COMMIT and the clock."""
+    """A connection directly through libpq, so that nothing comes between COMMIT and the clock."""
 
     def __init__(self, url):
         self.libpq = ctypes.CDLL("libpq.so.5")
@@ -169,7 +171,7 @@ class Writer:
         self.connection = ctypes.c_void_p(self.libpq.PQconnectdb(url.encode()))
 
     def execute(self, sql):
-        """Returns when the server says that it is done; what has to be read of the result is read afterwards."""
+        """Returns as soon as the server has answered. The result is read afterwards."""
         return ctypes.c_void_p(self.libpq.PQexec(self.connection, sql.encode()))
 
     def value(self, result):
@@ -180,7 +182,7 @@ class Writer:
         return value.decode()
 
     def write(self, codes, options, count, rate):
-        """Writes at the rate: when each token was committed, in nanoseconds of CLOCK_MONOTONIC."""
+        """Writes at the given rate. Returns when each token was committed, in nanoseconds of CLOCK_MONOTONIC."""
         chance = random.Random(1)
         commits = {}
         start = time.monotonic()
@@ -193,7 +195,7 @@ class Writer:
             committed = self.execute("commit")
             moment = time.monotonic_ns()
             self.libpq.PQclear(committed)
-            # The token that this very session has drawn, whoever else commits.
+            # The token of this session's own transaction, even if others commit too.
             commits[int(self.value(self.execute("select currval('history.token')")))] = moment
         self.libpq.PQfinish(self.connection)
         return commits

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Time and memory of loads against the size of the feed, as a table and as the plot of docs/performance.md.
+"""Measures the time and memory of loads against the size of the feed. Prints a table, and draws the plot in
+docs/performance.md.
 
-Needs matplotlib for the plot, and some 10 GB of disk for 3,000,000 events.
+The plot needs matplotlib. 3,000,000 events need about 10 GB of disk.
 
     Benchmarks/growth.py [--events N,…] [--repeat R] [--plot FILE.svg] [--json]
 """
@@ -33,7 +34,7 @@ def main():
                           for size, of_size in results.items() for load, by in SERIES], indent=1))
     else:
         print_table(
-            ("events", "load", "by", "wall s", "µs an event", "peak MB"),
+            ("events", "load", "by", "wall s", "µs per event", "peak MB"),
             *((size, load, by, of_size[load, by]["wall"], of_size[load, by]["wall"] * 1e6 / size,
                of_size[load, by]["memory"])
               for size, of_size in results.items() for load, by in SERIES))

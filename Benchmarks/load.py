@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Loads and reloads of a synthetic feed, beside what people use for it today.
+"""Measures loads and reloads of a synthetic feed, compared with the tools that people use today.
 
-For each size: the first load into an empty table, the same feed again, and the same feed with 1 % of its events revised;
-by quakes, with history; and of the same rows, into a table with the same columns and indexes and no history:
+For each size, there are three loads: the feed into an empty table, the same feed again, and the same feed with 1 % of
+its events revised. quakes loads them with history. The other tools load the same rows into a table with the same
+columns and indexes, but without history:
 
-    psql \\copy   csv and binary, which parse no JSON and resolve no duplicates; they can't load anything twice
+    psql \\copy   csv and binary; parses no JSON and resolves no duplicates, so it cannot load anything twice
     python        plain_import.py: orjson, COPY into a temporary table, INSERT ON CONFLICT (needs orjson and psycopg)
-    ogr2ogr       GDAL's, into a table of its own making; it can't upsert by a text, and makes the table anew each time
-                  (gdal-bin on Debian)
+    ogr2ogr       from GDAL (gdal-bin on Debian), into a table that it creates; it cannot upsert by a text key, so it
+                  creates the table again each time
 
-All figures of one run come from one machine and one server; only their ratios mean anything. They are medians. Needs
-python3 and the release executable (`make bench` builds it). The server is a private cluster of the run's own:
-shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h, autovacuum off (the table is vacuumed between the loads).
+The figures are medians. All figures of one run come from one machine and one server; only their ratios mean anything.
+The benchmark needs python3 and the release executable (`make bench` builds it). The server is a private cluster that
+exists only for the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h and autovacuum off. The table
+is vacuumed between the loads.
 
     Benchmarks/load.py [--events N,…] [--repeat R] [--only quakes,…] [--json]
 """
@@ -56,7 +58,7 @@ def main():
 
 
 def print_goals(results):
-    """The goals of the design that concern loads, as far as they were measured."""
+    """Prints those design goals for loads that were measured."""
     smallest, largest = results[min(results)], results[max(results)]
     goals = []
 
@@ -87,27 +89,28 @@ def measure(cluster, size, options):
         for importer in importers(cluster, options.only):
             for load, figures in importer(feed, revised):
                 rounds.setdefault((load, importer.__name__), []).append(figures)
-    # The loads together, whoever does them.
+    # Groups the figures by load, not by tool.
     ordered = sorted(rounds, key=lambda key: ("first", "reload", "1% revised").index(key[0]))
     return {(load, NAMES[by]): medians(rounds[load, by]) for load, by in ordered}
 
 
 def importers(cluster, names):
-    """Functions that load the feed, the feed again and the revised one, as far as they can, and yield the figures."""
+    """Functions that load the feed, the same feed again and the revised feed, and yield the figures. Some tools can do
+    only the first load."""
 
     def measured(*arguments):
         cluster.sql("checkpoint")
         before, start = counters(cluster), cluster.server_cpu()
         with Listener(cluster) as listener:
             figures = run(*arguments, env=cluster.env, stdout=subprocess.DEVNULL)
-            # The server's process ends, and is counted, a little later than its client.
+            # The server's process ends, and is counted, shortly after its client.
             time.sleep(0.5)
             figures["notifications"] = listener.count()
         figures["server"] = cluster.server_cpu() - start
         return figures | {name: value - before[name] for name, value in counters(cluster).items()}
 
     def settled(table):
-        # The first reader after a load sets hint bits; not what is measured here.
+        # The first reader after a load sets hint bits, which is not what this measures.
         cluster.sql(f"vacuum freeze {table}")
 
     def quakes(feed, revised):
@@ -182,7 +185,7 @@ def counters(cluster):
 
 
 class Listener:
-    """Counts notifications over a connection of its own; without psycopg, tokens, of which each is notified once."""
+    """Counts notifications over a connection of its own. Without psycopg, it counts tokens: each has one notification."""
 
     def __init__(self, cluster):
         self.cluster = cluster

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The importer that people write: all of the feed in memory, COPY into a temporary table, INSERT … ON CONFLICT.
+"""The importer that people usually write: the whole feed in memory, COPY into a temporary table, INSERT … ON CONFLICT.
 
-Only a yardstick: it takes every feature for good, and whatever comes last wins. Needs orjson and psycopg.
+It is only a yardstick: it does not check the features, and the feed that is loaded last wins. It needs orjson and
+psycopg.
 
     plain_import.py DATABASE TABLE FEED
 """

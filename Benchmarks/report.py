@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""What reports cost: each view and function beside one sequential scan of the table, and what each index costs an import.
+"""Measures what reports cost: each view and function, compared with one sequential scan of the table. --indexes
+measures what each index costs an import instead.
 
-The scan reads the columns that the reports read (place, time, magnitude, coordinates, depth), which stand almost at the
-end of each row. A view is read whole, as EXPLAIN ANALYZE executes it: all its rows and columns, without sending them.
-Scan and reports take turns; the figures are medians. Nothing runs in parallel: how many processes help is another
-question. All come from one machine and one server; only their ratios mean anything. The server is a private cluster of
-the run's own.
+The scan reads the columns that the reports read (place, time, magnitude, coordinates, depth), which are almost at the
+end of each row. A view is read whole, with all rows and columns, by EXPLAIN ANALYZE, which does not send them. Scan and
+reports take turns; the figures are medians. Queries do not run in parallel, because how many processes help is another
+question. All figures come from one machine and one server; only their ratios mean anything. The server is a private
+cluster that exists only for the run.
 
-The table holds a synthetic feed of which --revised, one event in a hundred, was revised. --indexes measures the first load, and the
-load of a feed in which every tenth event is revised, with and without each index, and with pages that are not filled.
+The table holds a synthetic feed. --revised says which part of its events is revised; the default is one in a hundred.
+--indexes measures the first load, and the load of a feed in which every tenth event is revised. It does so with and
+without each index, and with different fill factors.
 
     Benchmarks/report.py [--events N] [--revised P] [--repeat R] [--plans] [--indexes] [--json]
 """
@@ -22,7 +24,7 @@ from cluster import Cluster, medians, print_table
 SCAN = ("select count(place), count(time), count(magnitude), count(longitude), count(latitude), count(depth)"
         " from public.quake")
 MAINSHOCK = "(select code from public.quake order by magnitude desc nulls last limit 1)"
-# What a dashboard asks: the last week of the catalogue.
+# What a dashboard asks for: the last week of the catalogue.
 WEEK = "'2025-12-25' and '2026-01-01'"
 ASKED = {
     "daily_activity, a week": f"report.daily_activity where day between {WEEK}",
@@ -35,7 +37,7 @@ DAY = "date_bin('1 day', time, timestamptz '1970-01-01 00:00:00+00')"
 LARGEST = "select * from report.largest_event"
 ACTIVITY = f"select * from {ASKED['daily_activity, a week']}"
 NEAR = "select count(*) from quake where point(longitude, latitude) <@ box(point(-118, 35), point(-117, 36))"
-# Variants of the table, the first as it ships, and the query that each is about.
+# Variants of the table, and the query that each one affects. The first is the table as it ships.
 VARIANTS = {
     "as it ships": ("select", None),
     "without quake_day": ("drop index quake_day", ACTIVITY),
@@ -53,10 +55,10 @@ REVERT = ("drop index if exists quake_more, quake_day; alter table quake set (fi
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--revised", default="1%", help="part of the events; empty for none")
+    parser.add_argument("--revised", default="1%", help="which part of the events is revised; empty for none")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--plans", action="store_true", help="print the plans of the five heaviest")
-    parser.add_argument("--indexes", action="store_true", help="measure what each index costs an import, instead")
+    parser.add_argument("--plans", action="store_true", help="also print the plans of the five slowest reports")
+    parser.add_argument("--indexes", action="store_true", help="measure what each index costs an import instead")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with Cluster(autovacuum="off", max_parallel_workers_per_gather="0") as cluster:
@@ -70,7 +72,7 @@ def measure_reports(cluster, options):
     cluster.sql("vacuum analyze")
     names = cluster.sql("select relname from pg_class where relnamespace = 'report'::regnamespace and relkind = 'v'"
                         " order by 1").splitlines()
-    # As constants, as people write them: the planner then sees through the functions.
+    # The parameters are constants, as people write them. The planner can then inline the functions.
     mainshock = cluster.sql(f"select quote_literal({MAINSHOCK})")
     reports = {name: f"report.{name}" for name in names} | {
         "magnitude_frequency()": "report.magnitude_frequency()",
@@ -119,8 +121,9 @@ def measure_indexes(cluster, options):
 
 
 def load(cluster, variant, first, revised):
-    """Both loads into an empty table: seconds, bytes of WAL, updates in place (HOT), bytes of table and indexes; and how
-    long the variant's query takes, as it ships all of them."""
+    """Does both loads into an empty table. Returns seconds, bytes of WAL, the share of updates in place (HOT), and the
+    size of the table with its indexes in bytes. Also returns how long the variant's query takes; the table as it ships
+    runs all queries."""
     change, query = VARIANTS[variant]
     cluster.empty()
     cluster.sql(REVERT)
@@ -133,7 +136,7 @@ def load(cluster, variant, first, revised):
         result[name] = cluster.load(feed)["wall"]
         result[f"{name} wal"] = cluster.wal() - wal
         cluster.sql("analyze quake")
-    # The worker's session has ended, and what it counted has arrived.
+    # Waits until the worker's session has ended and its statistics have arrived.
     cluster.sql("select pg_sleep(1.2)")
     result["hot"] = float(cluster.sql(
         "select n_tup_hot_upd / greatest(n_tup_upd, 1)::float from pg_stat_user_tables where relname = 'quake'"))

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What it costs writers that their table is tracked.
+"""Measures what tracking a table costs its writers.
 
-Small writes: pgbench, each transaction updates one random row. By PostgreSQL's default a commit waits until it is on
-disk (fsync and synchronous_commit on), and that is the figure to go by; with synchronous_commit off the disk no longer
-hides what tracking costs. Nobody listens here: Benchmarks/follow.py measures with listeners.
+Small writes: pgbench, where each transaction updates one random row. By default, PostgreSQL's commits wait until they
+are on disk (fsync and synchronous_commit on). Go by that figure. With synchronous_commit off, the disk no longer hides
+what tracking costs. Nobody listens here; Benchmarks/follow.py measures with listeners.
 
-Bulk writes: first load of a synthetic feed, the same again, and the same with every event revised.
+Bulk writes: the first load of a synthetic feed, the same feed again, and the same feed with every event revised.
 
-Each is measured untracked, tracked, and tracked without its NOTIFY, one after the other in each round; the figures are
-medians. All come from one machine and one server; only their ratios mean anything. The server is a private cluster of
-the run's own.
+Each is measured untracked, tracked, and tracked without NOTIFY, one after the other in each round. The figures are
+medians. All come from one machine and one server; only their ratios mean anything. The server is a private cluster that
+exists only for the run.
 
     Benchmarks/tracking.py [--rows N] [--clients N,…] [--seconds S] [--events N] [--repeat R] [--json]
 """
@@ -30,15 +30,15 @@ update quake set magnitude = 10 * random() where code = 'q' || :row;
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rows", type=int, default=10_000, help="of the table that pgbench updates")
+    parser.add_argument("--rows", type=int, default=10_000, help="rows in the table that pgbench updates")
     parser.add_argument("--clients", type=lambda text: [int(count) for count in text.split(",")], default=[1, 8, 32])
-    parser.add_argument("--seconds", type=int, default=10, help="of each pgbench run")
-    parser.add_argument("--events", type=int, default=100_000, help="of the feed")
+    parser.add_argument("--seconds", type=int, default=10, help="seconds per pgbench run")
+    parser.add_argument("--events", type=int, default=100_000, help="events in the feed")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
 
-    # What autovacuum does would fall on one variant or another by chance.
+    # Autovacuum would slow down one variant or another by chance.
     with Cluster(autovacuum="off") as cluster:
         table = TrackedTable(cluster)
         small = measure_small_writes(cluster, table, options)
@@ -58,7 +58,7 @@ def main():
 
 
 class TrackedTable:
-    """The table quake, which can be tracked or not."""
+    """The table quake, with tracking or without it."""
 
     def __init__(self, cluster):
         self.sql = cluster.sql
@@ -75,13 +75,13 @@ class TrackedTable:
 
 
 def rounds(count):
-    """The variants of each round, in turning order."""
+    """The variants of each round, in rotating order."""
     return [VARIANTS[turn % 3:] + VARIANTS[:turn % 3] for turn in range(count)]
 
 
 def measure_small_writes(cluster, table, options):
     cluster.load(cluster.sample(options.rows))
-    # Codes that a script of pgbench can name; a synthetic feed repeats a few, so there are somewhat fewer rows.
+    # Gives the rows codes that a pgbench script can name. A synthetic feed may repeat a code, so the rows are counted.
     cluster.sql("update quake set code = 'q' || number"
                 " from (select code as old, row_number() over (order by code) as number from quake) as numbered"
                 " where code = old")

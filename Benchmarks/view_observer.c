@@ -1,11 +1,11 @@
-// Tells when views move on: a line "VIEW TOKEN NANOSECONDS" (of CLOCK_MONOTONIC) each time it sees that the file of
-// that number, from 0, has a higher token.
+// Reports when views move on. Prints a line "VIEW TOKEN NANOSECONDS" each time it sees a higher token in a view's file.
+// Files are numbered from 0, and the time is that of CLOCK_MONOTONIC.
 //
 //     view_observer FILE…
 //
-// inotify tells of each write to a file's log; the commit it belongs to becomes visible shortly after its last write.
-// So a file that was written to is read until its token has moved, at growing intervals and not for ever: the write may
-// have belonged to what was seen already.
+// inotify reports each write to a file's log. A commit becomes visible shortly after its last write. So a file that was
+// written to is read at growing intervals until its token has moved. This does not go on for ever, because the write
+// may belong to a commit that was already seen.
 
 #define _GNU_SOURCE  // ppoll
 #include <errno.h>
@@ -69,7 +69,7 @@ static void look(struct view *view, long number) {
 int main(int count, char **paths) {
     int inotify = inotify_init1(IN_NONBLOCK);
     if (inotify < 0) fail("inotify");
-    // It must not wait for those it measures, where it is allowed to say so.
+    // Where the system allows it, the observer has a high priority, so that it need not wait for what it measures.
     setpriority(PRIO_PROCESS, 0, -10);
     setvbuf(stdout, NULL, _IOLBF, 0);
     paths++;

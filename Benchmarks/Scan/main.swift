@@ -1,15 +1,15 @@
-// How many MB a second of a feed one core takes apart: to find the features, to decode them, to encode them as rows of
-// COPY; and what Foundation's JSONDecoder takes for the decoding alone.
+// Measures how many MB of a feed one core processes per second: to find the features, to decode them, and to encode
+// them as rows of COPY. Compares this with Foundation's JSONDecoder, for the decoding alone.
 //
 //     ScanBenchmark FEED [--repeat R] [--json]
 //
-// CPU time, the median of R rounds, all in one run: only the ratios mean anything.
+// The figures are medians of the CPU time of R rounds. Only the ratios within one run mean anything.
 
 import Feed
 import Foundation
 import QuakeStore
 
-/// The properties that are imported, as JSONDecoder wants them.
+/// The properties that are imported, declared for JSONDecoder.
 private struct Feature: Decodable {
     struct Properties: Decodable {
         var mag, cdi, mmi, dmin, rms, gap: Double?
@@ -32,7 +32,7 @@ private enum Step: String, CaseIterable {
     case jsonDecoder = "scan, JSONDecoder"
 }
 
-/// JSONDecoder is so slow that a part of the features tells enough.
+/// JSONDecoder decodes only one feature in this many, because it is slow and a sample is enough.
 private let decodedByFoundation = 20
 
 private func run(_ step: Step, _ feed: [UInt8]) throws -> Double {
@@ -47,7 +47,7 @@ private func run(_ step: Step, _ feed: [UInt8]) throws -> Double {
         let end = min(position + 256 << 10, feed.count)
         try feed.withUnsafeBufferPointer { bytes in
             var record: QuakeRecord?
-            // As an import does it: what is decoded at once needs no scan for its end.
+            // As in an import: a feature that can be decoded straight away needs no scan for its end.
             let measure: (UnsafeBufferPointer<UInt8>) -> Int? = { bytes in
                 guard step == .decode || step == .encode, let (decoded, size) = decoder.decodePrefix(bytes)
                 else {
@@ -75,7 +75,7 @@ private func run(_ step: Step, _ feed: [UInt8]) throws -> Double {
     try scanner.finish()
     let seconds = processorTime() - start
     guard step == .jsonDecoder else { return Double(feed.count) / seconds / 1e6 }
-    // What the scan of all takes is not the decoder's.
+    // The time for scanning all features does not count for the decoder.
     let scan = Double(feed.count) / (try run(.scan, feed)) / 1e6
     return Double(decodedBytes) / max(seconds - scan, .leastNonzeroMagnitude) / 1e6
 }

@@ -1,13 +1,13 @@
 import Glibc
 
-/// The few calls on files that a cluster needs, with errors that name operation and path.
+/// The few file operations that a cluster needs. Their errors name the operation and the path.
 package enum FileSystem {
     struct Entry {
         let owner: uid_t
         let isDirectory: Bool
     }
 
-    /// nil when there is nothing at `path`. A symbolic link is described itself, not what it points to.
+    /// nil when there is nothing at `path`. For a symbolic link, this describes the link, not what it points to.
     static func entry(_ path: String) throws(LocalPostgresError) -> Entry? {
         var status = stat()
         guard lstat(path, &status) == 0 else {
@@ -21,7 +21,7 @@ package enum FileSystem {
         access(path, X_OK) == 0
     }
 
-    /// Creates a directory with exactly this mode, and its missing parents; leaves an existing one alone.
+    /// Creates a directory with exactly this mode, and its missing parents. Leaves an existing directory alone.
     static func createDirectories(_ path: String, mode: mode_t, parents: mode_t) throws(LocalPostgresError) {
         var prefix = ""
         for component in path.split(separator: "/") {
@@ -37,8 +37,8 @@ package enum FileSystem {
         }
     }
 
-    /// Sees to a directory that only `account` can enter. An existing one must already be that user's:
-    /// below /tmp anybody may have made it first.
+    /// Makes sure that there is a directory that only `account` can enter. An existing one must already belong to that
+    /// user, because anybody could have made it first below /tmp.
     package static func createPrivateDirectory(
         _ path: String, for account: ServerAccount
     ) throws(LocalPostgresError) {
@@ -61,7 +61,7 @@ package enum FileSystem {
         }
     }
 
-    /// Appends, creating the file with mode 0600 for `account`, and has it reach the disk.
+    /// Appends the text and waits until it is on disk. A missing file is created with mode 0600 for `account`.
     package static func append(
         _ text: String, to path: String, for account: ServerAccount
     ) throws(LocalPostgresError) {
@@ -86,7 +86,7 @@ package enum FileSystem {
         }
     }
 
-    /// The file's bytes from `offset`, at most the last `limit` of them; nil when there is no such file.
+    /// The file's bytes from `offset` to the end, at most the last `limit` of them. nil when there is no such file.
     static func read(
         _ path: String, from offset: Int = 0, last limit: Int = 65_536
     ) throws(LocalPostgresError) -> String? {
@@ -112,7 +112,7 @@ package enum FileSystem {
         return stat(path, &status) == 0 ? Int(status.st_size) : 0
     }
 
-    /// Removes what is there, with everything below it; nothing there is no error.
+    /// Removes the file or directory, with everything below it. Not an error when there is nothing.
     static func removeTree(_ path: String) async throws {
         guard try entry(path) != nil else { return }
         let outcome = try await uncancelled {
@@ -123,8 +123,8 @@ package enum FileSystem {
         }
     }
 
-    /// The path with every symbolic link resolved as far as it exists, so that two spellings of one folder
-    /// are one folder.
+    /// The path with symbolic links resolved as far as the path exists, so that two spellings of a folder give the same
+    /// path.
     static func resolved(_ path: String) -> String {
         if let real = realpath(path, nil) {
             defer { free(real) }

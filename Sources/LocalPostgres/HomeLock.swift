@@ -2,12 +2,12 @@ import Glibc
 
 /// The lock that lets one process at a time create, start or stop a cluster: flock(2) on `<home>/lock`.
 ///
-/// The kernel releases it when its last holder has ended, however that came.
+/// The kernel releases it when its last holder ends, for whatever reason.
 package struct HomeLock: Sendable {
-    /// Close-on-exec: only programs that are handed it on purpose hold the lock too.
+    /// Close-on-exec, so another program holds the lock only if it is given the descriptor on purpose.
     package let descriptor: Int32
 
-    /// Runs `body` while holding the lock; waits up to `limit` for whoever holds it now.
+    /// Runs `body` while holding the lock. Waits up to `limit` for the current holder.
     ///
     /// - Throws: `LocalPostgresError.lockTimedOut`, CancellationError while waiting, or what `body` throws.
     package static func holding<Value>(
@@ -18,8 +18,7 @@ package struct HomeLock: Sendable {
             throw LocalPostgresError.fileSystem(operation: "open the lock", path: path, code: errno)
         }
         defer { close(descriptor) }
-        // Tried again and again, because a blocking flock would hold a thread of the pool, deaf to
-        // cancellation.
+        // Polls, because a blocking flock would occupy a thread of the pool and could not be cancelled.
         let locked = try await poll(upTo: limit) {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
             guard errno == EWOULDBLOCK || errno == EINTR else {

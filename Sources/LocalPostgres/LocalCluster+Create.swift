@@ -1,8 +1,8 @@
 import Glibc
 
 extension LocalCluster {
-    /// Makes the cluster in a sibling of `data` and renames it into place when all of it is there: settings,
-    /// role and database. Killed on the way, it leaves the sibling, which the next creation removes.
+    /// Creates the cluster in a sibling of `data`, and renames it into place once it is complete with settings, role
+    /// and database. If it is killed before that, it leaves the sibling, which the next creation removes.
     func create(
         with binaries: PostgresBinaries, as account: ServerAccount, holding lock: HomeLock
     ) async throws {
@@ -27,17 +27,17 @@ extension LocalCluster {
         }
     }
 
-    /// Should even the removal fail, both failures are told.
+    /// If the removal fails too, the error tells both failures.
     private func remove(_ unfinished: String, after failure: any Error) async throws {
         do {
             try await FileSystem.removeTree(unfinished)
         } catch {
             throw LocalPostgresError.creationFailed(
-                home: home, program: "it, and then the removal of the rest,", output: "\(failure)\n\(error)")
+                home: home, program: "the creation and then the clean-up", output: "\(failure)\n\(error)")
         }
     }
 
-    /// Rows are sorted by bytes and texts are UTF-8 on every machine alike, so two clusters give one answer.
+    /// On every machine, rows are sorted by bytes and texts are UTF-8, so that two clusters give the same answers.
     private func initialize(
         _ directory: String, with binaries: PostgresBinaries, as account: ServerAccount,
         holding lock: HomeLock
@@ -51,13 +51,13 @@ extension LocalCluster {
             ServerProgram("\(binaries.directory)/initdb", arguments, as: account), holding: lock)
     }
 
-    /// In single-user mode, that is, before anyone can connect. It reads the configuration like the server
-    /// will, so a setting that PostgreSQL refuses fails here, by name.
+    /// Runs in single-user mode, before anyone can connect. This mode reads the configuration as the server will, so a
+    /// setting that PostgreSQL refuses fails here and is named.
     private func createDatabase(
         in directory: String, with binaries: PostgresBinaries, as account: ServerAccount,
         holding lock: HomeLock
     ) async throws {
-        // The shell keeps its standard input, the lock, while postgres reads the statement.
+        // The shell's standard input is the lock. The shell keeps it while postgres reads the statement.
         let script = #"echo 'CREATE DATABASE \#(Self.role)' | "$@""#
         let arguments = [
             "-c", script, "sh", "\(binaries.directory)/postgres", "--single", "-D", directory,
@@ -74,18 +74,18 @@ extension LocalCluster {
         }
     }
 
-    /// A cluster without fsync is not worth waiting for the disk.
+    /// Without fsync, a cluster can be lost anyway, so its creation need not wait for the disk.
     private var isDisposable: Bool { settings["fsync"] == "off" }
 
-    /// C.UTF-8 knows upper and lower case beyond ASCII; where the system lacks it, C serves.
+    /// C.UTF-8, which knows upper and lower case beyond ASCII, or C if the system lacks it.
     private static var locale: String {
         guard let locale = newlocale(1 << LC_CTYPE, "C.UTF-8", nil) else { return "C" }
         freelocale(locale)
         return "C.UTF-8"
     }
 
-    /// The text of quakes.conf. Strings as the manual has them, "Setting Parameters": quotes doubled,
-    /// backslash escapes. The last setting of a name wins, so the listening is ours.
+    /// The text of quakes.conf. Strings are written as the manual says under "Setting Parameters": with doubled quotes
+    /// and backslash escapes. The last setting of a name wins, so `listen_addresses` comes last.
     package static func configuration(_ settings: [String: String]) throws(LocalPostgresError) -> String {
         var text = ""
         for (name, value) in settings.sorted(by: { $0.key < $1.key }) {

@@ -3,23 +3,23 @@ import Glibc
 extension LocalCluster {
     /// What `start` had to do.
     public enum Start: Sendable {
-        /// The server was accepting connections, or another process has just brought it up.
+        /// The server was already accepting connections, or another process had just started it.
         case alreadyRunning
-        /// The cluster was there, its server was not.
+        /// The cluster existed, but its server was not running.
         case started
-        /// There was no cluster; now there is one, with an empty database `quakes`, and its server runs.
+        /// There was no cluster. Now there is one, with an empty database `quakes`, and its server is running.
         case created
     }
 
-    /// Sees to it that the server accepts connections when this returns, creating the cluster if need be.
+    /// Makes sure that the server accepts connections when this returns. Creates the cluster if necessary.
     ///
-    /// Any number of processes may start one cluster at once: one does the work, the others wait for it. The
-    /// server is on its own afterwards: it outlives the caller, the caller's terminal and its signals, and
-    /// holds none of the caller's files or pipes open.
+    /// Any number of processes may start the same cluster at once: one does the work, and the others wait for it.
+    /// Afterwards the server is independent. It outlives the caller and the caller's terminal, their signals do not
+    /// reach it, and it holds none of the caller's files or pipes open.
     ///
-    /// A creation that is cancelled, fails or is killed leaves nothing that a later start would trust. A
-    /// server that has been launched when the cancellation comes is left running, whole; the call then
-    /// throws CancellationError.
+    /// A creation that is cancelled, fails or is killed leaves nothing that a later start would trust. If the server
+    /// has already been launched when the call is cancelled, it is left running and intact, and the call throws
+    /// CancellationError.
     ///
     /// - Throws: `LocalPostgresError`, or CancellationError.
     @discardableResult
@@ -44,7 +44,7 @@ extension LocalCluster {
         try Postmaster.recorded(in: data)?.phase == .ready && socket.accepts()
     }
 
-    /// Sees whether a server runs by now, and waits for one that is on its way up or down.
+    /// Checks whether another process has started a server. Waits for one that is starting or stopping.
     private func othersHaveStarted() async throws -> Bool {
         var running: Postmaster?
         let settled = try await poll(upTo: Self.serverTimeLimit) {
@@ -71,7 +71,7 @@ extension LocalCluster {
         }
     }
 
-    /// As root the home itself stays root's, and only what the server writes belongs to its user.
+    /// When root is the caller, root keeps the home itself; only what the server writes belongs to the server's user.
     private func prepareHome(for account: ServerAccount) async throws {
         let isRoot = account.groups != nil
         try FileSystem.createDirectories(
@@ -79,7 +79,7 @@ extension LocalCluster {
         if isRoot { try await checkEntry(for: account) }
     }
 
-    /// Asks as the user itself: modes, groups and access lists all have a say.
+    /// Checks as the user itself, because modes, groups and access lists all matter.
     private func checkEntry(for account: ServerAccount) async throws {
         var prefixes: [String] = []
         for component in home.split(separator: "/") {
@@ -104,8 +104,8 @@ extension LocalCluster {
         try FileSystem.createPrivateDirectory(socketDirectory, for: account)
         try FileSystem.append("", to: log, for: account)
         let logged = FileSystem.size(of: log)
-        // A server that was killed may have left processes that take a moment to notice; until then
-        // PostgreSQL refuses to start, for the data's sake.
+        // If a server was killed, its other processes take a moment to notice. Until then PostgreSQL refuses to start,
+        // to protect the data.
         let deadline = ContinuousClock.now + .seconds(10)
         var outcome = try await runServer(with: binaries, as: account, holding: lock)
         while !outcome.succeeded, ContinuousClock.now < deadline,
@@ -125,8 +125,8 @@ extension LocalCluster {
     private func runServer(
         with binaries: PostgresBinaries, as account: ServerAccount, holding lock: HomeLock
     ) async throws -> ServerProgram.Outcome {
-        // Where it listens stands on the command line, above every configuration file: `trust` depends on
-        // it. pg_ctl hands the line to a shell. The paths it would not quote itself are relative.
+        // The command line says where the server listens, because it overrides every configuration file and `trust`
+        // depends on it. pg_ctl passes this line to a shell. The paths that pg_ctl would not quote are relative.
         let options =
             "-D \(Self.shellQuoted(data)) -k \(Self.shellQuoted(socketDirectory)) -h ''"
             + " -p \(ServerSocket.port)"
@@ -136,7 +136,7 @@ extension LocalCluster {
             ["start", "-s", "-w", "-t", "\(seconds)", "-l", "log", "-o", options], as: account)
         pgCtl.workingDirectory = home
         pgCtl.environment = ["PGDATA": data]
-        // Not to be cut short: a server whose pg_ctl is killed comes up all the same, unseen.
+        // Must not be interrupted: if pg_ctl is killed, the server still starts, but nobody notices.
         return try await uncancelled { [pgCtl] in try await pgCtl.run(holding: lock) }
     }
 

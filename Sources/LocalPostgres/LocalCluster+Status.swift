@@ -5,15 +5,15 @@ extension LocalCluster {
     public enum Status: Sendable, Equatable {
         /// There is no cluster in the home.
         case absent
-        /// There is one, and nobody serves it.
+        /// There is a cluster, but no server is running.
         case stopped(majorVersion: Int)
-        /// A server runs, be it still starting or already on its way out. `uptime` counts whole seconds.
+        /// A server is running; it may still be starting or already be stopping. `uptime` is in whole seconds.
         case running(pid: pid_t, majorVersion: Int, uptime: Duration)
     }
 
-    /// Looks without touching; costs a few system calls.
+    /// Looks without changing anything. It costs a few system calls.
     ///
-    /// - Throws: `LocalPostgresError` when the folder belongs to somebody else or is no cluster.
+    /// - Throws: `LocalPostgresError` when the folder belongs to somebody else or is not a cluster.
     public func status() async throws -> Status {
         guard let version = try majorVersion() else { return .absent }
         guard let postmaster = try Postmaster.running(in: data, socket: socket) else {

@@ -3,11 +3,11 @@ import Glibc
 extension LocalCluster {
     /// How to stop. Source: PostgreSQL, Server Setup and Operation, "Shutting Down the Server".
     public enum StopMode: String, Sendable, CaseIterable {
-        /// Waits until every client has gone of its own accord.
+        /// Waits until every client has disconnected.
         case smart
-        /// Rolls back what is open and disconnects the clients.
+        /// Rolls back open transactions and disconnects the clients.
         case fast
-        /// Aborts; the next start recovers from the log, as after a crash. Nothing committed is lost.
+        /// Aborts. The next start recovers from the log, as after a crash. Nothing committed is lost.
         case immediate
 
         fileprivate var signal: Int32 {
@@ -19,11 +19,11 @@ extension LocalCluster {
         }
     }
 
-    /// Stops the server and returns when it is gone; false when none was running.
+    /// Stops the server and returns once it is gone. Returns false when none was running.
     ///
-    /// A cancelled call ends at once, but the server has been told and goes on stopping.
+    /// A cancelled call ends at once, but a server that was asked to stop goes on stopping.
     ///
-    /// - Throws: `LocalPostgresError.stopTimedOut` when it still runs after 60 s.
+    /// - Throws: `LocalPostgresError.stopTimedOut` when the server is still running after 60 s.
     @discardableResult
     public func stop(_ mode: StopMode = .fast) async throws -> Bool {
         try checkOwner(ServerAccount.current())

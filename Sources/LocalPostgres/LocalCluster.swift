@@ -2,24 +2,24 @@ import Glibc
 
 /// A private PostgreSQL cluster in a folder of its own, started on demand.
 ///
-/// It goes on running after the process that started it has ended, until somebody calls `stop`. Nothing but
-/// processes is known here: what is said over the connection is the caller's affair.
+/// It keeps running after the process that started it has ended, until somebody calls `stop`. Anyone who may enter the
+/// socket directory is superuser, because authentication is `trust`. That is safe: the directory belongs to the
+/// server's OS user and has mode 0700, and the server listens on no TCP port.
 ///
-/// In `home` lie `data` (the cluster, PGDATA), `log` (what the server says), `lock`, and, when its path is
-/// short enough for a Unix socket, `run` with the socket.
+/// This type deals only with processes and files. What is said over a connection is up to the caller.
 ///
-/// Whoever may enter the socket directory is superuser: authentication is `trust`. That is safe because the
-/// directory belongs to the server's OS user with mode 0700 and the server listens on no TCP port.
+/// `home` contains `data` (the cluster, PGDATA), `log` (the server's messages) and `lock`. It also contains `run`, with
+/// the socket, if its path is short enough for a Unix socket.
 public struct LocalCluster: Sendable {
     /// Absolute path, symbolic links resolved.
     public let home: String
-    /// PostgreSQL settings, by name, that go into the configuration when the cluster is created. They do
-    /// not change a cluster that is already there. Where the server listens is not up to them.
+    /// PostgreSQL settings by name. They go into the configuration when the cluster is created, and do not change an
+    /// existing cluster. They cannot change where the server listens.
     public let settings: [String: String]
 
     let socket: ServerSocket
 
-    /// How long a server may take to come up, or to go, before that is an error.
+    /// How long a server may take to start or to stop before that is an error.
     package static let serverTimeLimit: Duration = .seconds(60)
 
     /// Superuser of the cluster, and the name of its database.
@@ -32,9 +32,9 @@ public struct LocalCluster: Sendable {
         socket = ServerSocket(home: self.home)
     }
 
-    /// Where the cluster lives unless told otherwise: QUAKES_HOME when set; as root /var/lib/quakes; else
-    /// `quakes` in the user's data folder ($XDG_DATA_HOME, or ~/.local/share: XDG Base Directory
-    /// Specification, by which a relative path does not count).
+    /// The default home of the cluster: QUAKES_HOME if it is set; /var/lib/quakes for root; otherwise `quakes` in the
+    /// user's data folder. That folder is $XDG_DATA_HOME, or else ~/.local/share. By the XDG Base Directory
+    /// Specification, a relative $XDG_DATA_HOME does not count.
     public static func defaultHome(environment: [String: String]) -> String {
         defaultHome(environment: environment, userID: geteuid())
     }
@@ -48,19 +48,19 @@ public struct LocalCluster: Sendable {
         return "\(user)/.local/share/quakes"
     }
 
-    /// Absolute path of the directory that holds the server's Unix socket, at most 107 bytes with it.
-    /// A home whose path is too long has its socket in a private directory below /tmp.
+    /// Absolute path of the directory that holds the server's Unix socket. Together with the socket's name it has at
+    /// most 107 bytes. If the path of the home is too long, the socket is in a private directory below /tmp.
     public var socketDirectory: String { socket.directory }
 
     /// A connection URL for libpq and psql. It holds no password, because there is none.
     public func url(database: String = "quakes") -> String {
-        // The port stands in it because libpq would otherwise obey the caller's PGPORT.
+        // The URL names the port because libpq would otherwise use the caller's PGPORT.
         "postgresql:///\(Self.percentEncoded(database))?host=\(Self.percentEncoded(socketDirectory))"
             + "&port=\(ServerSocket.port)&user=\(Self.role)"
     }
 
-    /// Absolute path of a PostgreSQL program (`psql`, `pg_dump`) of the cluster's own major version, or,
-    /// while there is no cluster yet, of the version it would be created with.
+    /// Absolute path of a PostgreSQL program (`psql`, `pg_dump`) of the cluster's major version. While there is no
+    /// cluster, this is the version that it would be created with.
     public func program(_ name: String) async throws -> String {
         let version = try majorVersion()
         return try await PostgresBinaries.find(majorVersion: version).path(of: name)
@@ -70,7 +70,7 @@ public struct LocalCluster: Sendable {
     var log: String { "\(home)/log" }
     package var lock: String { "\(home)/lock" }
 
-    /// The version that made the data; nil when there is none yet.
+    /// The major version that made the data. nil while there are no data.
     func majorVersion() throws(LocalPostgresError) -> Int? {
         guard try FileSystem.entry(data) != nil else { return nil }
         let text = try FileSystem.read("\(data)/PG_VERSION")?.prefix(while: { $0 != "\n" })
@@ -84,7 +84,7 @@ public struct LocalCluster: Sendable {
         throw .foreignOwner(path: data, owner: entry.owner, expected: account.userID)
     }
 
-    /// RFC 3986, 2.1: everything but the unreserved characters.
+    /// Encodes everything but the unreserved characters (RFC 3986, 2.1).
     private static func percentEncoded(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var encoded: [UInt8] = []

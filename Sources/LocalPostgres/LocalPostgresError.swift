@@ -2,36 +2,36 @@ import Glibc
 
 /// Why a private cluster could not be found, created, started or stopped.
 ///
-/// Every text names the operation, its subject and what to do about it. None holds a secret: the cluster
-/// has no password, and settings appear by name only.
+/// Every text names the operation, its subject and a remedy. None contains a secret: the cluster has no password, and
+/// settings appear by name only.
 public enum LocalPostgresError: Error, Sendable, Equatable {
-    /// No directory holds `postgres`, `initdb` and `pg_ctl` of a usable (or the wanted) major version.
+    /// No directory has `postgres`, `initdb` and `pg_ctl` of a supported major version, or of the wanted one.
     case noBinaries(wanted: Int?, lookedIn: [String])
-    /// The version's directory lacks a program that was asked for, `psql` for instance.
+    /// The directory of the version lacks the requested program, such as `psql`.
     case noProgram(name: String, directory: String)
-    /// The caller is root, PostgreSQL refuses root, and there is no `postgres` user to run it as.
+    /// The caller is root, PostgreSQL refuses to run as root, and there is no `postgres` user to run it as.
     case noServerAccount(name: String)
-    /// `user` may not pass through `directory`, which lies above `home` or is it.
+    /// `user` may not enter `directory`, which is `home` or a directory above it.
     case cannotEnter(directory: String, home: String, user: String)
-    /// `path` belongs to another user than the one whose server would use it. It was not touched.
+    /// `path` does not belong to the user who would run the server. It was not touched.
     case foreignOwner(path: String, owner: uid_t, expected: uid_t)
-    /// The data is of a major version that has no programs here. It was not touched.
+    /// The data are of a major version whose programs are not installed. They were not touched.
     case otherMajorVersion(data: String, version: Int, available: [Int])
-    /// The directory is there but does not say which version made it. It was not touched.
+    /// The directory exists but does not say which version made it. It was not touched.
     case notACluster(data: String)
-    /// A setting's name that PostgreSQL could not read, or a value with a NUL in it.
+    /// PostgreSQL could not read the setting's name, or the value contains a NUL.
     case invalidSetting(name: String)
-    /// `initdb`, or the first statement, failed; nothing is left of the attempt.
+    /// `initdb` or the first statement failed. Nothing is left of the attempt, unless the clean-up failed too.
     case creationFailed(home: String, program: String, output: String)
-    /// The server did not come up; `log` holds the last lines it wrote in this attempt.
+    /// The server did not start. `log` holds the last lines that it wrote in this attempt.
     case startFailed(home: String, output: String, log: [String])
-    /// A process serves this data, but not on this cluster's socket.
+    /// A process serves these data, but not on this cluster's socket.
     case unreachable(data: String, pid: pid_t, socketDirectory: String)
-    /// The server was told to stop and still runs. `mode` is how it was told.
+    /// The server was asked to stop, in this mode, and is still running.
     case stopTimedOut(home: String, mode: LocalCluster.StopMode, pid: pid_t, after: Duration)
-    /// Another process has been starting or stopping this cluster for longer than anyone waits.
+    /// Another process has been starting or stopping this cluster for longer than the time limit.
     case lockTimedOut(path: String, after: Duration)
-    /// A program could not be launched at all.
+    /// A program could not be launched.
     case launchFailed(program: String, reason: String)
     /// A call to the operating system failed. `operation` is a verb phrase: "create the directory".
     case fileSystem(operation: String, path: String, code: Int32)
@@ -47,7 +47,7 @@ extension LocalPostgresError: CustomStringConvertible {
         case .noBinaries(let wanted, let lookedIn):
             let version = wanted.map { "\($0)" } ?? "\(PostgresBinaries.supported.shownAsRange)"
             return "Cannot find the programs of PostgreSQL \(version) (postgres, initdb, pg_ctl)."
-                + " Looked in: \(lookedIn.isEmpty ? "nothing" : lookedIn.joined(separator: ", "))."
+                + " Looked in: \(lookedIn.isEmpty ? "no directory" : lookedIn.joined(separator: ", "))."
         case .noProgram(let name, let directory):
             return "Cannot find the program \(name) in \(directory)."
         case .noServerAccount(let name):
@@ -56,18 +56,18 @@ extension LocalPostgresError: CustomStringConvertible {
             return "Cannot keep a PostgreSQL cluster in \(home): the OS user \(user), who runs the server,"
                 + " may not enter \(directory)."
         case .foreignOwner(let path, let owner, let expected):
-            return "Refused to use \(path): it belongs to user id \(owner), not \(expected), who would run"
-                + " the server."
+            return "Cannot use \(path): it belongs to user ID \(owner), but user ID \(expected) would run the"
+                + " server."
         case .otherMajorVersion(let data, let version, let available):
             let here = available.isEmpty ? "none" : available.map(String.init).joined(separator: ", ")
             return "Cannot start the cluster in \(data): it was made by PostgreSQL \(version), and the"
-                + " versions found here are: \(here). It was not touched."
+                + " versions installed here are: \(here). It was not touched."
         case .notACluster(let data):
             return "Cannot start the cluster in \(data): the directory has no readable PG_VERSION, so it is"
                 + " not a PostgreSQL cluster. It was not touched."
         case .invalidSetting(let name):
-            return "Cannot write the PostgreSQL setting \(name.debugDescription): not a setting's name, or"
-                + " its value holds a NUL."
+            return "Cannot write the PostgreSQL setting \(name.debugDescription): the name is not valid, or"
+                + " the value contains a NUL."
         case .creationFailed(let home, let program, let output):
             return "Cannot create a PostgreSQL cluster in \(home): \(program) failed:\(Self.block(output))"
         case .startFailed(let home, let output, let log):
@@ -77,7 +77,7 @@ extension LocalPostgresError: CustomStringConvertible {
             return "Cannot reach the server of \(data): process \(pid) serves it, but not on the socket in"
                 + " \(socketDirectory)."
         case .stopTimedOut(let home, let mode, let pid, let after):
-            return "Cannot stop the PostgreSQL cluster in \(home): process \(pid) still runs"
+            return "Cannot stop the PostgreSQL cluster in \(home): process \(pid) is still running"
                 + " \(after.components.seconds) s after a \(mode.rawValue) stop."
         case .lockTimedOut(let path, let after):
             return "Cannot lock \(path): another process has been starting or stopping this cluster for"
@@ -100,7 +100,7 @@ extension LocalPostgresError: CustomStringConvertible {
         case .noServerAccount(let name):
             return "Create it (useradd --system \(name)), or run as a normal user."
         case .cannotEnter(let directory, _, _):
-            return "Allow it (chmod o+x \(directory)), or set QUAKES_HOME to a folder elsewhere."
+            return "Allow it (chmod o+x \(directory)), or set QUAKES_HOME to another folder."
         case .foreignOwner:
             return "Run as its owner, or set QUAKES_HOME to another folder."
         case .otherMajorVersion(_, let version, _):
@@ -109,21 +109,21 @@ extension LocalPostgresError: CustomStringConvertible {
         case .notACluster:
             return "Move it away, or set QUAKES_HOME to another folder."
         case .invalidSetting:
-            return "Names are letters, digits, underscores and dots; see SHOW ALL."
+            return "Use only letters, digits, underscores and dots in a name; SHOW ALL lists the settings."
         case .creationFailed, .startFailed:
-            return "Correct what is named above and start again."
+            return "Fix the cause named above, then start again."
         case .unreachable(_, let pid, _):
-            return "Stop it (kill -INT \(pid)) and start again."
+            return "Stop it (kill -INT \(pid)), then start again."
         case .stopTimedOut(_, .smart, _, _):
-            return "It waits for its clients to leave; stop it in fast mode to send them away."
+            return "It is waiting for its clients to leave; stop it in fast mode to disconnect them."
         case .stopTimedOut(_, _, let pid, _):
             return "Stop it in immediate mode, or kill -QUIT \(pid)."
         case .lockTimedOut(let path, _):
-            return "See who holds it: fuser -v \(path)"
+            return "To see which process holds it, run: fuser -v \(path)"
         case .launchFailed:
-            return "See that the program is there and may be executed, then start again."
+            return "Check that the program exists and is executable, then start again."
         case .fileSystem:
-            return "See that the folder exists, has room and belongs to you, or set QUAKES_HOME to another."
+            return "Check that the folder exists, has room and belongs to you, or set QUAKES_HOME to another."
         }
     }
 

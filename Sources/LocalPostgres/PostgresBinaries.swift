@@ -5,16 +5,16 @@ import Subprocess
 public struct PostgresBinaries: Sendable, Equatable {
     /// Absolute path of the directory that holds `postgres`, `initdb` and `pg_ctl`.
     public let directory: String
-    /// 15 for PostgreSQL 15.8, as `postgres --version` tells.
+    /// 15 for PostgreSQL 15.8, as reported by `postgres --version`.
     public let majorVersion: Int
 
     /// The major versions this project works with.
     static let supported = 14...18
 
-    /// Finds an installed version; with `majorVersion`, only that one counts.
+    /// Finds an installed version. With `majorVersion`, only that one counts.
     ///
-    /// Looks at what `pg_config --bindir` names, then at the folders in which Debian and Red Hat
-    /// keep their packages, highest version first, then along PATH.
+    /// Looks first in the directory that `pg_config --bindir` names, then in the folders of Debian's and Red Hat's
+    /// packages, highest version first, and then along PATH.
     ///
     /// - Throws: `LocalPostgresError.noBinaries`, which names every place it looked.
     public static func find(majorVersion: Int? = nil) async throws(LocalPostgresError) -> PostgresBinaries {
@@ -29,7 +29,7 @@ public struct PostgresBinaries: Sendable, Equatable {
         throw .noBinaries(wanted: majorVersion, lookedIn: lookedIn)
     }
 
-    /// The major versions that are here, highest first.
+    /// The major versions that are installed, highest first.
     static func installedVersions() async -> [Int] {
         var versions: Set<Int> = []
         for directory in await candidates() {
@@ -38,7 +38,7 @@ public struct PostgresBinaries: Sendable, Equatable {
         return versions.sorted(by: >)
     }
 
-    /// Absolute path of a program of this version, `psql` for instance.
+    /// Absolute path of a program of this version, such as `psql`.
     func path(of program: String) throws(LocalPostgresError) -> String {
         let path = "\(directory)/\(program)"
         guard FileSystem.isExecutable(path) else {
@@ -47,7 +47,7 @@ public struct PostgresBinaries: Sendable, Equatable {
         return path
     }
 
-    /// Every directory worth a look, in order of preference, none twice.
+    /// Every directory to look in, in order of preference and without duplicates.
     private static func candidates() async -> [String] {
         var directories = await pgConfigDirectory().map { [$0] } ?? []
         directories += supported.reversed().map { "/usr/lib/postgresql/\($0)/bin" }
@@ -62,7 +62,7 @@ public struct PostgresBinaries: Sendable, Equatable {
         return path.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
     }
 
-    /// No pg_config, or one that fails, is no error: it belongs to the development package.
+    /// A pg_config that is missing or fails is not an error, because it belongs to the development package.
     private static func pgConfigDirectory() async -> String? {
         guard let program = searchPath.map({ "\($0)/pg_config" }).first(where: FileSystem.isExecutable) else {
             return nil
@@ -70,7 +70,7 @@ public struct PostgresBinaries: Sendable, Equatable {
         return await answer(of: program, "--bindir")
     }
 
-    /// nil when the directory does not hold all that a server needs.
+    /// nil when the directory does not have everything that a server needs.
     private static func version(in directory: String) async -> Int? {
         let programs = ["postgres", "initdb", "pg_ctl"].map { "\(directory)/\($0)" }
         guard programs.allSatisfy(FileSystem.isExecutable) else { return nil }
@@ -85,10 +85,10 @@ public struct PostgresBinaries: Sendable, Equatable {
             .first
     }
 
-    /// The first line a program prints; nil when it cannot be asked, which only disqualifies the candidate.
+    /// The first line that a program prints. nil when the program cannot run, which only rules out the candidate.
     private static func answer(of program: String, _ argument: String) async -> String? {
         do {
-            // Not to be cut short: a cancelled search would claim that nothing is installed.
+            // Must not be interrupted: a cancelled search would report that nothing is installed.
             let outcome = try await uncancelled {
                 try await ServerProgram(program, [argument]).run()
             }

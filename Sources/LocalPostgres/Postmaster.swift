@@ -1,8 +1,8 @@
 import Glibc
 
-/// The running server of a data directory, as its `postmaster.pid` tells, and proof that it still runs.
+/// The server of a data directory, as its `postmaster.pid` describes it, and whether it is still running.
 ///
-/// The file's lines: process id, data directory, start time (seconds since 1970), port, socket directory,
+/// The file's lines: process ID, data directory, start time (seconds since 1970), port, socket directory,
 /// listen address, shared memory key, status. Source: PostgreSQL's src/include/utils/pidfile.h; pg_ctl -w
 /// waits for the same status line.
 struct Postmaster: Sendable, Equatable {
@@ -27,20 +27,20 @@ struct Postmaster: Sendable, Equatable {
         }
     }
 
-    /// What the file says, true or stale; nil without a file, or with one that is just being written.
+    /// What the file says, whether current or stale. nil if there is no file, or if it is being written at this moment.
     static func recorded(in data: String) throws(LocalPostgresError) -> Postmaster? {
         try FileSystem.read("\(data)/postmaster.pid").flatMap(Postmaster.init(file:))
     }
 
-    /// The server that runs now; nil when none does, stale file or not.
+    /// The server that is running now. nil when none is, even if there is a stale file.
     static func running(in data: String, socket: ServerSocket) throws(LocalPostgresError) -> Postmaster? {
         guard let recorded = try recorded(in: data) else { return nil }
         return recorded.runs(in: data) || socket.accepts() ? recorded : nil
     }
 
-    /// A process id alone proves nothing: after a reboot, or in a container, it is soon somebody else's, and
-    /// a killed postmaster that nobody reaps keeps it as a zombie. A postmaster works in its data directory,
-    /// as the data's owner; a zombie works nowhere.
+    /// A process ID alone proves nothing. After a reboot, or in a container, it soon belongs to another process, and a
+    /// killed postmaster keeps it as a zombie until somebody reaps it. A postmaster's working directory is its data
+    /// directory, and it runs as the owner of the data. A zombie has no working directory.
     private func runs(in data: String) -> Bool {
         var process = stat()
         var directory = stat()
@@ -51,12 +51,13 @@ struct Postmaster: Sendable, Equatable {
         return working.st_dev == directory.st_dev && working.st_ino == directory.st_ino
     }
 
-    /// Clears away what a server that is gone left and the next would stumble over.
+    /// Removes files that a server left behind and that would keep the next one from starting.
     ///
-    /// PostgreSQL itself ignores the files of a process that is gone. It refuses to start when the process
-    /// id lives on as another process of the same user, or as a zombie. Only to be called with the lock
-    /// held and after `running` was nil, that is, when the process is not this data's postmaster and the
-    /// socket does not answer either: two servers on one data directory would ruin it.
+    /// Call this only with the lock held and after `running` was nil, that is, when the process is not the postmaster
+    /// of these data and the socket does not answer either. Two servers on one data directory would ruin it.
+    ///
+    /// PostgreSQL itself ignores the files of a process that is gone. But it refuses to start when the process ID now
+    /// belongs to another process of the same user, or to a zombie.
     static func removeStaleFiles(in data: String, socket: ServerSocket) throws(LocalPostgresError) {
         guard let recorded = try recorded(in: data), kill(recorded.pid, 0) == 0 || errno == EPERM else {
             return

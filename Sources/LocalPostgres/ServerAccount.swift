@@ -1,13 +1,13 @@
 import Glibc
 
-/// The OS user who runs the server's programs: the caller, or `postgres` when the caller is root.
+/// The OS user that runs the server's programs: the caller, or `postgres` when the caller is root.
 ///
 /// PostgreSQL refuses to run as root (Server Setup and Operation, "The PostgreSQL User Account").
 package struct ServerAccount: Sendable, Equatable {
     let name: String
     let userID: uid_t
     let groupID: gid_t
-    /// The groups of the user, when the caller has to become that user; nil when it already is.
+    /// The groups of the user, if the caller has to become that user. nil if the caller already is that user.
     let groups: [gid_t]?
 
     package static func current() throws(LocalPostgresError) -> ServerAccount {
@@ -28,10 +28,10 @@ package struct ServerAccount: Sendable, Equatable {
 
     /// The command line that runs a program as this user.
     ///
-    /// As root it goes through setpriv(1), which becomes the user and then the program: same process, no
-    /// PAM, no terminal. Not through Subprocess's `userID`: swift-subprocess 1.0.2 forks with a bare clone3
-    /// and then calls setgroups and setuid, for which glibc halts every thread it knows of; when the parent
-    /// was just creating one, the child waits for it for ever. Seen here within a minute of tests.
+    /// For root, the program is run through setpriv(1), which becomes the user and then the program. That is the same
+    /// process, without PAM or a terminal. Subprocess's `userID` would not do: swift-subprocess 1.0.2 forks with a bare
+    /// clone3 and then calls setgroups and setuid. For these, glibc stops every thread that it knows of. If the parent
+    /// was just creating a thread, the child waits for it for ever. Our tests showed this within a minute.
     func command(_ program: String, _ arguments: [String]) -> (path: String, arguments: [String]) {
         guard let groups else { return (program, arguments) }
         let memberships = groups.map { "\($0)" }.joined(separator: ",")
@@ -39,7 +39,7 @@ package struct ServerAccount: Sendable, Equatable {
         return (Self.setpriv, identity + [program] + arguments)
     }
 
-    /// Part of util-linux, which Debian and Red Hat always install.
+    /// Part of util-linux, which is always installed on Debian and Red Hat.
     static let setpriv = "/usr/bin/setpriv"
 
     static func homeDirectory(of userID: uid_t) -> String? {

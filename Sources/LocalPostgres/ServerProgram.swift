@@ -1,11 +1,11 @@
 import Glibc
 import Subprocess
 
-/// One run of a program, as the server's OS user or as the caller.
+/// One run of a program, either as the server's OS user or as the caller.
 package struct ServerProgram: Sendable {
     package struct Outcome: Sendable {
         package let succeeded: Bool
-        /// stdout and stderr as they came.
+        /// Standard output and standard error, in the order in which they came.
         package let output: String
     }
 
@@ -21,13 +21,13 @@ package struct ServerProgram: Sendable {
         self.account = account
     }
 
-    /// Runs to the end. Cancellation kills the program and everything it started.
+    /// Runs the program to its end. Cancellation kills the program and everything that it started.
     func run() async throws -> Outcome {
         try await run(input: .none)
     }
 
-    /// Runs with the lock's descriptor as standard input: should this process be killed, the lock stays held
-    /// until the program has ended, so nobody takes over files that are still being written.
+    /// Runs the program with the lock's descriptor as its standard input. If this process is killed, the lock is held
+    /// until the program ends, so that nobody takes over files that are still being written.
     package func run(holding lock: HomeLock) async throws -> Outcome {
         try await run(
             input: .fileDescriptor(.init(rawValue: lock.descriptor), closeAfterSpawningProcess: false))
@@ -36,9 +36,9 @@ package struct ServerProgram: Sendable {
     private func run(input: some InputProtocol) async throws -> Outcome {
         let command = account?.command(path, arguments) ?? (path: path, arguments: arguments)
         var options = PlatformOptions()
-        // A session of its own, so that the terminal's signals miss it.
+        // A session of its own keeps the terminal's signals away from the program.
         options.createSession = true
-        // What a cancelled program leaves is thrown away, so there is nothing to be gentle about.
+        // Everything that a cancelled program leaves is thrown away, so it may be killed outright.
         options.teardownSequence = [
             .send(signal: .kill, toProcessGroup: true, allowedDurationToNextStep: .milliseconds(100))
         ]
@@ -56,7 +56,7 @@ package struct ServerProgram: Sendable {
         }
     }
 
-    /// Not the caller's environment: its PGDATA, PGPORT, PGOPTIONS and locale would all be obeyed.
+    /// Replaces the caller's environment, because its PGDATA, PGPORT, PGOPTIONS and locale would take effect.
     private var cleanEnvironment: Environment {
         var variables: [Environment.Key: String] = ["LC_ALL": "C", "PATH": "/usr/bin:/bin"]
         for name in ["TZ", "LD_LIBRARY_PATH"] {
@@ -71,14 +71,14 @@ package struct ServerProgram: Sendable {
     }
 }
 
-/// Runs to the end although the caller is cancelled: for what must not be left half-done.
+/// Runs the operation to its end even if the caller is cancelled, for work that must not be left half-done.
 package func uncancelled<Value: Sendable>(
     _ operation: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
     try await Task { try await operation() }.value
 }
 
-/// Looks again and again until `condition` holds; false when `limit` has passed without it.
+/// Checks `condition` repeatedly until it holds. Returns false if it still does not hold after `limit`.
 package func poll(upTo limit: Duration, until condition: () throws -> Bool) async throws -> Bool {
     let deadline = ContinuousClock.now + limit
     while try !condition() {

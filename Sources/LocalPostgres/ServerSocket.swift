@@ -1,17 +1,17 @@
 import Glibc
 
-/// Where a cluster's Unix socket lies, and whether somebody answers there.
+/// Where the Unix socket of a cluster is, and whether a server answers there.
 package struct ServerSocket: Sendable, Equatable {
     package static let port = 5432
-    /// sockaddr_un has 108 bytes for the path on Linux, one of them for the final NUL (unix(7)).
+    /// On Linux, sockaddr_un has 108 bytes for the path, including the final NUL (unix(7)).
     static let longestPath = 107
 
     let directory: String
 
     var path: String { "\(directory)/.s.PGSQL.\(Self.port)" }
 
-    /// In the home when the path fits there, else in a short directory below /tmp, made of the user's id
-    /// and a hash of the home: the same for every process that computes it.
+    /// The socket is in the home if its path fits. Otherwise it is in a short directory below /tmp, named after the
+    /// user's ID and a hash of the home. Every process computes the same name.
     init(home: String) {
         let inHome = "\(home)/run"
         let fits = "\(inHome)/.s.PGSQL.\(Self.port)".utf8.count <= Self.longestPath
@@ -20,7 +20,7 @@ package struct ServerSocket: Sendable, Equatable {
             ? inHome : "/tmp/quakes-\(geteuid())-\(String(Self.hash(home), radix: 36))"
     }
 
-    /// unix_socket_directories is a list, in which commas and quotes have a meaning.
+    /// unix_socket_directories is a list, in which commas and quotes have a special meaning.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch UInt8(ascii: "a")...UInt8(ascii: "z") {
         case let letters where letters.contains(byte | 0x20): true
@@ -28,12 +28,12 @@ package struct ServerSocket: Sendable, Equatable {
         }
     }
 
-    /// FNV-1a, 64 bits: the same in every process, unlike Hasher.
+    /// FNV-1a with 64 bits. Unlike Hasher, it gives the same value in every process.
     private static func hash(_ text: String) -> UInt64 {
         text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0100_0000_01b3 }
     }
 
-    /// True when a server listens. A full queue of connections counts: somebody is there.
+    /// True when a server is listening. A full queue of connections counts too, because then a server is there.
     func accepts() -> Bool {
         let descriptor = socket(
             AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)

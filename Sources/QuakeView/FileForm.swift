@@ -9,14 +9,14 @@ enum FileForm {
     case nothing
     case view
 
-    /// Looks without leaving a trace.
+    /// Looks at the file without leaving a trace.
     ///
-    /// SQLite that reads a database may move the log of a program that was killed into it. And closing a descriptor of our
-    /// own would end the locks of all connections this process has to the file
-    /// (https://www.sqlite.org/howtocorrupt.html, 2.2). So SQLite opens the file, but only the bytes of its header are
-    /// read: what comes after them need not fit together, when a checkpoint was cut short.
+    /// If a program was killed, SQLite may move that program's log into the database when it reads it. If we opened the
+    /// file ourselves, closing it would release the locks of all connections that this process has to the file
+    /// (https://www.sqlite.org/howtocorrupt.html, 2.2). So SQLite opens the file, but only its header is read. The rest
+    /// of the file may be inconsistent if a checkpoint was interrupted.
     ///
-    /// - Throws: `FileError`; `ViewError` when it is the file of another program.
+    /// - Throws: `FileError`; `ViewError` when the file belongs to another program.
     init(at path: String) throws {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -36,11 +36,11 @@ enum FileForm {
         } else {
             throw ViewError(
                 path: path, isFailure: false,
-                message: "it is no view, but another program's file; name another one")
+                message: "it is not a view but another program's file; name another file")
         }
     }
 
-    /// nil when it is no database (https://www.sqlite.org/fileformat2.html#the_database_header).
+    /// nil when it is not a database (https://www.sqlite.org/fileformat2.html#the_database_header).
     private static func applicationID(of path: String) -> Int? {
         var connection: OpaquePointer?
         defer { sqlite3_close_v2(connection) }

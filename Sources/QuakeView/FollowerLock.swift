@@ -1,22 +1,22 @@
 import Glibc
 
-/// Makes sure that one process at a time follows into a file, on one machine. It ends with the process, however that
-/// ends.
+/// Makes sure that only one process on a machine follows into a file. The lock ends with the process, however the
+/// process ends.
 ///
-/// It is a lock on a file beside: SQLite's own locks on the file itself would go when any descriptor of it is
-/// closed (https://www.sqlite.org/howtocorrupt.html, 2.2).
+/// The lock is on a second file beside the first. SQLite's locks on the first would be lost as soon as any descriptor
+/// of that file is closed (https://www.sqlite.org/howtocorrupt.html, 2.2).
 public final class FollowerLock: Sendable {
-    /// The file itself, whatever links lead to it: one file has one lock.
+    /// The real path of the file, with links resolved, so that one file has one lock.
     public let path: String
     private let descriptor: Int32
 
-    /// - Parameter path: the file that is followed into; the lock is beside it, with the ending `.lock`.
+    /// - Parameter path: the file to follow into. The lock file is beside it and has `.lock` added to its name.
     /// - Throws: `FollowedAlready`, or `FileError`.
     public init(_ path: String) throws {
         self.path = Self.resolved(path)
         let lock = self.path + ".lock"
-        // The object's own only at the end: when an initializer throws after the last property was set, deinit runs too,
-        // and would close once more what by then may be another thread's.
+        // The property is set only at the end. If the initializer threw after its last property was set, deinit would
+        // run too. It would close the descriptor a second time, when that may already belong to another thread.
         let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw FileError(operation: "open", path: lock, code: errno) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
@@ -36,12 +36,13 @@ public final class FollowerLock: Sendable {
     }
 
     deinit {
-        // Closing alone would leave it to a child that another thread has just forked, until that runs its program.
+        // Another thread may have just forked. Closing alone would leave the lock with its child until that runs a
+        // program.
         flock(descriptor, LOCK_UN)
         close(descriptor)
     }
 
-    /// Of a file that is not there yet the folder is resolved.
+    /// If the file does not exist yet, only its folder is resolved.
     private static func resolved(_ path: String) -> String {
         func real(_ path: String) -> String? {
             guard let real = realpath(path, nil) else { return nil }
@@ -61,18 +62,18 @@ public final class FollowerLock: Sendable {
     }
 }
 
-/// Another process follows into the file.
+/// Another process already follows into the file.
 public struct FollowedAlready: Error, Equatable, CustomStringConvertible {
     public let path: String
-    /// Such as `process 4711`; empty for a moment after that one started.
+    /// The other process, such as `process 4711`. Empty for a moment after it starts.
     public let holder: String
 
     public var description: String {
-        "\(path) is followed into already, by \(holder.isEmpty ? "another process" : holder); stop that one, or name another file"
+        "\(holder.isEmpty ? "another process" : holder) already follows into \(path); stop it, or name another file"
     }
 }
 
-/// A file of the reader's can't be read or written.
+/// One of the reader's files cannot be read or written.
 public struct FileError: Error, Equatable, CustomStringConvertible {
     public let operation: String
     public let path: String

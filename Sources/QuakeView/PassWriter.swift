@@ -5,11 +5,11 @@ import QuakeStore
 
 /// Writes one pass as one SQLite transaction.
 ///
-/// Values go from the server's bytes into SQLite's without a String in between: GRDB prepares the statements and owns the
-/// transaction, and each row is bound by SQLite's own functions.
+/// Values go from the server's bytes to SQLite's without a String in between. GRDB prepares the statements and owns the
+/// transaction; SQLite's own functions bind each row.
 ///
-/// Its calls come one after another, and nobody else uses the connection meanwhile; what is not Sendable in it is only
-/// used there.
+/// Its methods are called one after another, and nothing else uses the connection until the pass ends. This makes it
+/// safe to hold values that are not Sendable.
 final class PassWriter: @unchecked Sendable {
     private let pass: Pass
     private let queue: DatabaseQueue
@@ -17,7 +17,7 @@ final class PassWriter: @unchecked Sendable {
     private let delete: Statement
     private var time: [UInt8] = []
 
-    /// Opens the transaction, and prepares the table for a fresh start.
+    /// Opens the transaction. For a fresh start, it also empties the table.
     init(_ pass: Pass, into table: SQLiteTable, on queue: DatabaseQueue) throws {
         self.pass = pass
         self.queue = queue
@@ -37,7 +37,7 @@ final class PassWriter: @unchecked Sendable {
         }
     }
 
-    /// A file that was removed can still be written, but nobody will ever read it.
+    /// A file that was removed can still be written, but nobody would ever read it.
     private static func checkIsThere(_ db: Database) throws {
         var hasMoved: CInt = 0
         sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_HAS_MOVED, &hasMoved)
@@ -48,7 +48,7 @@ final class PassWriter: @unchecked Sendable {
         }
     }
 
-    /// Empties the table, in the transaction: who reads the file sees the old rows until the new ones are all there.
+    /// Empties the table within the transaction, so readers of the file see the old rows until all new ones are there.
     private static func startOver(_ table: SQLiteTable, _ db: Database) throws {
         if try SQLiteTable.definition(in: db) == table.definition {
             try db.execute(sql: "delete from quake")
@@ -63,7 +63,7 @@ final class PassWriter: @unchecked Sendable {
                 """)
     }
 
-    /// By SQLite's own functions alone, and so without a turn of the queue for each row.
+    /// Uses only SQLite's own functions, so that a row need not go through GRDB's queue.
     func write(_ row: inout ViewRow) throws {
         if row.isGone {
             try bind(row.code, at: 1, of: delete)
@@ -87,11 +87,11 @@ final class PassWriter: @unchecked Sendable {
         }
     }
 
-    /// SQLite has rolled back by itself after some errors, such as a full disk.
+    /// After some errors, such as a full disk, SQLite has already rolled back.
     func rollBack() {
         queue.writeWithoutTransaction { db in
             guard db.isInsideTransaction else { return }
-            // The file stays as it was, also when this fails: the transaction never gets its commit.
+            // Even if this fails, the file stays as it was, because the transaction is never committed.
             do { try db.rollback() } catch {}
         }
     }
@@ -109,16 +109,16 @@ final class PassWriter: @unchecked Sendable {
         case .time(let instant):
             time.removeAll(keepingCapacity: true)
             instant.appendText(to: &time)
-            // SQLite takes a copy: the buffer serves the row's next time.
+            // SQLite takes a copy, because the row's next time reuses the buffer.
             try time.withUnsafeBytes { try bind($0, at: index, of: upsert, copied: true) }
         }
     }
 
-    /// Without a copy the bytes have to live until the statement has run.
+    /// Without a copy, the bytes must stay valid until the statement has run.
     private func bind(
         _ bytes: UnsafeRawBufferPointer, at index: Int32, of statement: Statement, copied: Bool = false
     ) throws {
-        // An empty text has to have an address, or it would be null.
+        // An empty text needs an address; otherwise SQLite would store null.
         let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
         let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)  // SQLITE_TRANSIENT
         let code =

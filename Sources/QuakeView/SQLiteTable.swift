@@ -4,10 +4,10 @@ import QuakeStore
 /// The table `quake` of a view's file.
 struct SQLiteTable: Sendable {
     let columns: [ViewColumn]
-    /// The statement that makes it. SQLite keeps its text, which tells whether a file's table has these columns.
+    /// The statement that makes the table. SQLite keeps its text, so a file tells whether it has these columns.
     let definition: String
-    /// Writes a row, over the one with the same code where there is one. Unlike with `insert or replace` that one stays in
-    /// its place, and the index untouched: half as many pages to write.
+    /// Writes a row. If there is already one with the same code, that row is updated. Unlike `insert or replace`, this
+    /// keeps the row in its place and the index untouched, so half as many pages have to be written.
     let upsert: String
 
     init(_ columns: [ViewColumn]) {
@@ -22,7 +22,7 @@ struct SQLiteTable: Sendable {
         upsert = "insert into quake values (\(marks)) on conflict (code) do update set \(values)"
     }
 
-    /// The statement that made the file's table; nil when there is none.
+    /// The statement that made the file's table; nil if there is none.
     static func definition(in db: Database) throws -> String? {
         try String.fetchOne(db, sql: "select sql from sqlite_schema where type = 'table' and name = 'quake'")
     }

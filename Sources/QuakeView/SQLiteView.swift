@@ -3,18 +3,20 @@ import GRDBSQLite
 import QuakeStore
 import Synchronization
 
-/// The earthquakes in a SQLite file of the reader's own, which other programs can read while it follows (WAL mode).
+/// The earthquakes in a SQLite file of the reader's own. Other programs can read the file while it is kept up to date
+/// (WAL mode).
 ///
-/// Table `quake` has the columns of the server's table: numbers as numbers, booleans as 0 and 1, times as ISO 8601 text in
-/// UTC with milliseconds, arrays and JSON as JSON text. NaN, which SQLite lacks, is null. Table `position` has one row, up
-/// to where it follows. Both change in one SQLite transaction: kill the process anywhere and it resumes exactly.
+/// A crash of the machine can take rows and position back to an earlier state, because commits do not wait for the disk
+/// (`synchronous = normal`). Following then goes on from that state.
 ///
-/// Rows and position may together be older than they were, after a crash of the machine: commits are not waited for
-/// (`synchronous = normal`). Then it follows from there.
+/// The table `quake` has the columns of the server's table: numbers as numbers, booleans as 0 and 1, times as ISO 8601
+/// text in UTC with milliseconds, arrays and JSON as JSON text. NaN, which SQLite lacks, is null. The table `position`
+/// has one row, which says up to where the rows are current. Both tables change in one SQLite transaction: kill the
+/// process at any moment, and it resumes exactly.
 public final class SQLiteView: View {
-    /// "quak": marks the file as ours (https://www.sqlite.org/fileformat2.html#application_id).
+    /// "quak", which marks the file as a view (https://www.sqlite.org/fileformat2.html#application_id).
     static let applicationID = 0x7175_616B
-    /// The form of the file. A view of another form is built anew.
+    /// The version of the file's form. A view of another form is rebuilt.
     static let version = 1
 
     private let path: String
@@ -24,10 +26,10 @@ public final class SQLiteView: View {
     /// The statement that made the file's table; nil while there is none.
     private let definition: Mutex<String?>
 
-    /// Opens the file, or makes it.
+    /// Opens the file, or creates it.
     ///
-    /// - Throws: `FollowedAlready` when another process follows into it; `FileError`; `ViewError` when it is something
-    ///   else.
+    /// - Throws: `FollowedAlready` when another process follows into it; `FileError`; `ViewError` when it is not a
+    ///   view.
     public init(_ path: String) throws {
         self.path = path
         _ = try FileForm(at: path)
@@ -44,17 +46,17 @@ public final class SQLiteView: View {
         var configuration = Configuration()
         configuration.journalMode = .wal
         configuration.busyMode = .timeout(10)
-        // A pass is one transaction over many accesses.
+        // The transaction of a pass lasts over many accesses.
         configuration.allowsUnsafeTransactions = true
         configuration.prepareDatabase { db in
-            // Before all else, and so in the file itself, not only in its log: that is where FileForm looks.
+            // This comes first, so that it is in the file itself and not only in its log. FileForm looks in the file.
             if try Int.fetchOne(db, sql: "pragma application_id") == 0 {
                 try db.execute(sql: "pragma application_id = \(applicationID)")
             }
             try db.execute(sql: "pragma synchronous = normal")
-            // A fresh snapshot of many rows does not leave a log of its size.
+            // Keeps a fresh snapshot of many rows from leaving a log of the same size.
             try db.execute(sql: "pragma journal_size_limit = 67108864")
-            // The log stays there, emptied: who may only read needs it (https://www.sqlite.org/wal.html#readonly).
+            // The empty log stays. Programs that may only read need it (https://www.sqlite.org/wal.html#readonly).
             var persists: CInt = 1
             sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &persists)
         }
@@ -106,7 +108,7 @@ public final class SQLiteView: View {
 }
 
 extension Position {
-    /// nil when the file holds no position, or is of another form.
+    /// nil when the file holds no position, or has another form.
     init?(_ db: Database) throws {
         guard try Int.fetchOne(db, sql: "pragma user_version") == SQLiteView.version,
             let row = try Row.fetchOne(db, sql: "select store, token, committed_at from position")

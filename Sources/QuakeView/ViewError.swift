@@ -1,10 +1,10 @@
 import GRDB
 
-/// A view's file can't be read or written.
+/// The file of a view cannot be read or written.
 public struct ViewError: Error, CustomStringConvertible {
     public let path: String
-    /// The file may well be a view: it could not be read or written, for want of space or of a permission. Else it is none,
-    /// or a broken one.
+    /// True when reading or writing failed, for example because there was no space or no permission. The file may then
+    /// be a sound view. False when it is not a view, or a broken one.
     public let isFailure: Bool
     public let message: String
 

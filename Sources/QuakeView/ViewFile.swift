@@ -3,12 +3,13 @@ import GRDB
 import Glibc
 import QuakeStore
 
-/// A view's file, to be read: also while a process follows into it, and when the database is gone.
+/// The file of a view, opened for reading. It can be read while a process follows into it, and when the database is
+/// down.
 public struct ViewFile: Sendable {
     private let path: String
     private let queue: DatabaseQueue
 
-    /// - Throws: `FileError` when there is no such file; `ViewError` when it is no view.
+    /// - Throws: `FileError` when there is no such file; `ViewError` when it is not a view.
     public init(_ path: String) throws {
         guard access(path, R_OK) == 0 else { throw FileError(operation: "read", path: path, code: errno) }
         guard try FileForm(at: path) == .view else { throw Self.noSnapshot(path) }
@@ -23,16 +24,16 @@ public struct ViewFile: Sendable {
         }
     }
 
-    /// Hands over each selected earthquake, the newest first, all as of one position, which is returned.
+    /// Calls `body` with each selected earthquake, newest first. All of them are as of one position, which is returned.
     ///
-    /// - Throws: `ViewError`; what `body` throws.
+    /// - Throws: `ViewError`, or what `body` throws.
     public func forEach(
         _ selection: QuakeSelection, _ body: (Quake) throws -> Void
     ) throws -> Position {
         do {
             return try queue.read { db in
                 guard let position = try Position(db) else { throw Self.noSnapshot(path) }
-                // A time is its year, which as text is in order only from 0000 to 9999, and 20 bytes more.
+                // A time is its year followed by 20 bytes. As text, years are in order only from 0000 to 9999.
                 let cursor = try Row.fetchCursor(
                     db,
                     sql: """
@@ -62,6 +63,6 @@ public struct ViewFile: Sendable {
 
     private static func noSnapshot(_ path: String) -> ViewError {
         ViewError(
-            path: path, isFailure: false, message: "it holds no snapshot yet; quakes follow --view takes one")
+            path: path, isFailure: false, message: "it holds no snapshot yet; run quakes follow --view")
     }
 }

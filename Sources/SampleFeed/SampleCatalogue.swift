@@ -1,7 +1,7 @@
-/// The invented world: arcs along which the events cluster, around towns with uneven shares.
+/// The invented world. Events cluster along arcs, around towns that get uneven shares of them.
 ///
-/// Positions and magnitudes use only + − × ÷ and √, which IEEE 754 defines to the last bit; `log` and `cos` differ
-/// from one libm to the next.
+/// Positions and magnitudes use only + − × ÷ and √, which IEEE 754 defines to the last bit. `log` and `cos` differ
+/// from one libm to another.
 struct SampleCatalogue: Sendable {
     static let shared = SampleCatalogue()
 
@@ -10,7 +10,7 @@ struct SampleCatalogue: Sendable {
         let longitude, latitude: (Double, Double, Double)  // control points; may pass 180
         let scatter: Double  // degrees
         let deepest: Int  // hundredths of a km
-        let isArea: Bool  // the names say it alone, without a distance
+        let isArea: Bool  // the places are the names alone, without a distance
         let names: [String]
         var firstTown = 0
 
@@ -38,11 +38,11 @@ struct SampleCatalogue: Sendable {
         }
     }
 
-    /// The names of the towns as the inside of a JSON string: as they are, and with every escape JSON knows.
+    /// The names of the towns as the content of a JSON string: as they are, and escaped wherever JSON allows it.
     let raw, escaped: [[UInt8]]
     private let arcs: [[Arc]]  // by network
     private let networks: [Int]  // by percent
-    private let fractions: [Double]  // how likely a magnitude's fraction is below 1/100, 2/100, … 1
+    private let fractions: [Double]  // the probability that a magnitude's fraction is below 1/100, 2/100, … 1
 
     private init() {
         var arcs: [[Arc]] = Array(repeating: [], count: 10)
@@ -67,7 +67,7 @@ struct SampleCatalogue: Sendable {
 
     func network(_ percent: Int) -> Int { networks[percent] }
 
-    /// By how much a magnitude exceeds the smallest, in hundredths: exponential, a tenth as many per unit (b = 1).
+    /// By how much a magnitude exceeds the smallest one, in hundredths. Each further unit is a tenth as likely (b = 1).
     func exceedance(_ random: inout SplitMix64) -> Int {
         var size = 0
         while random.chance(1, in: 10) { size += 100 }
@@ -108,7 +108,7 @@ struct SampleCatalogue: Sendable {
         return (place, Int((wrapped * 10_000).rounded()), Int((latitude * 10_000).rounded()), arc.deepest)
     }
 
-    /// One of sixteen winds; the bounds are the tangents of 11.25°, 33.75°, 56.25° and 78.75°.
+    /// One of the sixteen compass points. The bounds are the tangents of 11.25°, 33.75°, 56.25° and 78.75°.
     private static func direction(east: Double, north: Double) -> StaticString {
         let (x, y) = (abs(east), abs(north))
         switch (north >= 0, east >= 0) {

@@ -11,7 +11,7 @@ struct SampleDay {
         ofYear = day - Self.start(of: year) + 1
     }
 
-    /// Days from 1970-01-01 to the first of January.
+    /// Days from 1970-01-01 to the first of January of the year.
     private static func start(of year: Int) -> Int {
         let y = year - 1
         return y * 365 + y.floorDivided(by: 4) - y.floorDivided(by: 100) + y.floorDivided(by: 400) - 719_162

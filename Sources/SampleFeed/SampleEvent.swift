@@ -1,8 +1,8 @@
-/// What is drawn for one event. Integers throughout, in the smallest unit that the feed prints.
+/// The values that are drawn for one event. All are integers, in the smallest unit that the feed prints.
 struct SampleEvent {
     struct Place {
         let town: Int
-        let distance: Int  // km; 0 when the name alone says it
+        let distance: Int  // km; 0 when the name alone is the place
         let direction: StaticString
     }
 
@@ -20,13 +20,13 @@ struct SampleEvent {
     let time: Int  // ms
     let kind: Kind
     let magnitudeType: StaticString?
-    let alternates: Int  // 0...2 further networks that located the event too
+    let alternates: Int  // 0...2 other networks that also located the event
     let felt, cdi, mmi: Int?  // reports; tenths; thousandths
     let alert: StaticString?
     let tsunami: Bool
     let dmin, gap: Int?  // 1e-4 degrees; hundredths of a degree
     let rms: Int?  // hundredths of a second
-    let draw: UInt64  // what is left to decide when it is written, a bit field
+    let draw: UInt64  // a bit field for what is decided when the event is written
 
     // What a revision changes.
     var magnitude: Int?  // hundredths
@@ -43,7 +43,7 @@ struct SampleEvent {
         let worldwide = network == 0
         time = Self.end - index * Self.interval - random.below(Self.interval)
 
-        // Gutenberg–Richter with b = 1 above the completeness of the network, fading away below it.
+        // Gutenberg–Richter with b = 1 above the network's completeness. Below it, events become rare.
         var size = 0
         if worldwide {
             size = 420 + catalogue.exceedance(&random)
@@ -93,14 +93,14 @@ struct SampleEvent {
 
         alternates = random.chance(worldwide ? 30 : 6, in: 100) ? 1 + random.below(8) / 7 : 0
         reviewed = random.chance(worldwide ? 92 : 58, in: 100)
-        // Minutes at first, weeks when an analyst has looked at it; never later than the document.
+        // Minutes if automatic, up to weeks if an analyst has reviewed it; never later than the document.
         let lag = (90_000 + random.below(90_000)) << random.below(reviewed ? 16 : 5)
         let soonest = time + 60_000
         updated = time + lag < Self.generated ? time + lag : soonest + random.below(Self.generated - soonest)
         draw = random.next()
     }
 
-    /// Draws from a stream of its own, so that nothing else of the event changes.
+    /// Uses a random stream of its own, so that nothing else in the event changes.
     mutating func revise(seed: UInt64) {
         var random = SplitMix64(seed: ~seed, stream: UInt64(index))
         updated = Self.generated + 1 + random.below(Self.revisionsGenerated - Self.generated - 1)

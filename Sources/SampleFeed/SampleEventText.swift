@@ -1,4 +1,4 @@
-// How an event is written, as the real feed writes one.
+// Writes an event as the real feed does.
 
 extension SampleEvent {
     func append(to text: inout SampleText, catalogue: SampleCatalogue) {
@@ -63,7 +63,7 @@ extension SampleEvent {
         text.append(#""}"#)
     }
 
-    /// As ANSS computes it, roughly: magnitude, alert, and how much was felt.
+    /// Roughly as ANSS computes it, from the magnitude and from how much was felt.
     /// https://earthquake.usgs.gov/data/comcat/index.php#sig
     private var significance: Int {
         let size = magnitude ?? 0
@@ -77,11 +77,11 @@ extension SampleEvent {
             text.append(place.direction)
             text.append(" of ")
         }
-        // One in sixteen is escaped as far as JSON allows.
+        // One place in sixteen is escaped wherever JSON allows it.
         text.append(draw & 15 == 0 ? catalogue.escaped[place.town] : catalogue.raw[place.town])
     }
 
-    /// The magnitude to one decimal, as real titles have it, and "?" when there is none.
+    /// Like real titles, with the magnitude to one decimal, or "?" if there is none.
     private func appendTitle(to text: inout SampleText, _ catalogue: SampleCatalogue) {
         if let magnitude {
             let tenths = (magnitude + 2_005) / 10 - 200
@@ -107,15 +107,15 @@ extension SampleEvent {
         appendCode(of: network ?? self.network, to: &text)
     }
 
-    /// A code in the shape that such a network uses. Unique within the network for every index; across networks
-    /// the same one comes up for different events, as it does in real feeds.
+    /// A code in the form that such a network uses. Within a network, every index has its own code. Across networks,
+    /// the same code occurs for different events, as in real feeds.
     private func appendCode(of network: Int, to text: inout SampleText) {
         let number = index + network
         switch network {
         case 0:  // 7000p3kz
             text.append(7_000 + number >> 20)
             text.append(number & 0xF_FFFF, radix: 32, width: 4)
-        case 3, 5:  // 025cxvn1b: scattered over 36⁶, a bijection as far as any count goes
+        case 3, 5:  // 025cxvn1b: scattered over 36⁶; no two indices share one
             text.append("025")
             text.append(number % 2_176_782_336 * 1_010_101_013 % 2_176_782_336, radix: 36, width: 6)
             if number >= 2_176_782_336 { text.append(number / 2_176_782_336, radix: 36, width: 4) }
@@ -134,7 +134,7 @@ extension SampleEvent {
         }
     }
 
-    /// `ids` and `sources`; the networks that located the event too stand before or after the preferred one.
+    /// `ids` and `sources`. The other networks that located the event come before or after the preferred one.
     private func appendAlternates(to text: inout SampleText) {
         let first = (network + 1 + Int(draw >> 8 & 3)) % 10
         let second = (network + 5 + Int(draw >> 10 & 3)) % 10

@@ -1,26 +1,27 @@
-/// A synthetic feed in the GeoJSON summary format, for trying and measuring without a network.
+/// A synthetic feed in the GeoJSON summary format, for trials and measurements without a network.
 ///
-/// It can never be mistaken for a real one: its networks are `q0` to `q9`, which no agency has, its places are
-/// invented, and its addresses lie on example.org, so a document of it never settles (it names no summary feed).
+/// It can never be mistaken for a real feed: its networks are `q0` to `q9`, which no agency has, its places are
+/// invented, and its addresses are on example.org. It names no summary feed, so importing it never deletes events.
 /// It has what real feeds have and made-up ones forget: nulls, negative magnitudes and depths, several `ids`,
-/// raw codes that repeat across networks, quarry blasts, place names in many scripts, escaped and raw.
+/// raw codes that repeat across networks, quarry blasts, and place names in many scripts, both escaped and raw.
 ///
 /// The same `count`, `seed` and `revised` give the same bytes on every machine: no clock, no libm, no hash seed.
-/// Event *i* depends on the seed and *i* alone, so a shorter feed holds the newest events of a longer one.
-/// Events lie about four minutes apart and end at 2026-01-01T00:00:00Z; a million go back to 2018.
-/// Ids are unique within a document; documents of different seeds are different events that may share a few.
+/// Event *i* depends only on the seed and *i*, so a shorter feed holds the newest events of a longer one.
+/// Events are about four minutes apart and end at 2026-01-01T00:00:00Z; a million of them go back to 2018.
+/// IDs are unique within a document. Documents with different seeds have different events, but may share a few IDs.
 public struct SampleFeed: Sendable {
     let count: Int
     let seed: UInt64
     let revised: Double
 
     /// - Parameters:
-    ///   - count: how many features; below 0 counts as 0.
-    ///   - seed: which catalogue.
-    ///   - revised: the fraction, 0...1, of the events that differ from the same feed with `revised: 0`: a newer
-    ///     `updated`, a magnitude, depth and `nst` that differ a little, status `reviewed`. The other features
-    ///     stay the same to the byte; `metadata.generated` is an hour later, and `bbox` follows. The chosen events are spread
-    ///     evenly, and a larger fraction contains the events of a smaller one, revised in the same way.
+    ///   - count: how many features. A negative count is treated as 0.
+    ///   - seed: which catalogue of events.
+    ///   - revised: the fraction, 0...1, of the events that differ from the same feed with `revised: 0`. They have a
+    ///     newer `updated`, a slightly different magnitude, depth and `nst`, and the status `reviewed`. The other
+    ///     features stay the same to the byte; `metadata.generated` is an hour later, and `bbox` fits the revised
+    ///     events. The chosen events are spread evenly. A larger fraction contains the events of a smaller one, revised
+    ///     in the same way.
     public init(count: Int, seed: UInt64 = 1, revised: Double = 0) {
         self.count = max(0, count)
         self.seed = seed
@@ -28,7 +29,7 @@ public struct SampleFeed: Sendable {
     }
 
     /// Calls `write` with the successive pieces of the document, each at most 64 KiB and valid only during the call.
-    /// Pieces end where a feature ends. Memory does not grow with the count.
+    /// Each piece ends where a feature ends. Memory does not grow with the count.
     public func write(to write: (UnsafeRawBufferPointer) throws -> Void) rethrows {
         var text = SampleText()
         let catalogue = SampleCatalogue.shared
@@ -57,7 +58,7 @@ public struct SampleFeed: Sendable {
         try text.bytes.withUnsafeBytes(write)
     }
 
-    /// A golden-ratio sequence: evenly spread over the document, and a larger fraction only adds events.
+    /// A golden-ratio sequence. It spreads revisions evenly over the document, and a larger fraction only adds events.
     private func isRevised(_ index: Int) -> Bool {
         if revised >= 1 { return true }
         let position = UInt64(index) &* 0x9E37_79B9_7F4A_7C15 &+ seed &* 0xD1B5_4A32_D192_ED03
@@ -65,7 +66,7 @@ public struct SampleFeed: Sendable {
     }
 }
 
-/// What the document's `bbox` says in the end.
+/// The bounds for the `bbox` at the end of the document.
 private struct SampleBounds {
     private var longitude = (Int.max, Int.min)
     private var latitude = (Int.max, Int.min)

@@ -1,4 +1,4 @@
-/// The bytes of the document, with the few ways to append to them that it needs; no String in between.
+/// The bytes of the document, and the few ways of appending to them that it needs, without a String in between.
 struct SampleText {
     static let pieceSize = 65_536
     static let longestFeature = 2_048
@@ -37,12 +37,12 @@ struct SampleText {
         while bytes.last == UInt8(ascii: "0") { bytes.removeLast() }
     }
 
-    /// Not negative; at least `width` digits, 0–9 and then a–z.
+    /// Appends a number that is not negative, with at least `width` digits: 0–9 and then a–z.
     mutating func append(_ number: Int, radix: Int, width: Int) {
         appendReversed(number, radix: radix, width: width) { $0 < 10 ? 48 + $0 : 87 + $0 }
     }
 
-    /// Base 26 in letters, at least four of them.
+    /// Appends a number in base 26, as at least four letters.
     mutating func append(letters number: Int) {
         appendReversed(number, radix: 26, width: 4) { 97 + $0 }
     }

@@ -5,7 +5,7 @@ import PostgreSQL
 import QuakeStore
 import QuakeView
 
-/// What the process's exit status says, after sysexits.h.
+/// The exit code of the process. Most of the codes come from sysexits.h.
 struct ExitStatus {
     let rawValue: Int32
 
@@ -18,7 +18,7 @@ struct ExitStatus {
     static let busy: Int32 = 75
     static let interrupted: Int32 = 130
 
-    /// The status for an error; not for those of the argument parser, which has its own.
+    /// The exit code for an error. The argument parser has its own codes for its own errors.
     init(_ error: any Error) {
         switch error {
         case let error as FeedError: rawValue = Self.status(error)
@@ -45,16 +45,16 @@ struct ExitStatus {
 
     private static func status(_ error: PostgresError) -> Int32 {
         guard let state = error.sqlState else { return error.connectionLost ? unavailable : internalError }
-        // Connection, authorization, no such database, resources, locks, operator intervention, permissions, read-only.
+        // Connection, authorisation, unknown database, resources, locks, operator intervention, permissions, read-only.
         let classes = ["08", "28", "3D", "53", "55", "57", "42501", "25006"]
         return classes.contains { state.hasPrefix($0) } ? unavailable : internalError
     }
 }
 
-/// Neither an option nor the environment names a database, and nobody is there to see a private one start.
+/// Neither an option nor the environment names a database, and nobody is at a terminal to see a private one start.
 struct NoDatabase: Error, CustomStringConvertible {
     var description: String {
-        "no database is named; give --database URL or set DATABASE_URL (or use --local for a private cluster)"
+        "no database was named: give --database URL or set DATABASE_URL, or use --local for a private cluster"
     }
 }
 

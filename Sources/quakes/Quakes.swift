@@ -8,14 +8,15 @@ struct Quakes: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Import earthquake feeds into PostgreSQL.",
         discussion: """
-            Results go to standard output, all else to standard error.
+            Results go to standard output, everything else to standard error.
 
-            The database is --database URL, else DATABASE_URL, else what libpq's own variables name (PGHOST, \
-            PGSERVICE, …). With none of these, at a terminal or with --local or QUAKES_LOCAL=1, it is a private \
-            cluster that quakes starts by itself.
+            Quakes uses the database that --database URL names, or else DATABASE_URL, or else libpq's own variables \
+            (PGHOST, PGSERVICE, …). If none of these is set, it starts and uses a private cluster, but only at a \
+            terminal or with QUAKES_LOCAL=1. --local always means the private cluster.
 
-            Exit status: 0 done, 64 usage, 65 bad data, 66 no such input, 69 database or feed unavailable, \
-            70 internal error, 75 another run holds the source, 130 or 143 cut short by a signal.
+            Exit codes: 0 success, 64 wrong usage, 65 bad data, 66 input not found, 69 database or feed unavailable, \
+            70 internal error, 74 file error, 75 another run holds the source or the file, 130 or 143 interrupted by a \
+            signal.
             """,
         version: version,
         subcommands: [
@@ -26,7 +27,7 @@ struct Quakes: AsyncParsableCommand {
             SampleCommand.self,
         ])
 
-    /// Runs the command line; SIGINT and SIGTERM cancel it, and it then ends cleanly.
+    /// Runs the command line. SIGINT and SIGTERM cancel it, and it then ends cleanly.
     static func main() async {
         let status = await withTaskGroup(of: Event.self) { group in
             group.addTask { .ended(await runCommand()) }
@@ -41,7 +42,7 @@ struct Quakes: AsyncParsableCommand {
                 group.cancelAll()
                 switch event {
                 case .ended(nil):
-                    StandardError.print("quakes: cut short by a signal; the open batch is rolled back")
+                    StandardError.print("quakes: interrupted by a signal; the open batch was rolled back")
                     return signal?.exitStatus ?? ExitStatus.interrupted
                 case .ended(let status?): return status
                 case .signalled(let received): signal = received
@@ -53,7 +54,7 @@ struct Quakes: AsyncParsableCommand {
     }
 
     private enum Event: Sendable {
-        /// nil when it was cut short.
+        /// nil when it was interrupted.
         case ended(Int32?)
         case signalled(UnixSignal)
     }
@@ -77,7 +78,7 @@ struct Quakes: AsyncParsableCommand {
         } catch let code as ExitCode {
             return code.rawValue
         } catch {
-            // A request for help, or wrong usage that only the run could find.
+            // A request for help, or wrong usage that shows only during the run.
             let code = exitCode(for: error)
             if code == .success || code == .validationFailure { exit(withError: error) }
             StandardError.print("quakes: \(error)")

@@ -2,7 +2,7 @@ import Feed
 import PostgreSQL
 import QuakeStore
 
-/// When a daemon imports a source next. Time and randomness come from the caller.
+/// Decides when a daemon imports a source next. Time and randomness come from the caller.
 struct Schedule {
     let every: Duration
     private var retry = Backoff(from: Self.firstRetry, to: .seconds(60))
@@ -13,19 +13,19 @@ struct Schedule {
         self.every = every
     }
 
-    /// How a run ended, as far as the next one is concerned.
+    /// How a run ended, as far as it matters for the next one.
     enum Ending: Equatable {
-        /// The feed was read, or its own fault is known: nothing new before it is made again.
+        /// The feed was read, or is itself at fault: there is nothing new until its next version.
         case done
-        /// The feed was read, and its server says that it will stay as it is for so long.
+        /// The feed was read, and its server says that it will not change for this long.
         case fresh(Duration)
-        /// The database was away, or another worker had the source: worth another try before long.
+        /// The database was unavailable, or another worker held the source: it is worth trying again soon.
         case notRun
     }
 
-    /// Runs begin `every` apart, however long they take; one that takes longer is followed by the next at once. What could
-    /// not run is tried again after 1 s, 2 s, … 60 s, at random between half of that and all of it, and never later than
-    /// planned.
+    /// Runs begin at intervals of `every`, however long they take. If one takes longer than that, the next follows at
+    /// once. A run that was not possible is tried again after 1 s, 2 s, … 60 s. Each of these waits is random, between
+    /// half of that time and all of it. It never lasts beyond the planned time, unless that is less than 1 s away.
     mutating func next(
         after ending: Ending, startedAt start: ContinuousClock.Instant, now: ContinuousClock.Instant,
         using random: inout some RandomNumberGenerator

@@ -3,9 +3,9 @@ import Testing
 
 @testable import LocalPostgres
 
-@Suite("What is killed comes back", .timeLimit(.minutes(3)))
+@Suite("Recovering after a kill", .timeLimit(.minutes(3)))
 struct CrashTests {
-    @Test("After kill -9 of the server the next start recovers it")
+    @Test("After kill -9 of the server, the next start recovers it")
     func killedServer() async throws {
         try await withCluster(settings: ["fsync": "on", "synchronous_commit": "on"]) { cluster in
             try await cluster.start()
@@ -23,8 +23,10 @@ struct CrashTests {
         }
     }
 
-    /// After a reboot, or in a container, the number in postmaster.pid is soon another process's.
-    @Test("A stale pid file with the number of another living process of the same user does not hinder")
+    /// After a reboot, or in a container, the number in postmaster.pid soon belongs to another process.
+    @Test(
+        "A stale pid file does not prevent a start, even if its number belongs to another process of the same user"
+    )
     func reusedProcessID() async throws {
         try await withCluster { cluster in
             try await cluster.start()
@@ -57,7 +59,7 @@ struct CrashTests {
 
     /// this process: start ─ initdb … kill -9
     /// initdb:                        … writes on, holding the lock ─ ends
-    /// next start:                    waits for the lock ────────────── removes the half ─ creates
+    /// next start:                    waits for the lock ────────────── cleans up ─ creates
     @Test("kill -9 in the middle of the creation leaves nothing that the next start trusts")
     func killedCreation() async throws {
         try await withCluster { (cluster) async throws in

@@ -69,7 +69,7 @@ struct ErrorTextTests {
         #expect(Set(lookedIn).count == lookedIn.count)
     }
 
-    @Test("The installed version is found, by itself and by number")
+    @Test("The installed version is found, with and without its number")
     func binaries() async throws {
         let binaries = try await PostgresBinaries.find()
         #expect(try await PostgresBinaries.find(majorVersion: binaries.majorVersion) == binaries)

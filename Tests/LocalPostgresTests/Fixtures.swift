@@ -4,8 +4,8 @@ import Testing
 
 @testable import LocalPostgres
 
-/// Runs `body` with a cluster that is yet to be created, in a folder of its own that goes afterwards, also
-/// when this process is killed. `subfolder` is where in that folder its home will be.
+/// Runs `body` with a cluster that has yet to be created. The cluster's folder is removed afterwards, even if this
+/// process is killed. `subfolder` is where in that folder the home will be.
 func withCluster(
     subfolder: String = "home", settings: [String: String] = [:],
     _ body: (LocalCluster) async throws -> Void
@@ -23,7 +23,7 @@ func withCluster(
 }
 
 extension LocalCluster {
-    /// What psql prints for one statement, without its last newline.
+    /// The output of psql for one statement, without the last newline.
     func query(_ statement: String) async throws -> String {
         let arguments = ["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", statement, url()]
         let outcome = try await ServerProgram(try await program("psql"), arguments).run()

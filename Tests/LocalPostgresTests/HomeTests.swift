@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Where a cluster lives", .timeLimit(.minutes(3)))
 struct HomeTests {
-    @Test("QUAKES_HOME goes first, then /var/lib/quakes for root, then the user's data folder")
+    @Test("QUAKES_HOME comes first, then /var/lib/quakes for root, then the user's data folder")
     func defaultHome() {
         func home(_ environment: [String: String], _ userID: uid_t) -> String {
             LocalCluster.defaultHome(environment: environment, userID: userID)
@@ -50,7 +50,7 @@ struct HomeTests {
     }
 
     @Test(
-        "A long home and an awkward one work",
+        "Long and awkward paths work as a home",
         arguments: [String(repeating: "long-folder/", count: 15) + "home", #"it's "a", $HOME `b`\"#])
     func oddHomes(_ subfolder: String) async throws {
         try await withCluster(subfolder: subfolder) { cluster in
@@ -110,7 +110,7 @@ struct HomeTests {
         }
     }
 
-    @Test("A folder that is no cluster is refused, and so is somebody else's")
+    @Test("A folder that is not a cluster is refused, and so is somebody else's folder")
     func notACluster() async throws {
         try await withCluster { cluster in
             try FileSystem.createDirectories(cluster.data, mode: 0o700, parents: 0o711)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import LocalPostgres
 
-@Suite("The server is on its own", .timeLimit(.minutes(3)))
+@Suite("The server is independent of its starter", .timeLimit(.minutes(3)))
 struct IndependenceTests {
-    /// As in `quakes import … | cat`: the expectation reads the child's stdout until its end, and would wait
-    /// for ever if the server had inherited it.
-    @Test("The server outlives its starter, and a pipe from the starter ends all the same")
+    /// As in `quakes import … | cat`. The expectation reads the child's standard output to its end. It would wait for
+    /// ever if the server had inherited it.
+    @Test("The server outlives its starter, and a pipe from the starter still ends")
     func pipeEnds() async throws {
         try await withCluster { (cluster) async throws in
             let result = await #expect(
@@ -31,7 +31,7 @@ struct IndependenceTests {
             #expect(pipe(&ends) == 0)
             try await cluster.start()
             close(ends[1])
-            // Other tests may be launching a program at this moment, so the end may take a moment.
+            // Other tests may be launching a program right now, so the pipe may take a moment to end.
             _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
             var byte: UInt8 = 0
             #expect(try await poll(upTo: .seconds(30)) { read(ends[0], &byte, 1) == 0 })
@@ -45,7 +45,7 @@ struct IndependenceTests {
         }
     }
 
-    @Test("The server sits in a session of its own, where Ctrl-C and a closed terminal do not reach it")
+    @Test("The server has a session of its own, where Ctrl-C and a closed terminal do not reach it")
     func session() async throws {
         try await withCluster { cluster in
             try await cluster.start()
@@ -66,7 +66,7 @@ struct IndependenceTests {
                 let start = try await cluster.start()
                 #expect(start == .created)
             }
-            // What libpq would read from the environment must not lead the URL astray either.
+            // Variables that libpq reads from the environment must not change where the URL leads.
             let outcome = try await ServerProgram(
                 "/usr/bin/env",
                 [

@@ -5,7 +5,7 @@ import Testing
 @Suite("What postmaster.pid says")
 struct PostmasterTests {
     @Test(
-        "The eighth line is the phase; without it the server is starting",
+        "The eighth line is the phase; without that line, the server is starting",
         arguments: [
             ("ready   \n", .ready), ("standby \n", .ready), ("stopping\n", .stopping),
             ("starting\n", .starting),
@@ -20,7 +20,7 @@ struct PostmasterTests {
     }
 
     @Test(
-        "A file that is cut short is no server",
+        "An incomplete file is not a server",
         arguments: ["", "4711", "4711\n/q/data", "x\ny\nz\n", "-1\n/q\n1\n"])
     func cutShort(_ file: String) {
         #expect(Postmaster(file: file) == nil)

@@ -43,7 +43,7 @@ struct StartTests {
         }
     }
 
-    @Test("Many starts at once make one cluster, and all of them succeed")
+    @Test("Many starts at once create one cluster, and all of them succeed")
     func concurrentStarts() async throws {
         try await withCluster { cluster in
             let starts = try await withThrowingTaskGroup { group in
@@ -61,7 +61,7 @@ struct StartTests {
         }
     }
 
-    @Test("Every stop mode stops", arguments: LocalCluster.StopMode.allCases)
+    @Test("Every mode stops the server", arguments: LocalCluster.StopMode.allCases)
     func stopModes(_ mode: LocalCluster.StopMode) async throws {
         try await withCluster { cluster in
             try await cluster.start()
@@ -83,7 +83,7 @@ struct StartTests {
         }
     }
 
-    @Test("A setting that PostgreSQL refuses fails the creation by name and leaves nothing")
+    @Test("If PostgreSQL refuses a setting, the creation fails, names it and leaves nothing behind")
     func refusedSetting() async throws {
         try await withCluster(settings: ["shared_buffers": "lots"]) { cluster in
             let error = await #expect(throws: LocalPostgresError.self) { try await cluster.start() }
@@ -98,7 +98,7 @@ struct StartTests {
         }
     }
 
-    @Test("A start that the server refuses tells the last lines of its log")
+    @Test("If the server refuses to start, the error shows the last lines of its log")
     func refusedStart() async throws {
         try await withCluster { cluster in
             try await cluster.start()
@@ -115,7 +115,7 @@ struct StartTests {
         }
     }
 
-    @Test("psql of the cluster's own version is found, what is not installed is named")
+    @Test("psql of the cluster's own version is found, and a program that is not installed is named")
     func program() async throws {
         try await withCluster { cluster in
             #expect(try await cluster.program("psql").hasSuffix("/psql"))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A temporary cluster leaves nothing behind", .timeLimit(.minutes(3)))
 struct TemporaryClusterTests {
-    @Test("It runs with fast settings, the caller's go first, and remove takes all of it away")
+    @Test("It runs with fast settings, the caller's settings override them, and remove leaves nothing")
     func remove() async throws {
         let temporary = try await TemporaryCluster.start(settings: ["max_connections": "33"])
         let cluster = temporary.cluster
@@ -19,7 +19,7 @@ struct TemporaryClusterTests {
         #expect(try await poll(upTo: .seconds(60)) { !lives(pid) })
     }
 
-    @Test("Dropped without remove, it goes as well")
+    @Test("It is also removed if it is dropped without a call of remove")
     func dropped() async throws {
         var temporary: TemporaryCluster? = try await TemporaryCluster.start()
         let home = temporary!.cluster.home
@@ -28,7 +28,7 @@ struct TemporaryClusterTests {
         #expect(try await poll(upTo: .seconds(30)) { !exists(home) && !lives(pid) })
     }
 
-    @Test("When its process is killed with -9, server and folder go")
+    @Test("After kill -9 of its process, the server and the folder are removed")
     func killedOwner() async throws {
         let result = await #expect(
             processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]
@@ -46,7 +46,7 @@ struct TemporaryClusterTests {
         #expect(try await poll(upTo: .seconds(60)) { !exists(home) && !lives(pid) })
     }
 
-    @Test("When its process is killed with -9 while it starts, nothing comes up later")
+    @Test("After kill -9 of its process during the start, no server appears later")
     func killedDuringStart() async throws {
         let folder = try TemporaryCluster.makeFolder()
         await #expect(processExitsWith: .signal(SIGKILL)) { [folder = folder as String] in
@@ -63,14 +63,14 @@ struct TemporaryClusterTests {
         #expect(!(try await commandLines()).contains("postgres -D \(folder)"))
     }
 
-    @Test("A cancelled start leaves nothing")
+    @Test("A cancelled start leaves nothing behind")
     func cancelled() async throws {
         let start = Task { try await TemporaryCluster.start() }
         start.cancel()
         await #expect(throws: CancellationError.self) { try await start.value }
     }
 
-    /// The arguments of every process, one after the other.
+    /// The command lines of all processes, one after the other.
     private func commandLines() async throws -> String {
         try await ServerProgram(
             "/bin/sh", ["-c", #"cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' '"#]

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Following into a SQLite file", .endsHanging)
 struct SQLiteViewTests {
-    @Test("Every value arrives as it is, at first and after every kind of change")
+    @Test("Every value arrives unchanged, in the first snapshot and after every kind of change")
     func values() async throws {
         try await withView { database, path in
             try await database.importSample(300)
@@ -35,7 +35,7 @@ struct SQLiteViewTests {
         }
     }
 
-    /// Rows that a feed can't bring, or hardly.
+    /// Rows that a feed can hardly ever contain.
     private static let extremes: Query = """
         insert into quake (code, net, net_code, place, title, time, updated, felt, sig, tsunami, magnitude, longitude,
                            latitude, depth, ids, sources, types, extra)
@@ -69,13 +69,13 @@ struct SQLiteViewTests {
         "update quake set sig = 1 where code like 'q4%'",
     ]
 
-    @Test("What changed is read by way of the indexes, whatever the planner believes of the tables")
+    @Test("Changes are read through the indexes, whatever the planner believes about the tables")
     func plan() async throws {
         try await withView { database, path in
             try await database.importSample(300)
             let (view, log) = (try SQLiteView(path), RecordedLog())
             try await database.catchUp(view)
-            // So far a transaction changes 300 rows, or all there are: better to read them in one go.
+            // So far, each transaction changes all 300 rows. To the planner, a sequential scan then looks better.
             try await database.query("analyze")
             try await database.query(
                 "update quake set felt = 7 where code = (select code from quake limit 1)")
@@ -103,7 +103,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("A history that says nothing of itself, as one half restored, leaves the view as it is")
+    @Test("A history without an identity, such as a half-restored one, leaves the view as it is")
     func noStore() async throws {
         try await withView { database, path in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -122,7 +122,9 @@ struct SQLiteViewTests {
 
     /// reader: begin ─ reads 1 ──────────────── reads 1 ─ commit ─ reads 2
     /// view:                    pass to 2 commits
-    @Test("A reader keeps the state it began with, and then sees rows and position of the next one")
+    @Test(
+        "A reader keeps the state that it began with, and then sees the rows and the position of the next one"
+    )
     func isolation() async throws {
         try await withView { database, path in
             try await database.importSample(100)
@@ -148,7 +150,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("At every moment rows and position belong together")
+    @Test("Rows and position always belong together")
     func together() async throws {
         try await withView { database, path in
             // Token n sets every magnitude to n.
@@ -188,7 +190,7 @@ struct SQLiteViewTests {
         arguments: [
             "alter table quake add column revision integer default 7",
             "alter table quake add column \"odd \"\"name\" text default 'x'",
-            // Columns that no report has: a view would hold them.
+            // No report uses these columns, so the database's views do not keep them from being changed.
             "alter table quake drop column tz",
             "alter table quake rename column tz to offset_minutes",
             "alter table quake alter column tz type double precision",
@@ -249,7 +251,8 @@ struct SQLiteViewTests {
 
     enum Breakage: String { case backendDies, serverFails, cancelled }
 
-    @Test("A full disk is said, leaves the file as it was, and with space again the next pass succeeds")
+    @Test(
+        "A full disk is reported and leaves the file as it was; once there is space, the next pass succeeds")
     func fullDisk() async throws {
         try await withView { database, path in
             try await database.importSample(200)
@@ -269,7 +272,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("A file whose log was being moved into it when the follower was killed is a view still")
+    @Test("A view survives if its follower is killed during a checkpoint")
     func killedInCheckpoint() async throws {
         try await withView { database, path in
             try await database.importSample(100)
@@ -279,7 +282,7 @@ struct SQLiteViewTests {
             view = nil
             let file = try Data(contentsOf: URL(filePath: path))
 
-            // Of all pages only the first had arrived, which says how many there are.
+            // Only the first page, which says how many there are, had been written.
             try file.prefix(4096).write(to: URL(filePath: path))
             try log.write(to: URL(filePath: path + "-wal"))
             try FileManager.default.removeItem(atPath: path + "-shm")
@@ -293,7 +296,7 @@ struct SQLiteViewTests {
 
     // MARK: The file's form
 
-    @Test("A view of another form is built anew")
+    @Test("A view of another form is rebuilt")
     func otherForm() async throws {
         try await withView { database, path in
             try await database.importSample(50)
@@ -319,7 +322,7 @@ struct SQLiteViewTests {
 }
 
 extension TestDatabase {
-    /// A column whose text comes from a function, which breaks at 'dies' and at 'fails'.
+    /// Adds a column whose text comes from a function that can fail or hang.
     fileprivate func addColumnThatCanBreak() async throws {
         try await withConnection { connection in
             try await connection.execute(
@@ -337,7 +340,7 @@ extension TestDatabase {
         }
     }
 
-    /// The table's last row, so that others have been written when it comes.
+    /// Breaks the table's last row, so that other rows have been written before it.
     fileprivate func breakLastRow(_ breakage: SQLiteViewTests.Breakage) async throws {
         try await query(
             """
@@ -346,7 +349,7 @@ extension TestDatabase {
             """)
     }
 
-    /// Does what the server does not do by itself, once the pass waits at that row.
+    /// Once the pass waits at that row, cancels it or kills its backend. `serverFails` needs no help.
     fileprivate func help(
         _ breakage: SQLiteViewTests.Breakage, _ passing: Task<Position, any Error>
     ) async throws {

@@ -6,9 +6,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("What can't be a view", .endsHanging)
+@Suite("Files that cannot be views", .endsHanging)
 struct ViewErrorTests {
-    @Test("A second follower of a file is refused and told who has it; after the first it may")
+    @Test(
+        "A second follower of a file is refused and learns who the first is; once that has ended, another may follow"
+    )
     func followedAlready() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
@@ -23,7 +25,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A file has one follower, whatever the names by which it is called")
+    @Test("A file has one follower, whatever path leads to it")
     func otherNames() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
@@ -47,7 +49,7 @@ struct ViewErrorTests {
     func refusedBesideOthers() async throws {
         try await withFolder { (folder) async throws in
             let path = folder.appending(path: "view.sqlite").path
-            // A process of its own: what it would close is any test's.
+            // Runs in a process of its own, because it might close the files of other tests.
             await #expect(processExitsWith: .success) { [path = path as String] in
                 let first = try FollowerLock(path)
                 let done = Done()
@@ -68,7 +70,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A file that is removed while it is followed into is missed, not written in vain")
+    @Test("A follower notices when its file is removed")
     func removed() async throws {
         try await withView { database, path in
             let view = try SQLiteView(path)
@@ -84,7 +86,9 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("What is no view is refused with its reason, and nothing is touched", arguments: Obstacle.allCases)
+    @Test(
+        "A file that is not a view is refused with the reason, and nothing is touched",
+        arguments: Obstacle.allCases)
     func obstacle(_ obstacle: Obstacle) async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
@@ -108,7 +112,7 @@ struct ViewErrorTests {
 
     enum Obstacle: CaseIterable {
         case otherProgram
-        /// Not checkpointed: part of it lies in its log.
+        /// Not checkpointed, so part of it is in its log.
         case otherProgramWithLog
         case otherApplication
         case text
@@ -123,11 +127,11 @@ struct ViewErrorTests {
                 let queue = try DatabaseQueue(path: aside, configuration: configuration)
                 try await queue.write { db in
                     try db.execute(sql: "create table position (token integer); create table quake (code)")
-                    // As many programs number the versions of their own schemas.
+                    // Many programs keep the version of their own schema in user_version.
                     try db.execute(sql: "pragma user_version = 1")
                     if self == .otherApplication { try db.execute(sql: "pragma application_id = 7") }
                 }
-                // As a program leaves it that was killed: closing would empty the log.
+                // Copies the files as a killed program would leave them. Closing would empty the log.
                 for ending in ["", "-wal"] where FileManager.default.fileExists(atPath: aside + ending) {
                     try FileManager.default.copyItem(atPath: aside + ending, toPath: path + ending)
                 }
@@ -143,13 +147,13 @@ struct ViewErrorTests {
         func reason(_ path: String) -> String {
             switch self {
             case .otherProgram, .otherProgramWithLog, .otherApplication, .text:
-                "\(path): it is no view, but another program's file; name another one"
+                "\(path): it is not a view but another program's file; name another file"
             case .folder: "cannot read \(path): Is a directory"
             }
         }
     }
 
-    @Test("A missing folder is named, and not made")
+    @Test("A missing folder is named and not created")
     func missingFolder() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "missing/view.sqlite").path
@@ -164,7 +168,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A file without a snapshot is said to have none")
+    @Test("For a file without a snapshot, the error says so")
     func noSnapshot() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
@@ -177,7 +181,7 @@ struct ViewErrorTests {
     private func confirmNoSnapshot(_ path: String, _ bytes: Data?) async throws {
         try bytes?.write(to: URL(filePath: path))
         let error = #expect(throws: ViewError.self) { try ViewFile(path).forEach(QuakeSelection()) { _ in } }
-        #expect(error?.description == "\(path): it holds no snapshot yet; quakes follow --view takes one")
+        #expect(error?.description == "\(path): it holds no snapshot yet; run quakes follow --view")
     }
 
     /// The bytes of each file, by name; nil for a folder.
@@ -196,7 +200,7 @@ private final class Done: Sendable {
     func set() { isDone.store(true, ordering: .relaxed) }
 }
 
-/// Opens files and closes them again, and counts those that were closed by somebody else meanwhile.
+/// Opens and closes files, and counts those that something else closed in between.
 private func filesLost(until done: Done) async -> Int {
     var lost = 0
     while !done.isSet {

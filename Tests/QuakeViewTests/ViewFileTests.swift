@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Reading a view's file", .endsHanging)
 struct ViewFileTests {
-    @Test("Every selection gives what it gives on the server, also when the database is gone")
+    @Test("Every selection gives the same as on the server, even when the database is gone")
     func selections() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
@@ -31,7 +31,7 @@ struct ViewFileTests {
         }
     }
 
-    /// Events at poles, at the antimeridian, at the same time, of fractions of a millisecond, and far from our time.
+    /// Events at the poles, at the antimeridian, at equal times, at fractions of a millisecond, and far from our time.
     private static let edges = Query(
         stringLiteral: """
             insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
@@ -78,7 +78,7 @@ struct ViewFileTests {
         return all
     }()
 
-    @Test("Among events of the same time the order is that of the server, whatever its collation")
+    @Test("Events at the same time come in the same order as on the server, whatever its collation")
     func order() async throws {
         try await withView { database, path in
             try await database.query("drop schema report cascade")  // views hold the type

@@ -5,7 +5,7 @@ import QuakeView
 import TestSupport
 import Testing
 
-/// Runs `body` with a database and the path of a view's file that is not there yet.
+/// Runs `body` with a database and the path of a view's file that does not exist yet.
 func withView(_ body: (TestDatabase, String) async throws -> Void) async throws {
     try await withFolder { folder in
         try await TestServer.shared.withDatabase { database in
@@ -21,13 +21,13 @@ extension TestDatabase {
         try await Follower(try options(), view: view, name: nil, logger: log.logger).catchUp()
     }
 
-    /// The history's position, as `Position.text` has it.
+    /// The position of the history: store and token.
     func positionText() async throws -> String {
         try await query("select store || ' ' || token as position from history.position()")[0]
             .decode("position")
     }
 
-    /// Checks that a view's file holds what the table holds now.
+    /// Checks that a view's file holds the same as the table does now.
     func expectSame(_ path: String, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let file = try FileState(path)
         let difference = try await tableText().difference(from: file.table)
@@ -47,15 +47,15 @@ struct FileState: Equatable {
     }
 
     init(_ db: Database) throws {
-        // First this: SQLite notices another process's change of columns when a statement runs, and GRDB goes by the
-        // columns of the time when it was prepared.
+        // The position is read first. SQLite notices that another process changed the columns only when a statement
+        // runs, and GRDB uses the columns as of when the statement was prepared.
         position = try String.fetchOne(db, sql: "select store || ' ' || token from position")
         table = try TableText(db)
     }
 }
 
 extension Configuration {
-    /// Another program that reads the file, and holds transactions open.
+    /// For another program that reads the file and holds transactions open.
     static var reader: Configuration {
         var configuration = Configuration()
         configuration.readonly = true

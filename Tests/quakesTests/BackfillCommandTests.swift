@@ -11,7 +11,7 @@ struct BackfillCommandTests {
         ProcessInfo.processInfo.environment["QUAKES_STRESS_EVENTS"].flatMap { Int($0) } ?? 30_000
 
     @Test(
-        "A backfill that is killed five times ends complete, with hardly more requests than there are windows",
+        "A backfill that is killed five times still completes, with few more requests than there are windows",
         arguments: [[], ["--newest-first"]])
     func killed(_ order: [String]) async throws {
         let service = TestEventService(count: Self.events, limit: Self.events / 15)
@@ -47,14 +47,14 @@ struct BackfillCommandTests {
                 let row = try await database.query(
                     "select count(*) as count, count(distinct code) as codes from quake")[0]
                 #expect(try row.decode("count") == Self.events)
-                // 15 windows are the least; each kill repeats one at most.
+                // At least 15 windows are needed. Each kill repeats at most one.
                 print("\(server.requests.count) requests for \(Self.events) events")
                 #expect(server.requests.count <= 15 + 5 + 10)
             }
         }
     }
 
-    @Test("What the service no longer has is deleted, window by window")
+    @Test("Events that the service no longer has are deleted, window by window")
     func retracted() async throws {
         try await TestServer.shared.withDatabase { database in
             let before = TestEventService(count: 200, limit: 60)
@@ -73,10 +73,10 @@ struct BackfillCommandTests {
         }
     }
 
-    /// Ten empty years, and then all events within hours: the windows that average density asks for hold nothing, or far
-    /// too many.
+    /// Ten empty years, and then all events within hours. Windows that are cut for the average density hold either
+    /// nothing or far too many events.
     @Test(
-        "Where events are dense, windows that hold too many are cut until they fit",
+        "Windows that hold too many events are divided until they fit",
         arguments: [[], ["--newest-first"]])
     func dense(_ order: [String]) async throws {
         try await TestServer.shared.withDatabase { database in
@@ -101,7 +101,9 @@ struct BackfillCommandTests {
         }
     }
 
-    @Test("A service that fails ends it with 69, and it goes on later; another stretch is refused meanwhile")
+    @Test(
+        "If the service fails, the exit code is 69; the backfill can go on later, and refuses another stretch until then"
+    )
     func failing() async throws {
         let service = TestEventService(count: 100, limit: 20)
         try await TestServer.shared.withDatabase { database in

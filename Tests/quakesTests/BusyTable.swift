@@ -3,15 +3,15 @@ import SampleFeed
 import Synchronization
 import TestSupport
 
-/// What goes on in a table while it is followed: imports of feeds in many batches, revisions, deletions, and changes of
-/// keys, side by side.
+/// Keeps a table busy while it is followed: imports of feeds in many batches, revisions, deletions and changes of keys,
+/// all at the same time.
 struct BusyTable: Sendable {
     let database: TestDatabase
     let seed: UInt64
-    /// Whether history is pruned now and then, so that followers have to start over.
+    /// Whether to prune history now and then, so that followers have to start over.
     var prunes = false
 
-    /// Keeps the table busy while `body` runs. When this returns nothing is written any more.
+    /// Keeps the table busy while `body` runs. Nothing is written after this returns.
     func whileBusy(_ body: () async throws -> Void) async throws {
         let isDone = Done()
         async let imports: Void = repeatedly(1, until: isDone) { connection, random in

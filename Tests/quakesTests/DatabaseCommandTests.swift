@@ -10,7 +10,8 @@ struct DatabaseCommandTests {
     func life() async throws {
         try await withHome { home in
             let quakes = QuakesCommand(["QUAKES_HOME": home, "QUAKES_LOCAL": "1"])
-            #expect(try await quakes.run("database", "status").output == "there is none in \(home)\n")
+            #expect(
+                try await quakes.run("database", "status").output == "there is no cluster in \(home)\n")
 
             let first = try await quakes.run(
                 "import", "-", input: SmallFeed.document([SmallFeed.feature("a")]))
@@ -34,7 +35,9 @@ struct DatabaseCommandTests {
         }
     }
 
-    @Test("Which database is used: option, DATABASE_URL, libpq's variables, then the private cluster")
+    @Test(
+        "The database comes from the option, DATABASE_URL, libpq's variables or the private cluster, in this order"
+    )
     func precedence() throws {
         func place(_ arguments: [String], _ variables: [String: String], terminal: Bool = false) throws
             -> DatabaseOptions.Place

@@ -3,13 +3,13 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// The programs of Examples/, as a reader of the documentation runs them.
+/// Runs the programs in Examples/ as a reader of the documentation would.
 @Suite("Examples", .endsHanging)
 struct ExampleTests {
     let server = TestServer.shared
 
     @Test(
-        "Examples/follow.sql takes all rows at first, then only what changed, and all rows when history is gone"
+        "Examples/follow.sql reads all rows at first, then only changed ones, and all rows again after pruning"
     )
     func psql() async throws {
         try await withFolder { folder in

@@ -9,7 +9,9 @@ struct FollowCommandTests {
 
     // MARK: A view
 
-    @Test("--once catches up and ends; list --view shows the rows, and on standard error of when they are")
+    @Test(
+        "--once catches up and exits; list --view shows the rows, and says on standard error how old they are"
+    )
     func once() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -19,7 +21,7 @@ struct FollowCommandTests {
             try await database.query("delete from quake where code = 'q0a'")
             let second = try await quakes.run("follow", "--once", "--view", view)
 
-            // Without a database.
+            // This needs no database.
             let list = try await QuakesCommand().run("list", "--view", view, "--format", "ndjson")
 
             #expect(first.status == 0 && second.status == 0)
@@ -32,7 +34,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("It follows until SIGTERM, which ends it with 0; what is committed meanwhile arrives")
+    @Test("It follows until SIGTERM, then exits with 0; what is committed until then arrives")
     func follows() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -55,7 +57,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("SIGTERM ends it with 0 also when it has only just begun")
+    @Test("SIGTERM ends it with 0 even if it has only just started")
     func endsAtOnce() async throws {
         try await withDatabase { database, folder in
             // The answer to the first connection never comes.
@@ -89,7 +91,7 @@ struct FollowCommandTests {
                     #expect(second.status == 75)
                     #expect(
                         second.errors
-                            == "quakes: \(path) is followed into already, by process \(process); stop that one, or name another file\n"
+                            == "quakes: process \(process) already follows into \(path); stop it, or name another file\n"
                     )
                     kill(process, SIGTERM)
                 }
@@ -98,7 +100,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("A file that can't be a view ends with 65, one that is missing with 66, and says why")
+    @Test("For a file that is not a view the exit code is 65, for a missing one 66, and the error says why")
     func wrongFile() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -106,7 +108,7 @@ struct FollowCommandTests {
                 folder.appending(path: "text").path, folder.appending(path: "no/file").path
             )
             try Data("hello".utf8).write(to: URL(filePath: text))
-            let problem = "it is no view, but another program's file; name another one"
+            let problem = "it is not a view but another program's file; name another file"
 
             for (arguments, status, message) in [
                 (["follow", "--once", "--view", text], 65, "\(text): \(problem)"),
@@ -124,7 +126,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("In a folder that can't be written, following ends with 74; a view that is there can be listed")
+    @Test("In a read-only folder, following ends with 74, but an existing view can be listed")
     func readOnlyFolder() async throws {
         try await withDatabase { database, folder in
             let view = folder.appending(path: "view.sqlite").path
@@ -149,7 +151,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("Where the disk has no room it ends with 74, says so, and leaves the view as it was")
+    @Test("If the disk is full, it ends with 74, says so, and leaves the view as it was")
     func noRoom() async throws {
         try await withDatabase { database, folder in
             let view = folder.appending(path: "view.sqlite").path
@@ -173,7 +175,7 @@ struct FollowCommandTests {
 
     // MARK: A stream
 
-    @Test("The token file holds where the stream stands: the next start goes on from there")
+    @Test("The token file holds the position of the stream, and the next start goes on from there")
     func tokenFile() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -198,7 +200,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("A line that a killed process left unfinished in a file does not take the next one with it")
+    @Test("A line that a killed process left unfinished does not spoil the next one")
     func tornLine() async throws {
         try await withDatabase { database, folder in
             let file = folder.appending(path: "stream")
@@ -251,7 +253,7 @@ struct FollowCommandTests {
     }
 
     @Test(
-        "A token file that holds something else ends with 65 and says what to do",
+        "For a file that is not a token file, the exit code is 65 and the error says what to do",
         arguments: [
             "", "garbage", "{}", "{\"store\":\"x\",\"token\":1,\"committed_at\":\"2026-01-01T00:00:00Z\"}",
             "{\"store\":\"0f0e0000-0000-0000-0000-000000000000\",\"token\":1,\"committed_at\":\"x\"}",
@@ -267,13 +269,13 @@ struct FollowCommandTests {
             #expect(outcome.status == 65)
             #expect(
                 outcome.errors
-                    == "quakes: \(token) holds no position of a stream; remove it to start over with a snapshot\n"
+                    == "quakes: \(token) does not hold the position of a stream; remove it to start over with a snapshot\n"
             )
             #expect(outcome.output == "")
         }
     }
 
-    @Test("A token file that can't be read ends with 74 and says so")
+    @Test("For a token file that cannot be read, the exit code is 74 and the error says so")
     func unreadable() async throws {
         try await withDatabase { database, folder in
             let token = folder.appending(path: "token").path
@@ -287,7 +289,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("A consumer that has seen enough ends it with 141, a full disk with 74")
+    @Test("It ends with 141 when its consumer closes the pipe, and with 74 when the disk is full")
     func consumerGone() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -309,7 +311,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("A consumer that has stopped reading does not keep SIGTERM from ending it with 0")
+    @Test("SIGTERM ends it with 0 even if its consumer has stopped reading")
     func consumerStuck() async throws {
         try await withDatabase { database, folder in
             try await database.importSample(3000)
@@ -368,7 +370,7 @@ extension QuakesCommand.Outcome {
 }
 
 extension QuakesCommand {
-    /// The same for root as for everybody else: permissions count.
+    /// Makes file permissions count for root as they do for everybody else.
     var withoutPrivileges: QuakesCommand {
         var quakes = self
         if geteuid() == 0 {

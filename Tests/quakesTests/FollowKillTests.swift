@@ -4,15 +4,15 @@ import SampleFeed
 import TestSupport
 import Testing
 
-/// `QUAKES_STRESS_KILLS=200 swift test --filter FollowKill` kills more often; QUAKES_STRESS_SEED repeats a seed, though
-/// not the server's and the scheduler's timing.
+/// `QUAKES_STRESS_KILLS=200 swift test --filter FollowKill` kills more often. QUAKES_STRESS_SEED repeats a seed, but
+/// not the timing of the server and the scheduler.
 @Suite("Followers that are killed", .endsHanging)
 struct FollowKillTests {
     private let server = TestServer.shared
     private let kills = Self.number("QUAKES_STRESS_KILLS") ?? 20
     private let seed = UInt64(Self.number("QUAKES_STRESS_SEED") ?? Int.random(in: 1..<1_000_000))
 
-    @Test("A view that is killed at any moment resumes exactly: in the end it is the table")
+    @Test("A view whose follower is killed at any moment resumes exactly, and ends up equal to the table")
     func view() async throws {
         try await withFolder { folder in
             try await server.withDatabase { database in
@@ -36,7 +36,7 @@ struct FollowKillTests {
     }
 
     @Test(
-        "A stream that is killed at any moment brings each change at least once, and in order: replayed it is the table"
+        "A stream that is killed at any moment brings each change at least once and in order; a replay gives the table"
     )
     func stream() async throws {
         try await withFolder { folder in
@@ -46,7 +46,7 @@ struct FollowKillTests {
                 let lives = try Lives(
                     database, ["follow", "--format", "ndjson", "--token", token], appendingTo: path,
                     seed: seed)
-                // A change before the first position would come as a row of its snapshot.
+                // A change before the first position would arrive only as a row of the snapshot.
                 try await lives.catchUp()
                 try await BusyTable(database: database, seed: seed).whileBusy {
                     try await lives.liveAndDie(kills)
@@ -76,12 +76,12 @@ struct FollowKillTests {
     }
 }
 
-/// One follower's lives: each ends by SIGKILL, half of them while it writes, and the next goes on from where it was.
+/// The lives of one follower. Each ends by SIGKILL, half of them while it is writing. The next one goes on from there.
 private final class Lives {
     private let quakes: QuakesCommand
     private let arguments: [String]
     private let output: FileHandle
-    /// What it writes to.
+    /// The file that the follower writes to.
     private let written: URL
     private var random: SplitMix64
     /// How much output there was when each life began.
@@ -115,11 +115,11 @@ private final class Lives {
                 }
                 kill(process, SIGKILL)
             }
-            #expect(outcome.status == 128 + SIGKILL, "it ended by itself: \(outcome.errors)")
+            #expect(outcome.status == 128 + SIGKILL, "it ended before it was killed: \(outcome.errors)")
         }
     }
 
-    /// A life that ends well.
+    /// A life that is not cut short: it catches up and exits.
     func catchUp() async throws {
         let outcome = try await live(arguments + ["--once"]) { _ in }
         #expect(outcome.status == 0, "\(outcome.errors)")
@@ -136,7 +136,7 @@ private final class Lives {
 }
 
 extension URL {
-    /// Changes whenever the file does.
+    /// A value that changes whenever the file does.
     fileprivate var modification: [Int] {
         var status = stat()
         guard stat(path, &status) == 0 else { return [] }

@@ -3,14 +3,14 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// `QUAKES_STRESS_CHANGES=1000000 swift test --filter FollowMemory` takes a larger transaction.
+/// `QUAKES_STRESS_CHANGES=1000000 swift test --filter FollowMemory` uses a larger transaction.
 @Suite("Memory of a follower", .endsHanging)
 struct FollowMemoryTests {
     private static let changes =
         ProcessInfo.processInfo.environment["QUAKES_STRESS_CHANGES"].flatMap { Int($0) } ?? 200_000
 
     @Test(
-        "A transaction of any size is followed in 64 MB",
+        "A follower needs at most 64 MB, whatever the size of a transaction",
         arguments: [["--view", "view"], ["--format", "ndjson"]])
     func largeTransaction(_ output: [String]) async throws {
         try await withFolder { folder in
@@ -47,7 +47,7 @@ struct FollowMemoryTests {
     private func peakMemory(of process: pid_t) throws -> Int? {
         guard let status = FileManager.default.contents(atPath: "/proc/\(process)/status") else { return nil }
         let lines = String(decoding: status, as: UTF8.self).split(separator: "\n")
-        // A zombie has none.
+        // A zombie has no such line.
         guard let line = lines.first(where: { $0.hasPrefix("VmHWM:") }) else { return nil }
         return Int(line.split(separator: " ")[1])
     }

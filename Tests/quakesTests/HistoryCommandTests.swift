@@ -6,7 +6,7 @@ import Testing
 struct HistoryCommandTests {
     let server = TestServer.shared
 
-    @Test("status tells token and horizon, and how far each reader is behind")
+    @Test("status shows the token, the horizon, and how far behind each reader is")
     func status() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -20,7 +20,7 @@ struct HistoryCommandTests {
             let json = try await quakes.run("status", "--format", "json")
 
             #expect(table.status == 0 && table.errors == "")
-            // After what concerns imports.
+            // Skips the lines about imports.
             let lines = Array(table.lines.drop { !$0.hasPrefix("token") })
             #expect(
                 lines[0].hasPrefix("token 3, committed 20")
@@ -39,7 +39,7 @@ struct HistoryCommandTests {
         }
     }
 
-    @Test("status --max-lag ends with 69 when a reader is further behind, and says which")
+    @Test("status --max-lag ends with 69 if a reader is further behind, and says which one")
     func maxLag() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -56,7 +56,7 @@ struct HistoryCommandTests {
         }
     }
 
-    @Test("status of a database in which nothing has happened says token 0")
+    @Test("status shows token 0 for a database in which nothing has happened")
     func nothing() async throws {
         try await server.withDatabase { database in
             let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run("status")
@@ -66,7 +66,9 @@ struct HistoryCommandTests {
         }
     }
 
-    @Test("prune says what went, what stays for whom, and who came too late")
+    @Test(
+        "prune says what it removed and for which reader it kept more; status says which reader needs a snapshot"
+    )
     func prune() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -84,7 +86,7 @@ struct HistoryCommandTests {
             #expect(young.errors == "")
             #expect(spared.output == "pruned 1 transactions with 2 changes; history begins after token 1\n")
             #expect(
-                spared.errors == "quakes: older history stays for reader slow; --keep-at-most limits that\n")
+                spared.errors == "quakes: kept older history for reader slow; --keep-at-most limits this\n")
             #expect(all.output == "pruned 1 transactions with 2 changes; history begins after token 2\n")
             #expect(all.errors == "")
             #expect(status.output.contains("needs a fresh snapshot"))

@@ -29,7 +29,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("What quakes sample writes is imported from standard input, and again nothing changes")
+    @Test("The output of quakes sample is imported from standard input, and a second import changes nothing")
     func sampleToImport() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -102,7 +102,9 @@ struct ImportCommandTests {
             ]), status: 0, message: ""),
     ]
 
-    @Test("A missing file ends with 66, an unreachable server with 69, and both name what they tried")
+    @Test(
+        "The exit code is 66 for a missing file and 69 for an unreachable server, and both errors name the source"
+    )
     func noInput() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -121,7 +123,9 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("Of several sources each is imported, and the first failure decides the exit code")
+    @Test(
+        "If one of several sources fails, the others are still imported, and the first failure decides the exit code"
+    )
     func severalSources() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -135,7 +139,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("Without a database in a script it ends with 64 and says what to do")
+    @Test("A script that names no database ends with 64 and says what to do")
     func noDatabase() async throws {
         let outcome = try await QuakesCommand().run("import", "-")
 
@@ -143,7 +147,7 @@ struct ImportCommandTests {
         #expect(outcome.errors.contains("give --database URL or set DATABASE_URL"))
     }
 
-    @Test("A database that can't be reached ends with 69, and the password stays secret")
+    @Test("If the database cannot be reached, the exit code is 69 and the password stays secret")
     func unreachableDatabase() async throws {
         let url = "postgresql://someone:hunter2@127.0.0.1:1/nowhere"
 
@@ -155,7 +159,7 @@ struct ImportCommandTests {
         #expect(!outcome.errors.contains("hunter2"))
     }
 
-    @Test("A database URL that can't be read ends with 64, and is not shown")
+    @Test("For a database URL that cannot be read, the exit code is 64 and the URL is not shown")
     func unreadableURL() async throws {
         let outcome = try await QuakesCommand().run(
             "import", "-", "--database", "postgresql://u:hunter2@h/d?nonsense=1")
@@ -165,11 +169,11 @@ struct ImportCommandTests {
         #expect(!outcome.errors.contains("hunter2"))
     }
 
-    @Test("A database that was never migrated ends with 69 and the remedy")
+    @Test("For a database that was never migrated, the exit code is 69 and the error names the remedy")
     func behind() async throws {
         try await server.withEmptyDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
-            // More than a pipe holds: it ends without having read it.
+            // More than a pipe holds, because the command ends without reading it.
             let unread = SmallFeed.feature("a", place: String(repeating: "x", count: 1 << 20))
             let before = try await quakes.run("import", "-", input: SmallFeed.document([unread]))
             #expect(before.status == 69)
@@ -201,7 +205,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("--timeout ends a run that hangs with 69 and names itself")
+    @Test("--timeout ends a run that hangs, with 69")
     func timeout() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])

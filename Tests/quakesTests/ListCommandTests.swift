@@ -6,7 +6,7 @@ import Testing
 struct ListCommandTests {
     let server = TestServer.shared
 
-    @Test("A table of the newest, as wide as its contents when it is piped")
+    @Test("It prints a table of the newest events, which is as wide as its contents when piped")
     func table() async throws {
         try await withQuakes { quakes in
             let outcome = try await quakes.run("list", "--limit", "1")
@@ -20,7 +20,7 @@ struct ListCommandTests {
         }
     }
 
-    @Test("What it lists as GeoJSON is imported as the same earthquakes")
+    @Test("Importing its GeoJSON gives the same earthquakes")
     func geoJSONRoundTrip() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -70,7 +70,7 @@ struct ListCommandTests {
         }
     }
 
-    @Test("Southern latitudes and negative magnitudes need no special spelling")
+    @Test("Southern latitudes and negative magnitudes need no special syntax")
     func negativeValues() async throws {
         try await withQuakes { quakes in
             let outcome = try await quakes.run(

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A Unix socket that takes connections and never says anything.
+/// A Unix socket that accepts connections and never answers.
 final class ListeningSocket: Sendable {
     private let descriptor: Int32
 

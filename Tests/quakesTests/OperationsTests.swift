@@ -6,7 +6,7 @@ import Testing
 struct OperationsTests {
     let server = TestServer.shared
 
-    @Test("quakes rejects tells what could not be imported, and gives its bytes back as they were")
+    @Test("quakes rejects shows what could not be imported, and returns its bytes unchanged")
     func rejects() async throws {
         try await server.withDatabase { database in
             let broken = SmallFeed.feature("a", magnitude: "\"one\"")
@@ -30,7 +30,9 @@ struct OperationsTests {
         }
     }
 
-    @Test("quakes status is 0 while feeds are fresh and readers near, and 69 when not, saying which")
+    @Test(
+        "quakes status ends with 69 and a reason if a feed is too old or a reader too far behind, otherwise with 0"
+    )
     func status() async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document([SmallFeed.feature("a")])
@@ -46,7 +48,7 @@ struct OperationsTests {
                 try await database.query("update import.feed set checked_at = checked_at - interval '1 hour'")
                 let old = try await quakes(["status", "--max-age", "1m"], database)
                 #expect(old.status == 69)
-                #expect(old.errors.contains("\(feed) was last imported well 36"))
+                #expect(old.errors.contains("\(feed) was last imported successfully 36"))
                 #expect(try await quakes(["status"], database).status == 0)
 
                 try await database.query("select history.report('far', 0)")

@@ -6,13 +6,13 @@ import Testing
 @Suite("The list's table")
 struct QuakeTableTests {
     @Test(
-        "At 80, 120 and 200 columns it shows what matters, and more where there is room",
+        "At 80, 120 and 200 columns it shows what matters most, and more if there is room",
         arguments: [80, 120, 200])
     func golden(width: Int) throws {
         #expect(try table().render(width: width, inColour: false) == Self.golden[width])
     }
 
-    @Test("In colour the header is dim and large events are bold, and nothing else differs")
+    @Test("In colour the header is dim and large events are bold; nothing else differs")
     func colour() throws {
         let plain = try table().render(width: 80, inColour: false)
         let coloured = try table().render(width: 80, inColour: true)

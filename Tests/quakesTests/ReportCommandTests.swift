@@ -25,7 +25,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("The same rows come as a table, as CSV and as JSON")
+    @Test("A table, CSV and JSON have the same rows")
     func formats() async throws {
         try await server.withDatabase { database in
             try await database.importSample(500)
@@ -70,15 +70,15 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("What can't be a report is wrong usage, and says what can")
+    @Test("A report that does not exist is wrong usage, and the error says which ones do")
     func wrong() async throws {
         try await server.withDatabase { database in
             for (arguments, message) in [
-                (["nothing"], "there is no report nothing; there are aftershock_rate, aftershocks,"),
+                (["nothing"], "there is no report nothing; the reports are aftershock_rate, aftershocks,"),
                 (["aftershocks"], "aftershocks needs mainshock=VALUE"),
                 (["event", "size=3"], "event has no size; it has origin_time, code,"),
                 (["event", "magnitude=big"], "invalid input syntax for type double precision"),
-                (["event", "magnitude"], "magnitude is no NAME=VALUE"),
+                (["event", "magnitude"], "magnitude is not of the form NAME=VALUE"),
                 (["event", "--limit=-1"], "--limit must not be negative"),
                 (["event; drop table quake"], "there is no report"),
             ] {
@@ -109,7 +109,9 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("The worker does all its work as writer, a follower as reader, a report as report")
+    @Test(
+        "The writer role is enough for the worker, the reader role for a follower, and the report role for a report"
+    )
     func commands() async throws {
         try await server.withRoles { roles in
             let (writer, reader) = (roles.login(.writer), roles.login(.reader))
@@ -163,7 +165,7 @@ struct ReportCommandTests {
         }
     }
 
-    /// What a login lacks for a command.
+    /// For a login and a command, the role that the login lacks.
     private static let refused: [(Roles.Purpose, [String], String)] = [
         (.report, ["list"], "reader"), (.report, ["status"], "reader"),
         (.report, ["follow", "--format", "ndjson", "--once"], "reader"),
@@ -172,7 +174,7 @@ struct ReportCommandTests {
         (.writer, ["changes"], "reader"), (.writer, ["prune", "--keep", "1d"], "owner"),
     ]
 
-    @Test("Who is refused is told which role to grant to which login")
+    @Test("If a login is refused, the error says which role to grant to it")
     func refused() async throws {
         try await server.withRoles { roles in
             for (purpose, arguments, missing) in Self.refused {
@@ -188,7 +190,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("Who may not even connect is told too")
+    @Test("Even for a login that may not connect, the error says which role to grant")
     func mayNotConnect() async throws {
         try await server.withRoles { roles in
             let outcome = try await quakes(["list"], roles.login(nil))

@@ -9,7 +9,9 @@ struct ScheduleTests {
     private let start = ContinuousClock.now
     private var random = SplitMix64(seed: 1)
 
-    @Test("Runs begin so far apart, however long they take, and one that takes longer is followed at once")
+    @Test(
+        "Runs begin at the interval, however long they take; after one that takes longer, the next begins at once"
+    )
     mutating func steady() {
         var schedule = Schedule(every: .seconds(60))
         let short = schedule.next(after: .done, startedAt: start, now: start + .seconds(5), using: &random)
@@ -18,7 +20,7 @@ struct ScheduleTests {
         #expect(long == start + .seconds(90))
     }
 
-    @Test("What the server promises to keep as it is, is not asked for before")
+    @Test("A feed is not requested while its server says that it will not change")
     mutating func fresh() {
         var schedule = Schedule(every: .seconds(60))
         let now = start + .seconds(5)
@@ -29,7 +31,7 @@ struct ScheduleTests {
     }
 
     @Test(
-        "What could not run is tried again sooner than planned, each time later, and from the start after a good run"
+        "A run that was not possible is tried again soon, after growing waits, which a successful run resets"
     )
     mutating func retried() {
         var schedule = Schedule(every: .seconds(3600))
@@ -46,7 +48,7 @@ struct ScheduleTests {
         #expect(wait <= .seconds(1))
     }
 
-    @Test("A short schedule is not made longer by trying again")
+    @Test("Retries do not lengthen a short interval")
     mutating func retriedWithinPlan() {
         var schedule = Schedule(every: .seconds(2))
         for _ in 0..<9 {

@@ -1,10 +1,10 @@
 import Foundation
 import TestSupport
 
-/// What a consumer makes of the lines of `quakes follow --format ndjson`, as docs/following.md tells it to.
+/// Applies the lines of `quakes follow --format ndjson` as docs/following.md tells a consumer to.
 struct StreamReplay {
     private(set) var rows: [String: NSDictionary] = [:]
-    /// `token.ordinal` of each change that came.
+    /// `token.ordinal` of each change that arrived.
     private(set) var changes: Set<String> = []
     /// Lines that a killed process did not finish.
     private(set) var tornLines = 0
@@ -12,7 +12,7 @@ struct StreamReplay {
     /// The first line with a lower token than one before it in the same life.
     private(set) var disorder: String?
 
-    /// - Parameter lives: how much of the stream there was when each life of the follower began.
+    /// - Parameter lives: the length of the stream when each life of the follower began.
     init(_ stream: Data, lives: [Int]) throws {
         var last = (token: 0, ordinal: 0)
         var lives = lives[...]
@@ -35,7 +35,7 @@ struct StreamReplay {
         }
     }
 
-    /// nil for what is no whole line.
+    /// nil when the line is not complete.
     private static func object(_ line: Data) -> [String: Any]? {
         do {
             return try JSONSerialization.jsonObject(with: line) as? [String: Any]

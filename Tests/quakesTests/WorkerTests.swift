@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The executable as a service: a daemon, beside another one, and killed.
+/// The executable as a service: as a daemon, beside another worker, and killed.
 ///
 /// `QUAKES_STRESS_KILLS=100 swift test --filter WorkerTests` kills more often.
 @Suite("The worker as a service", .endsHanging)
@@ -15,7 +15,7 @@ struct WorkerTests {
     private static let kills =
         ProcessInfo.processInfo.environment["QUAKES_STRESS_KILLS"].flatMap { Int($0) } ?? 10
 
-    @Test("A daemon imports what is new, goes on when PostgreSQL was away, and ends with 0 on SIGTERM")
+    @Test("A daemon imports what is new, survives a restart of PostgreSQL, and ends with 0 on SIGTERM")
     func daemon() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
@@ -48,7 +48,7 @@ struct WorkerTests {
         #expect(try left.decode("locks") == 0)
     }
 
-    @Test("A daemon waits for a database that is not there yet")
+    @Test("A daemon waits for a database that is not available yet")
     func databaseComesLater() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
@@ -59,7 +59,7 @@ struct WorkerTests {
             let status = try await QuakesCommand().run(arguments) { process in
                 try await Task.sleep(for: .milliseconds(300))
                 try await server.cluster.start()
-                // It is there, but not migrated.
+                // The database is available but not migrated.
                 try await Task.sleep(for: .milliseconds(300))
                 try await database.withConnection { _ = try await Migrator($0).migrate() }
                 try await waitUntil { try await database.quakes() == 1 }
@@ -69,7 +69,7 @@ struct WorkerTests {
         }
     }
 
-    @Test("Of two workers on one feed at once, one imports and the other one ends with 75")
+    @Test("If two workers import the same feed at once, one does the work and the other ends with 75")
     func twoWorkers() async throws {
         try await TestServer.shared.withDatabase { database in
             let feed = GrowingFeed()
@@ -95,7 +95,7 @@ struct WorkerTests {
     }
 
     @Test(
-        "Killed or stopped at random moments, it loses no record, and leaves no lock and no run that seems to run"
+        "Killed or stopped at random moments, it loses no record and leaves no lock and no unfinished run"
     )
     func killed() async throws {
         var random = SplitMix64(seed: UInt64.random(in: 0..<1000))
@@ -111,7 +111,7 @@ struct WorkerTests {
                         try await Task.sleep(for: wait)
                         kill(process, signal)
                     }
-                    // 75: the backend of one that was killed still works.
+                    // 75 when the backend of a killed worker is still busy.
                     #expect([0, 75, 128 + signal].contains(status))
                 }
                 var last = try await QuakesCommand().run(arguments)
@@ -134,7 +134,7 @@ struct WorkerTests {
     }
 }
 
-/// A feed that gains an event now and then.
+/// A feed that gains events on request.
 private final class GrowingFeed: Sendable {
     private let count: Mutex<Int>
 

@@ -7,40 +7,45 @@ struct BackfillCommand: AsyncParsableCommand {
         commandName: "backfill",
         abstract: "Import a stretch of the past from an FDSN event service.",
         discussion: """
-            The stretch is cut into windows that hold fewer events than the service gives at once. Each is imported like a feed, \
-            and without --min-magnitude what it no longer has is deleted like there. Interrupted in whatever way, the same command \
-            goes on where it was:
+            The stretch is divided into windows that hold fewer events than the service returns at once. Each window is \
+            imported like a feed. Without --min-magnitude, events that the service no longer has are deleted, as by an \
+            import. If a backfill is interrupted, run the same command again: it goes on where it stopped.
 
                 quakes backfill --from 2020-01-01 --to 2021-01-01
             """)
 
-    @Option(help: ArgumentHelp("Origin times from here on: 2020-01-01, 30d.", valueName: "date"))
+    @Option(
+        help: ArgumentHelp("Only events from this time on, such as 2020-01-01 or 30d.", valueName: "date"))
     var from: TimeArgument
 
-    @Option(help: ArgumentHelp("Up to here, exclusive. (default: now)", valueName: "date"))
+    @Option(help: ArgumentHelp("Only events before this time. (default: now)", valueName: "date"))
     var to: TimeArgument?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("Only of this magnitude or more.", valueName: "m"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only events of this magnitude or more.", valueName: "m"))
     var minMagnitude: Double?
 
-    @Flag(help: "From the end to the beginning.")
+    @Flag(help: "Start at the end and work backwards.")
     var newestFirst = false
 
-    @Option(help: ArgumentHelp("The service's URL, up to the version of its interface.", valueName: "url"))
+    @Option(
+        help: ArgumentHelp(
+            "The URL of the service, up to and including its version number.", valueName: "url"))
     var service = "https://earthquake.usgs.gov/fdsnws/event/1"
 
-    @Option(help: ArgumentHelp("The least time between two requests.", valueName: "duration"))
+    @Option(help: ArgumentHelp("The shortest wait between two requests.", valueName: "duration"))
     var pace = DurationArgument(argument: "1s")!
 
-    @Option(help: ArgumentHelp("How many events the service gives at once.", valueName: "n"))
+    @Option(help: ArgumentHelp("How many events the service returns at once.", valueName: "n"))
     var perRequest = 20_000
 
-    @Flag(help: "Forget an unfinished backfill and begin anew.")
+    @Flag(help: "Discard an unfinished backfill and begin again.")
     var startOver = false
 
     @Option(
         help: ArgumentHelp(
-            "What the service no longer has is deleted: auto, unless it is suspiciously much; force, always; never.",
+            "Whether to delete events that the service no longer has: auto (unless suspiciously many), force (always) or never.",
             valueName: "auto|force|never"))
     var retract = Importer.Retraction.auto
 
@@ -78,7 +83,7 @@ struct BackfillCommand: AsyncParsableCommand {
         }
         let counts = outcome.counts
         StandardOutput.print(
-            "\(counts.seen) seen, \(counts.inserted) inserted, \(counts.updated) updated, \(counts.unchanged) unchanged, \(counts.stale) stale, \(counts.superseded) superseded, \(counts.retracted) retracted, \(counts.rejected) rejected; \(outcome.events) events with \(outcome.requests) requests in all"
+            "\(counts.seen) seen, \(counts.inserted) inserted, \(counts.updated) updated, \(counts.unchanged) unchanged, \(counts.stale) stale, \(counts.superseded) superseded, \(counts.retracted) retracted, \(counts.rejected) rejected; \(outcome.events) events with \(outcome.requests) requests in total"
         )
     }
 }

@@ -5,9 +5,9 @@ import Synchronization
 struct ChangesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "changes",
-        abstract: "Tell what changed, by whom, from what to what.",
+        abstract: "Show what changed, who changed it, and the old and new values.",
         discussion: """
-            Changes come in the order in which they became visible. With --code it is the story of one earthquake:
+            Changes are listed in the order in which they became visible. --code shows the history of one earthquake:
 
                 quakes changes --code us7000abcd
             """)
@@ -21,10 +21,10 @@ struct ChangesCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only changes by this author.", valueName: "author"))
     var author: String?
 
-    @Option(help: ArgumentHelp("At most this many.", valueName: "n"))
+    @Option(help: ArgumentHelp("Show at most this many changes.", valueName: "n"))
     var limit: Int?
 
-    @Option(help: "A table for people, or a JSON object a line.")
+    @Option(help: "A table for people, or one JSON object per line.")
     var format = Format.table
 
     @OptionGroup var database: DatabaseOptions

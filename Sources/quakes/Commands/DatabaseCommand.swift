@@ -7,13 +7,14 @@ struct DatabaseCommand: AsyncParsableCommand {
         commandName: "database",
         abstract: "Control the private local cluster.",
         discussion: """
-            It lies under /var/lib/quakes for root, else in the user's data folder; QUAKES_HOME moves it. It has a Unix \
-            socket and no TCP port, and keeps running until it is stopped.
+            Root's cluster is in /var/lib/quakes, anyone else's in the user's data folder. QUAKES_HOME moves it. The \
+            cluster has a Unix socket and no TCP port. It keeps running until you stop it.
             """,
         subcommands: [Start.self, Stop.self, Status.self, URL.self, Shell.self])
 
     struct Start: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Start it; create it first if need be.")
+        static let configuration = CommandConfiguration(
+            abstract: "Start the cluster, and create it first if necessary.")
 
         func run() async throws {
             let cluster = LocalCluster.current
@@ -26,7 +27,7 @@ struct DatabaseCommand: AsyncParsableCommand {
     }
 
     struct Stop: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Stop it. Its data stay.")
+        static let configuration = CommandConfiguration(abstract: "Stop the cluster. Its data stay.")
 
         func run() async throws {
             let cluster = LocalCluster.current
@@ -35,12 +36,13 @@ struct DatabaseCommand: AsyncParsableCommand {
     }
 
     struct Status: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Say whether it runs, and where it lies.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show whether the cluster is running, and where it is.")
 
         func run() async throws {
             let cluster = LocalCluster.current
             switch try await cluster.status() {
-            case .absent: StandardOutput.print("there is none in \(cluster.home)")
+            case .absent: StandardOutput.print("there is no cluster in \(cluster.home)")
             case .stopped(_): StandardOutput.print("stopped in \(cluster.home)")
             case .running(let pid, let version, _):
                 StandardOutput.print("running in \(cluster.home): PostgreSQL \(version), process \(pid)")
@@ -50,7 +52,7 @@ struct DatabaseCommand: AsyncParsableCommand {
 
     struct URL: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print its URL, for psql and other programs.")
+            abstract: "Print the cluster's URL, for psql and other programs.")
 
         func run() {
             StandardOutput.print(LocalCluster.current.url())
@@ -58,7 +60,8 @@ struct DatabaseCommand: AsyncParsableCommand {
     }
 
     struct Shell: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Open psql on it; start it if need be.")
+        static let configuration = CommandConfiguration(
+            abstract: "Open psql on the cluster, and start the cluster if necessary.")
 
         @Argument(parsing: .allUnrecognized, help: "Arguments for psql.")
         var arguments: [String] = []
@@ -67,7 +70,7 @@ struct DatabaseCommand: AsyncParsableCommand {
             let cluster = LocalCluster.current
             _ = try await cluster.start()
             let psql = try await cluster.program("psql")
-            // psql takes this process's place, and its signals again have their usual effect.
+            // psql replaces this process, so signals must have their usual effect again.
             signal(SIGINT, SIG_DFL)
             signal(SIGTERM, SIG_DFL)
             let words = [psql, cluster.url()] + arguments

@@ -5,13 +5,15 @@ struct DeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",
         abstract: "Delete earthquakes; history keeps their rows.",
-        discussion:
-            "All of them in one transaction, or none. A feed that still has one of them brings it back.")
+        discussion: """
+            Deletes all of them in one transaction, or none. If a feed still has one of them, the next import brings it \
+            back.
+            """)
 
     @Argument(help: "Codes of the earthquakes to delete, such as us7000abcd.")
     var codes: [String]
 
-    @Option(help: ArgumentHelp("Why, for the history.", valueName: "text"))
+    @Option(help: ArgumentHelp("The reason, for the history.", valueName: "text"))
     var reason: String?
 
     @OptionGroup var database: DatabaseOptions

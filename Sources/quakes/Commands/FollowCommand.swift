@@ -5,38 +5,39 @@ import QuakeView
 struct FollowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "follow",
-        abstract: "Follow the changes into a local view, or as a stream.",
+        abstract: "Keep a local view up to date, or stream the changes.",
         discussion: """
-            With --view FILE the earthquakes are kept in a SQLite file, in tables quake and position, which change together: \
-            each change arrives there exactly once, whatever is killed on the way. Other programs can read the file \
-            meanwhile.
+            --view FILE keeps the earthquakes in a SQLite file, in the tables quake and position. Both tables change \
+            together, so each change arrives exactly once, whatever is killed on the way. Other programs can read the \
+            file at the same time.
 
-            With --format ndjson each change is one line of JSON on standard output, in the order of tokens, and each pass \
-            ends with a line that holds its position. --token FILE keeps that position once the lines are written: each change \
-            arrives at least once.
+            --format ndjson writes each change to standard output as one line of JSON, in the order of tokens. Each pass \
+            ends with a line that holds its position. --token FILE keeps that position once the lines are written, so \
+            each change arrives at least once.
 
-            The first start takes a snapshot of the table. So does a start after the history was pruned too far, or after \
-            the server has lost what was seen already: it is said, never passed over.
+            The first start takes a snapshot of the table. A follower also takes a snapshot if the history that it needs \
+            was pruned, or if the server has lost changes that it already saw. It always says so.
 
-            It follows until it is stopped, over restarts of the server. SIGTERM ends it with exit status 0.
+            The command runs until it is stopped, and reconnects after a restart of the server. SIGTERM ends it with exit \
+            code 0.
             """)
 
     @Option(help: ArgumentHelp("The SQLite file to keep up to date.", valueName: "file"))
     var view: String?
 
-    @Option(help: "Write a stream to standard output.")
+    @Option(help: "Stream the changes to standard output.")
     var format: Format?
 
-    @Option(help: ArgumentHelp("Where a stream keeps its position.", valueName: "file"))
+    @Option(help: ArgumentHelp("The file in which a stream keeps its position.", valueName: "file"))
     var token: String?
 
     @Option(
         help: ArgumentHelp(
-            "Report the position under this name: quakes status shows its lag, and quakes prune spares what it needs.",
+            "Report the position under this name: quakes status then shows the lag, and quakes prune keeps what is still needed.",
             valueName: "name"))
     var name: String?
 
-    @Flag(help: "Catch up and end.")
+    @Flag(help: "Catch up, then exit.")
     var once = false
 
     @OptionGroup var database: DatabaseOptions
@@ -48,24 +49,24 @@ struct FollowCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard (view == nil) != (format == nil) else {
-            throw ValidationError("give --view FILE or --format ndjson, one of them")
+            throw ValidationError("give either --view FILE or --format ndjson")
         }
         guard token == nil || format != nil else {
-            throw ValidationError("--token belongs to --format ndjson; a view keeps its own position")
+            throw ValidationError("--token needs --format ndjson; a view keeps its own position")
         }
         guard name != "" else { throw ValidationError("--name must not be empty") }
     }
 
     func run() async throws {
         do {
-            // The file first: a wrong one needs no database to be refused.
+            // Opens the file first: it takes no database to refuse a wrong one.
             if let view {
                 try await follow(SQLiteView(view))
             } else {
                 try await follow(ChangeStream(tokenFile: token.map { try TokenFile($0) }))
             }
         } catch is CancellationError where !once {
-            // A signal is how following ends.
+            // Following normally ends by a signal.
         }
     }
 

@@ -10,39 +10,38 @@ struct ImportCommand: AsyncParsableCommand {
         commandName: "import",
         abstract: "Import earthquake feeds into the database.",
         discussion: """
-            A source is a summary feed of the USGS by name (all_hour, all_day, all_week, all_month, and the same \
-            with 1.0, 2.5, 4.5 and significant in place of all), an http or https URL, a file, or - for standard \
-            input; gzip is recognised by its content.
+            A source is a USGS summary feed by name (all_hour, all_day, all_week, all_month, or the same with 1.0, 2.5, \
+            4.5 or significant in place of all), an http or https URL, a file, or - for standard input. Gzip is \
+            recognised by its content.
 
-            New events are inserted, changed ones updated, equal ones not touched; a record that is older than \
-            the stored one changes nothing. A feature that can't be imported is kept in import.reject, and the others \
-            go on. A document that fits one batch is imported whole or not at all.
+            New events are inserted, changed ones are updated, and equal ones are not touched. A record that is older \
+            than the stored one changes nothing. A feature that cannot be imported is kept in import.reject, and the \
+            others are still imported. A document that fits in one batch is imported whole or not at all.
             """)
 
-    @Argument(help: "Feeds to import, one after the other.")
+    @Argument(help: "The feeds to import, one after the other.")
     var sources: [FeedSource]
 
     @Option(
         help: ArgumentHelp(
-            "Features of one transaction; of several lanes, what they have in hand together.", valueName: "n")
-    )
+            "Features per transaction; with several lanes, how many they hold together.", valueName: "n"))
     var batch = 20_000
 
     @Option(
         help: ArgumentHelp(
-            "Connections that import a document of more than one batch side by side, unless events may be found renamed or withdrawn by it. (default: the number of cores, at most 4)",
+            "How many connections share a document of more than one batch, unless it can show renamed or withdrawn events. (default: the number of cores, at most 4)",
             valueName: "n"))
     var lanes = min(ProcessInfo.processInfo.activeProcessorCount, 4)
 
     @Option(
         help: ArgumentHelp(
-            "Fail when more features than this are rejected: a number or a percentage. (default: the greater of 10 and 1%)",
+            "Fail if more features than this are rejected: a number or a percentage. (default: 10 or 1%, whichever is greater)",
             valueName: "n|p%"))
     var maxRejects: RejectLimit = .standard
 
     @Option(
         help: ArgumentHelp(
-            "What a feed that is complete for its time no longer has is deleted: auto, unless it is suspiciously much; force, always; never.",
+            "Whether to delete events that a complete feed no longer has: auto (unless suspiciously many), force (always) or never.",
             valueName: "auto|force|never"))
     var retract = Importer.Retraction.auto
 
@@ -51,13 +50,14 @@ struct ImportCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Import again and again, so often, each source on its own; for a daemon.", valueName: "duration"))
+            "Run as a daemon: import each source at this interval until stopped.", valueName: "duration"))
     var every: DurationArgument?
 
-    @Option(help: ArgumentHelp("Give up a run after this long, such as 90s or 15m.", valueName: "duration"))
+    @Option(
+        help: ArgumentHelp("Give up on a run after this long, such as 90s or 15m.", valueName: "duration"))
     var timeout: DurationArgument?
 
-    @Option(help: "Print the summary as text or as one JSON object a source.")
+    @Option(help: "Print the summary as text, or as one JSON object per source.")
     var format = Format.text
 
     @OptionGroup var fetch: FetchArguments
@@ -74,7 +74,7 @@ struct ImportCommand: AsyncParsableCommand {
         if let every {
             guard every.duration > .zero else { throw ValidationError("--every must be more than 0s") }
             guard !sources.contains(.standardInput) else {
-                throw ValidationError("standard input can't be imported again and again")
+                throw ValidationError("standard input can be read only once; leave out --every")
             }
         }
     }
@@ -90,13 +90,13 @@ struct ImportCommand: AsyncParsableCommand {
                 try await group.waitForAll()
             }
         } catch is CancellationError {
-            // A signal is how a daemon ends.
+            // A daemon normally ends by a signal.
         }
     }
 
     // MARK: Once
 
-    /// Imports every source, also after one has failed. Each failure is printed, and the first decides the exit code.
+    /// Imports every source, even after one has failed. Prints each failure; the first one decides the exit code.
     private func importOnce(into database: Database) async throws {
         let status = try await withTimeout { logger in
             try await database.withConnection(for: .worker, logger) { connection in
@@ -131,7 +131,7 @@ struct ImportCommand: AsyncParsableCommand {
                 try await Task.sleep(for: limit)
                 throw TimedOut(limit: limit)
             }
-            // The first to end decides; the group waits until the other has ended, too.
+            // The first to end decides. The group waits until the other has ended, too.
             defer { group.cancelAll() }
             return try await group.next()!
         }
@@ -150,7 +150,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     // MARK: Again and again
 
-    /// Each run has a connection of its own: what happens to one touches none after it.
+    /// Each run has a connection of its own, so a failure in one run does not affect the next.
     private func importAgainAndAgain(
         _ source: FeedSource, _ every: Duration, into database: Database
     ) async throws {
@@ -187,7 +187,7 @@ struct ImportCommand: AsyncParsableCommand {
         if log.logFormat == .json { logger.notice("run ended", metadata: summary.metadata) }
         switch format {
         case .json: StandardOutput.print(summary.json)
-        // Zeros would say no more than the error does.
+        // A row of zeros would add nothing to the error.
         case .text where summary.failure == nil || summary.counts.seen > 0: StandardOutput.print(summary.text)
         case .text: break
         }
@@ -195,7 +195,7 @@ struct ImportCommand: AsyncParsableCommand {
         return summary
     }
 
-    /// The error, with its source where it does not name that itself.
+    /// The text of the error, preceded by the source unless the text names it already.
     private static func text(of error: any Error, importing source: FeedSource) -> String {
         switch error {
         case FeedError.noInput, FeedError.unavailable, is SourceBusy: "\(error)"

@@ -7,40 +7,43 @@ import Synchronization
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List earthquakes, the newest first.")
+        abstract: "List earthquakes, newest first.")
 
     @Option(
         help: ArgumentHelp(
-            "Only from this time on: 2h, 7d, 2014-04-15, 2014-04-15T12:00Z.", valueName: "since"))
+            "Only events from this time on, such as 2h, 7d, 2014-04-15 or 2014-04-15T12:00Z.",
+            valueName: "since"))
     var since: TimeArgument?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("Only of this magnitude or more.", valueName: "m"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only events of this magnitude or more.", valueName: "m"))
     var minMagnitude: Double?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Only around this point, in degrees (with --within).", valueName: "lat,lon"))
+        help: ArgumentHelp("Only events near this point, in degrees; needs --within.", valueName: "lat,lon"))
     var near: Coordinate?
 
-    @Option(help: ArgumentHelp("How far from --near, in km.", valueName: "km"))
+    @Option(help: ArgumentHelp("How far from --near events may be, in km.", valueName: "km"))
     var within: Double?
 
     @Option(
         help: ArgumentHelp(
-            "At most this many; 0 for all. (default: 20 for a table, else all)", valueName: "n"))
+            "List at most this many; 0 for all. (default: 20 for a table, otherwise all)", valueName: "n"))
     var limit: Int?
 
     @Option(
         help: ArgumentHelp(
-            "As the table was after a token of its history, or at a time.", valueName: "token|time"))
+            "Show the table as it was after this token, or at this time.", valueName: "token|time"))
     var asOf: PastMoment?
 
     @Option(
         help: ArgumentHelp(
-            "From this file, which quakes follow keeps; the database may be gone.", valueName: "file"))
+            "Read this file, which quakes follow keeps up to date; needs no database.", valueName: "file"))
     var view: String?
 
-    @Option(help: "Format of the list.")
+    @Option(help: "The format of the list.")
     var format = QuakeFormat.table
 
     @OptionGroup var database: DatabaseOptions
@@ -48,11 +51,15 @@ struct ListCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard (near == nil) == (within == nil) else {
-            throw ValidationError("--near and --within belong together")
+            throw ValidationError("--near and --within must be given together")
         }
         if let limit, limit < 0 { throw ValidationError("--limit must not be negative") }
-        if view != nil, asOf != nil { throw ValidationError("a view has no past: --view excludes --as-of") }
-        if view != nil, database.isGiven { throw ValidationError("--view excludes --database and --local") }
+        if view != nil, asOf != nil {
+            throw ValidationError("--as-of cannot be used with --view: a view has no past")
+        }
+        if view != nil, database.isGiven {
+            throw ValidationError("--view cannot be used with --database or --local")
+        }
         if let within, within < 0 { throw ValidationError("--within must not be negative") }
     }
 

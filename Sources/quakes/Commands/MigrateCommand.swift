@@ -4,12 +4,12 @@ import QuakeStore
 struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",
-        abstract: "Bring the database's schema to this version.",
+        abstract: "Bring the database's schema up to this version.",
         discussion: """
-            Each migration is one transaction; several migrators at once do the work once.
+            Each migration is one transaction. If several processes migrate at once, the work is done only once.
 
-            --roles makes four roles, which nobody logs in as, and gives each what it needs and no more. It can be repeated, \
-            and has to be after each version that brings new tables. A login then needs one line:
+            --roles creates four roles that nobody logs in as, and gives each what it needs and no more. It is safe to \
+            repeat, and has to be repeated after each version that brings new tables. Then grant each login one role:
 
                 grant quakes_writer to importer;      imports and deletes
                 grant quakes_reader to follower;      lists, follows, reads the history
@@ -19,7 +19,7 @@ struct MigrateCommand: AsyncParsableCommand {
             Every other login loses access to the database.
             """)
 
-    @Flag(help: "Only say what is missing.")
+    @Flag(help: "Only list what is missing.")
     var dryRun = false
 
     @Flag(help: "Create the roles, and grant them what they need.")
@@ -27,14 +27,14 @@ struct MigrateCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "What the names of the roles begin with; roles are the whole server's.", valueName: "prefix"))
+            "The prefix of the role names; roles belong to the whole server.", valueName: "prefix"))
     var rolePrefix = Roles.standardPrefix
 
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var log: LogOptions
 
     func validate() throws {
-        if roles, dryRun { throw ValidationError("--roles and --dry-run exclude each other") }
+        if roles, dryRun { throw ValidationError("--roles cannot be used with --dry-run") }
         do {
             _ = try Roles(prefix: rolePrefix)
         } catch {

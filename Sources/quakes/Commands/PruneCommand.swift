@@ -6,16 +6,16 @@ struct PruneCommand: AsyncParsableCommand {
         commandName: "prune",
         abstract: "Remove old history.",
         discussion: """
-            The earthquakes stay as they are; what is removed is who changed them, and from what. What a named reader that was \
-            seen in the last 24 hours still needs stays too. A reader that comes back after its history was removed takes a \
-            fresh snapshot.
+            The earthquakes stay as they are. Only the record of who changed them, and what they were before, is removed. \
+            If a named reader was seen in the last 24 hours, the history that it still needs stays too. A reader that \
+            comes back after its history was removed takes a fresh snapshot.
             """)
 
-    @Option(help: ArgumentHelp("Keep the history of this time, such as 30d.", valueName: "duration"))
+    @Option(help: ArgumentHelp("Keep at least this much history, such as 30d.", valueName: "duration"))
     var keep: DurationArgument
 
     @Option(
-        help: ArgumentHelp("Keep no more than this, whatever readers need.", valueName: "duration"))
+        help: ArgumentHelp("Keep no more history than this, whatever readers need.", valueName: "duration"))
     var keepAtMost: DurationArgument?
 
     @OptionGroup var database: DatabaseOptions
@@ -37,7 +37,7 @@ struct PruneCommand: AsyncParsableCommand {
         )
         if let reader = outcome.keptFor {
             StandardError.print(
-                "quakes: older history stays for reader \(strippingControlCharacters(reader)); --keep-at-most limits that"
+                "quakes: kept older history for reader \(strippingControlCharacters(reader)); --keep-at-most limits this"
             )
         }
     }

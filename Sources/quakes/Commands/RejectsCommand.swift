@@ -6,24 +6,24 @@ struct RejectsCommand: AsyncParsableCommand {
         commandName: "rejects",
         abstract: "Show what could not be imported, and why.",
         discussion: """
-            The same broken bytes are kept once and counted; the ones met last come first. With an ID it writes the \
-            feature's bytes as the feed had them:
+            Features with the same bytes are kept once and counted. Those seen last come first. With an ID, the command \
+            writes the bytes of that feature as the feed had them:
 
                 quakes rejects 7 | head -c 300
             """)
 
-    @Argument(help: "The reject whose bytes to write.")
+    @Argument(help: "Write the bytes of this reject.")
     var id: Int?
 
-    @Option(help: ArgumentHelp("Only those that this run met last.", valueName: "run"))
+    @Option(help: ArgumentHelp("Only rejects that were last seen in this run.", valueName: "run"))
     var run: Int?
 
     @Option(
         help: ArgumentHelp(
-            "At most this many; 0 for all. (default: 20 for a table, else all)", valueName: "n"))
+            "List at most this many; 0 for all. (default: 20 for a table, otherwise all)", valueName: "n"))
     var limit: Int?
 
-    @Option(help: "A table for people, or a JSON object a line.")
+    @Option(help: "A table for people, or one JSON object per line.")
     var format = Format.table
 
     @OptionGroup var database: DatabaseOptions

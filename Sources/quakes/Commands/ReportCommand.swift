@@ -8,21 +8,21 @@ struct ReportCommand: AsyncParsableCommand {
         commandName: "report",
         abstract: "Show a report: activity, magnitudes, aftershocks, revisions, freshness.",
         discussion: """
-            Without a name it lists the reports, which are the views and functions of the schema report. NAME=VALUE gives a \
-            function its parameters, and narrows a view to the rows that have this value in that column:
+            Without a name, the command lists the reports: the views and functions of the schema report. NAME=VALUE sets \
+            a parameter of a function, or limits a view to the rows that have this value in that column:
 
                 quakes report daily_activity region=Alaska --limit 10
                 quakes report gutenberg_richter since=2019-07-01 completeness=3
                 quakes report aftershock_rate mainshock=ci38457511 radius_km=50 --format csv
             """)
 
-    @Argument(help: "The report. (default: a list of them)")
+    @Argument(help: "The report to show. (default: list the reports)")
     var name: String?
 
-    @Argument(help: ArgumentHelp("Values of parameters or columns.", valueName: "name=value"))
+    @Argument(help: ArgumentHelp("Values for parameters or columns.", valueName: "name=value"))
     var arguments: [String] = []
 
-    @Option(help: ArgumentHelp("At most this many rows.", valueName: "n"))
+    @Option(help: ArgumentHelp("Show at most this many rows.", valueName: "n"))
     var limit: Int?
 
     @Option(help: "A table for people, comma-separated values with a header, or one JSON array of objects.")
@@ -38,7 +38,7 @@ struct ReportCommand: AsyncParsableCommand {
     func validate() throws {
         if let limit, limit < 0 { throw ValidationError("--limit must not be negative") }
         for argument in arguments where !argument.contains("=") {
-            throw ValidationError("\(argument) is no NAME=VALUE")
+            throw ValidationError("\(argument) is not of the form NAME=VALUE")
         }
     }
 
@@ -47,8 +47,8 @@ struct ReportCommand: AsyncParsableCommand {
             let reports = try await Report.all(on: connection)
             guard let name else { return list(reports) }
             guard let report = reports.first(where: { $0.name == name }) else {
-                throw ValidationError(
-                    "there is no report \(name); there are \(reports.map(\.name).joined(separator: ", "))")
+                let names = reports.map(\.name).joined(separator: ", ")
+                throw ValidationError("there is no report \(name); the reports are \(names)")
             }
             try await show(report, try values(for: report), on: connection)
         }

@@ -5,18 +5,18 @@ import SampleFeed
 struct SampleCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sample",
-        abstract: "Write a synthetic feed, for trying and measuring offline.",
+        abstract: "Write a synthetic feed, for trials and measurements offline.",
         discussion: """
-            The same count, seed and revision give the same bytes everywhere. The events can't be mistaken for real ones: \
-            their network codes are q0 to q9, which no agency has.
+            The same count, seed and revision give the same bytes everywhere. The events cannot be mistaken for real \
+            ones: their network codes are q0 to q9, which no agency has.
 
                 quakes sample --count 1000 | quakes import -
             """)
 
-    @Option(help: ArgumentHelp("How many events.", valueName: "n"))
+    @Option(help: ArgumentHelp("How many events to write.", valueName: "n"))
     var count = 1000
 
-    @Option(help: ArgumentHelp("Another seed gives other events; a few codes repeat.", valueName: "s"))
+    @Option(help: ArgumentHelp("Another seed gives other events; a few codes may repeat.", valueName: "s"))
     var seed: UInt64 = 1
 
     @Option(

@@ -5,10 +5,10 @@ import QuakeStore
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Tell whether the data are fresh, what failed, and how far readers are behind.",
+        abstract: "Show whether the data are fresh, what failed, and how far behind the readers are.",
         discussion: """
-            For a monitor, --max-age and --max-lag make it end with 69 when a feed was not imported well for too long, or a \
-            named reader is too far behind; standard error says which:
+            For a monitor: with --max-age or --max-lag, the exit code is 69 if a feed has not been imported successfully \
+            for too long, or if a named reader is too far behind. Standard error says which:
 
                 quakes status --max-age 15m --max-lag 5m
             """)
@@ -16,7 +16,7 @@ struct StatusCommand: AsyncParsableCommand {
     @Argument(help: "Only these sources. (default: all)")
     var sources: [FeedSource] = []
 
-    @Option(help: ArgumentHelp("How old a feed's last good import may be.", valueName: "duration"))
+    @Option(help: ArgumentHelp("How old a feed's last successful import may be.", valueName: "duration"))
     var maxAge: DurationArgument?
 
     @Option(help: ArgumentHelp("How far behind a named reader may be.", valueName: "duration"))

@@ -2,13 +2,14 @@ import Logging
 import PostgreSQL
 import QuakeStore
 
-/// A database that was found, to open connections to as often as need be.
+/// The database that a command works on. Connections to it can be opened as often as necessary.
 struct Database: Sendable {
     let options: ConnectionOptions
-    /// The private cluster migrates by itself.
+    /// The private cluster is migrated automatically.
     let isLocal: Bool
 
-    /// What a command does with it: a worker needs the schema of its own version, a reader gets along with a newer one.
+    /// What a command does with the database. A worker needs the schema of its own version; a reader can use a newer
+    /// one too.
     enum Use { case owner, worker, reader, report }
 
     func withConnection<Result>(
@@ -30,14 +31,14 @@ struct Database: Sendable {
         }
     }
 
-    /// Where the login lacks a privilege, the error says which role to grant.
+    /// If the login lacks a privilege, the error says which role to grant.
     func namingGrants<Result>(
         for use: Use, _ logger: Logger, _ body: () async throws -> Result
     ) async throws -> Result {
         do {
             return try await body()
         } catch var error as PostgresError where error.sqlState == "42501" {
-            // Who may not even connect can't look, and is told less.
+            // A login that may not even connect cannot look up the role, so its error says less.
             let remedy = try? await Connection.with(options, logger: logger) {
                 try await Roles.remedy(for: use.purpose, on: $0)
             }

@@ -5,16 +5,16 @@ import Logging
 import PostgreSQL
 import QuakeStore
 
-/// Which database a command works on, and how it gets there.
+/// Which database a command works on, and how to reach it.
 struct DatabaseOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The database to use.", valueName: "url"))
     var database: String?
 
-    @Flag(help: "Use the private local cluster, and start it if need be.")
+    @Flag(help: "Use the private local cluster, and start it if necessary.")
     var local = false
 
     func validate() throws {
-        if local, database != nil { throw ValidationError("--local and --database exclude each other") }
+        if local, database != nil { throw ValidationError("--local cannot be used with --database") }
     }
 
     var isGiven: Bool { local || database != nil }
@@ -26,7 +26,7 @@ struct DatabaseOptions: ParsableArguments {
         try await located().withConnection(for: use, logger, body)
     }
 
-    /// Opens a connection without a look at the schema.
+    /// Opens a connection without checking the schema.
     func withUncheckedConnection<Result>(
         _ logger: Logger, _ body: (Connection) async throws -> Result
     ) async throws -> Result {
@@ -41,8 +41,8 @@ struct DatabaseOptions: ParsableArguments {
         case local
     }
 
-    /// - Throws: `NoDatabase` when nothing names one and nobody is there to see a private one start: a scheduled job that
-    ///   lost its secret must not fill a database that nobody reads.
+    /// - Throws: `NoDatabase` when nothing names a database and nobody is at a terminal to see a private one start. A
+    ///   scheduled job that lost its secret must not fill a database that nobody reads.
     func resolve(_ environment: Environment) throws -> Place {
         if local { return .local }
         if let url = database ?? environment["DATABASE_URL"] {
@@ -58,7 +58,7 @@ struct DatabaseOptions: ParsableArguments {
         throw NoDatabase()
     }
 
-    /// Finds the database; the private cluster is started.
+    /// Finds the database. Starts the private cluster if that is the one.
     func located() async throws -> Database {
         switch try resolve(Environment.current) {
         case .named(let options): return Database(options: options, isLocal: false)

@@ -14,7 +14,7 @@ struct DurationArgument: ExpressibleByArgument {
 }
 
 extension Duration {
-    /// Seconds, to the hundredth below a minute.
+    /// In seconds: to the hundredth below a minute, otherwise whole.
     var formatted: String {
         let seconds = self / .seconds(1)
         return seconds < 60 ? "\((seconds * 100).rounded() / 100) s" : "\(Int(seconds.rounded())) s"

@@ -1,7 +1,7 @@
 import Glibc
 import LocalPostgres
 
-/// The process's environment, as far as it decides where the database is.
+/// The parts of the process's environment that decide where the database is.
 struct Environment {
     var variables: [String: String]
     var isTerminal: Bool
@@ -19,7 +19,7 @@ struct Environment {
             variables: variables, isTerminal: isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
     }
 
-    /// A variable that is set to nothing counts as not set.
+    /// A variable that is set to an empty value counts as not set.
     subscript(name: String) -> String? {
         variables[name].flatMap { $0.isEmpty ? nil : $0 }
     }

@@ -5,7 +5,7 @@ import Feed
 struct FetchArguments: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Certificate authorities to trust besides the system's, as PEM.", valueName: "file"))
+            "A PEM file of certificate authorities to trust in addition to the system's.", valueName: "file"))
     var caFile: String?
 
     var options: FetchOptions {

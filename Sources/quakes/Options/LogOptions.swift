@@ -2,24 +2,24 @@ import ArgumentParser
 import Feed
 import Logging
 
-/// How a command logs: to standard error, a line an event.
+/// How a command logs: to standard error, one line per event.
 struct LogOptions: ParsableArguments {
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case text, json
     }
 
-    @Option(help: "Log as text or as JSON lines, on standard error.")
+    @Option(help: "Log to standard error as text or as JSON lines.")
     var logFormat = Format.text
 
     @Option(
         help: ArgumentHelp(
-            "Log from this level on: debug, info, notice, warning, error.", valueName: "level"),
+            "The lowest level to log: debug, info, notice, warning or error.", valueName: "level"),
         transform: level)
     var logLevel = Logger.Level.notice
 
     private static func level(_ name: String) throws -> Logger.Level {
         guard let level = Logger.Level(rawValue: name) else {
-            throw ValidationError("'\(name)' is no log level")
+            throw ValidationError("'\(name)' is not a log level")
         }
         return level
     }

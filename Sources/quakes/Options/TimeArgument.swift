@@ -14,7 +14,7 @@ extension PastMoment: ExpressibleByArgument {
     }
 }
 
-/// A moment, or how long ago it was.
+/// A point in time, given as such or as how long ago it was.
 struct TimeArgument: ExpressibleByArgument {
     let instant: Instant
 

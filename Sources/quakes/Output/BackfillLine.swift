@@ -1,7 +1,7 @@
 import QuakeStore
 
-/// How far a backfill has come and how long it may take, on one line of a terminal that is written over, else on a line now
-/// and then.
+/// Shows the progress of a backfill and the time that is left. At a terminal it rewrites one line. Elsewhere it prints
+/// a line every 30 s.
 struct BackfillLine {
     private let start = ContinuousClock.now
     private var first: Int?

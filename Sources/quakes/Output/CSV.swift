@@ -1,4 +1,4 @@
-/// Comma-separated values (RFC 4180); null is an empty field, an empty text a quoted one.
+/// Comma-separated values (RFC 4180). Null is an empty field; an empty text is a pair of quotes.
 enum CSV {
     static func line(_ fields: [String?]) -> String {
         fields.map(quoted).joined(separator: ",")

@@ -1,4 +1,4 @@
-/// One JSON object as text, its members in the order in which they were appended.
+/// One JSON object as text. Its members are in the order in which they were appended.
 struct JSONObject {
     private var members: [String] = []
 
@@ -12,7 +12,7 @@ struct JSONObject {
         append(name, json: value.map { "\($0)" } ?? "null")
     }
 
-    /// JSON has no infinity and no NaN: they are null.
+    /// JSON has neither infinity nor NaN: both become null.
     mutating func append(_ name: String, _ value: Double?) {
         append(name, json: value.flatMap { $0.isFinite ? "\($0)" : nil } ?? "null")
     }
@@ -25,7 +25,7 @@ struct JSONObject {
         append(name, json: value.map { "[\($0.map(Self.quoted).joined(separator: ","))]" } ?? "null")
     }
 
-    /// A value that is JSON already.
+    /// Appends a value that is already JSON.
     mutating func append(_ name: String, json: String) {
         members.append("\(Self.quoted(name)):\(json)")
     }

@@ -1,7 +1,7 @@
 import Feed
 import Logging
 
-/// Writes each event as one line to standard error.
+/// Writes each event to standard error as one line.
 struct LineLog: LogHandler {
     let format: LogOptions.Format
     var logLevel = Logger.Level.notice

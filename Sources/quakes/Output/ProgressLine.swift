@@ -1,7 +1,7 @@
 import Feed
 import QuakeStore
 
-/// How far an import has come, on one line of a terminal that is written over again and again.
+/// Shows the progress of an import on one line of a terminal, which it keeps rewriting.
 struct ProgressLine {
     let source: FeedSource
     private let start = ContinuousClock.now
@@ -20,7 +20,7 @@ struct ProgressLine {
         let rate = Int(Double(progress.features) / ((now - start) / .seconds(1)))
         let megabytes = Double(progress.bytes / 100_000) / 10
         let name = strippingControlCharacters("\(source)").suffix(40)
-        StandardError.replaceLine("\(name): \(progress.features) features, \(megabytes) MB, \(rate) a second")
+        StandardError.replaceLine("\(name): \(progress.features) features, \(megabytes) MB, \(rate)/s")
     }
 
     func clear() {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Standard error, for everything else.
+/// Standard error, for everything but results.
 enum StandardError {
     static func print(_ text: String) {
         Array((text + "\n").utf8).withUnsafeBytes { StandardOutput.write($0, to: STDERR_FILENO) }

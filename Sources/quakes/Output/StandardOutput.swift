@@ -14,8 +14,8 @@ enum StandardOutput {
         write(bytes, to: STDOUT_FILENO)
     }
 
-    /// Where output is appended to a file whose last line was left unfinished by a process that was killed, ends that
-    /// line: it must not take the next one with it.
+    /// Ends the last line of the file that output is appended to, if a killed process left it unfinished. Otherwise the
+    /// next line would become part of it.
     static func endTornLine() {
         var status = stat()
         guard fstat(STDOUT_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
@@ -28,7 +28,7 @@ enum StandardOutput {
         if pread(file, &last, 1, status.st_size - 1) == 1, last != UInt8(ascii: "\n") { write("\n") }
     }
 
-    /// Returns when what was written to a file is on disk. Elsewhere there is nothing to wait for.
+    /// Returns once what was written to a file is on disk. For anything but a file there is nothing to wait for.
     static func synchronize() {
         guard fsync(STDOUT_FILENO) != 0, errno != EINVAL, errno != EROFS else { return }
         fail()
@@ -39,7 +39,7 @@ enum StandardOutput {
     /// Whether results may be coloured: at a terminal, unless NO_COLOR is set (https://no-color.org).
     static var allowsColour: Bool { isTerminal && Environment.current["NO_COLOR"] == nil }
 
-    /// The terminal's width in cells; nil when standard output is none, so that nothing is shortened.
+    /// The terminal's width in cells. nil when standard output is not a terminal, so that nothing is shortened.
     static var width: Int? {
         guard isTerminal else { return nil }
         if let columns = Environment.current["COLUMNS"].flatMap({ Int($0) }), columns > 0 { return columns }
@@ -55,7 +55,7 @@ enum StandardOutput {
                 descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
             if written < 0 {
                 if errno == EINTR { continue }
-                // A reader that has seen enough, such as head, is no error; a full disk is.
+                // A reader that has seen enough, such as head, is not an error. A full disk is.
                 if errno == EPIPE { exit(128 + SIGPIPE) }
                 if descriptor == STDERR_FILENO { exit(ExitStatus.fileFailure) }
                 fail()

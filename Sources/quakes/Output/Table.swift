@@ -4,18 +4,18 @@ struct TableColumn {
 
     let title: String
     var alignment = Alignment.left
-    /// In terminal cells. A flexible column is never shortened below it.
+    /// In terminal cells. A flexible column is never made narrower than this.
     var minimumWidth = 0
-    /// 0 is always shown; where a table does not fit, columns of the highest priority number go first.
+    /// A column with 0 is always shown. If a table does not fit, the columns with the highest number are dropped first.
     var priority = 0
-    /// Whether its cells are shortened, ending in "…", when too little is left for them.
+    /// Whether its cells may be shortened, with "…" at the end, when there is too little room.
     var flexible = false
 }
 
-/// A plain text table that people like to read: no frame, two spaces between columns, no trailing spaces.
+/// A plain text table for people: no frame, two spaces between columns, no trailing spaces.
 ///
 /// Cells are safe to print: control characters are replaced (`strippingControlCharacters`) when they are appended.
-/// Columns line up in terminal cells, so also with CJK, combining marks and emoji.
+/// Columns line up in terminal cells, even with CJK, combining marks and emoji.
 /// All rows are held until `render`, because a column is as wide as its widest cell.
 struct Table {
     let columns: [TableColumn]
@@ -25,21 +25,21 @@ struct Table {
         self.columns = columns
     }
 
-    /// Appends a row: a cell per column, in their order. Missing cells are empty; further ones are ignored.
+    /// Appends a row: one cell per column, in their order. Missing cells are left empty; surplus cells are ignored.
     mutating func append(_ cells: [String]) {
         rows.append(
             columns.indices.map { $0 < cells.count ? strippingControlCharacters(cells[$0]) : "" }
         )
     }
 
-    /// The header and the rows, each line ended by a newline; without rows the header alone.
+    /// The header and the rows. Each line ends with a newline. Without rows there is only the header.
     ///
     /// - Parameters:
     ///   - width: the terminal's width in cells, or nil for output that is piped: then every column is shown and
-    ///     nothing is shortened. To fit, columns are dropped by their priority, and then the flexible ones share
-    ///     what is left. Columns of priority 0 stay even where they do not fit: lines are then longer than `width`.
-    ///   - style: turns a finished line into a coloured or bold one, given the index of its row, nil for the header.
-    ///     It must not change what the line shows. nil for no style, as NO_COLOR and pipes want it.
+    ///     nothing is shortened. To fit, columns are dropped by their priority, and the flexible ones then share
+    ///     what is left. Columns of priority 0 stay even if they do not fit: lines are then longer than `width`.
+    ///   - style: turns a finished line into a coloured or bold one. It is given the index of the line's row, or nil
+    ///     for the header. It must not change what the line shows. nil means no style, as for NO_COLOR and pipes.
     func render(width: Int? = nil, style: ((_ row: Int?, _ line: String) -> String)? = nil) -> String {
         let titles = columns.map { $0.title.uppercased() }
         let natural = columns.indices.map { index in
@@ -73,7 +73,7 @@ struct Table {
         return line
     }
 
-    /// The text, or as much of its beginning as leaves room for "…".
+    /// The text if it fits, otherwise its beginning followed by "…".
     static func shortened(_ text: String, to width: Int) -> String {
         guard terminalWidth(of: text) > width else { return text }
         guard width > 0 else { return "" }
@@ -89,13 +89,13 @@ struct Table {
     }
 }
 
-/// Which columns are shown, and how wide each of all columns is.
+/// Which columns are shown, and how wide every column is.
 private struct TableLayout {
     var shown: [Int]
     var widths: [Int]
 
     mutating func fit(into width: Int, _ columns: [TableColumn]) {
-        // A flexible column can do with its minimum, and with its title.
+        // A flexible column needs room only for its minimum and its title.
         let least = widths.indices.map { index in
             guard columns[index].flexible else { return widths[index] }
             let title = terminalWidth(of: columns[index].title.uppercased())
@@ -103,7 +103,7 @@ private struct TableLayout {
         }
         while total(least) > width, let dropped = expendable(columns) { shown.remove(at: dropped) }
 
-        // The widest gives first, so that short cells beside a long one stay whole.
+        // The widest column is narrowed first, so that short cells beside a long one stay whole.
         var excess = total(widths) - width
         while excess > 0 {
             let givers = shown.filter { widths[$0] > least[$0] }
@@ -117,7 +117,7 @@ private struct TableLayout {
         shown.reduce(-2) { $0 + widths[$1] + 2 }
     }
 
-    /// The position of the column to drop next: of the highest priority number, and the last of those.
+    /// The position of the column to drop next: the last of those with the highest priority number.
     private func expendable(_ columns: [TableColumn]) -> Int? {
         shown.indices
             .filter { columns[shown[$0]].priority > 0 }

@@ -1,8 +1,8 @@
 /// The cells a character takes on a terminal: 0, 1 or 2.
 ///
-/// Terminals disagree in the corners; this is what most do. Wide and fullwidth characters (UAX #11, East Asian
-/// Width W and F) and emoji take two, also a whole ZWJ sequence, a flag, a keycap, and anything that variation
-/// selector 16 turns into an emoji; ambiguous characters take one. Combining marks and zero-width characters add
+/// Terminals disagree on rare cases; this is what most of them do. Wide and fullwidth characters (UAX #11, East Asian
+/// Width W and F) and emoji take two. So do a whole ZWJ sequence, a flag, a keycap, and anything that variation
+/// selector 16 turns into an emoji. Ambiguous characters take one. Combining marks and zero-width characters add
 /// nothing to the character that they belong to. Control characters count 0: strip them first.
 /// https://www.unicode.org/reports/tr11/
 func terminalWidth(of character: Character) -> Int {
@@ -12,7 +12,7 @@ func terminalWidth(of character: Character) -> Int {
     return scalars.reduce(0) { max($0, terminalWidth(of: $1)) }
 }
 
-/// The cells a text takes on a terminal, as the sum over its characters.
+/// The cells a text takes on a terminal: the sum over its characters.
 func terminalWidth(of text: String) -> Int {
     text.reduce(0) { $0 + terminalWidth(of: $1) }
 }
@@ -42,12 +42,13 @@ private func terminalWidth(of scalar: Unicode.Scalar) -> Int {
     }
 }
 
-/// The text with every character that could steer a terminal, or break a line of a table, replaced by U+FFFD.
+/// The text with U+FFFD in place of every character that could control a terminal or break a line of a table.
 ///
-/// Text from feeds must not carry escape sequences to a terminal, nor make a line read otherwise than it is:
-/// C0 (tab and newline too), DEL, C1, line and paragraph separators, and the bidirectional embeddings, overrides
-/// and isolates (U+202A–202E, U+2066–2069; Unicode TR #36, "Bidirectional Text Spoofing") go. Right-to-left
-/// letters and marks stay. What is left is safe to print; it is replaced rather than removed, so that it shows.
+/// Text from feeds must not carry escape sequences to a terminal, nor make a line look different from what it says.
+/// Replaced are C0 (including tab and newline), DEL, C1, line and paragraph separators, and the bidirectional
+/// embeddings, overrides and isolates (U+202A–202E, U+2066–2069; Unicode TR #36, "Bidirectional Text Spoofing").
+/// Right-to-left letters and marks stay. The result is safe to print. Characters are replaced rather than removed, so
+/// that people see that something was there.
 func strippingControlCharacters(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isControl) else { return text }
     var stripped = String.UnicodeScalarView()

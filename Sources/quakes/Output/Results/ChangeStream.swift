@@ -4,14 +4,14 @@ import Synchronization
 
 /// The changes as lines of JSON on standard output.
 ///
-///     {"snapshot":"first start"}                            forget all there was; rows follow
+///     {"snapshot":"first start"}                            forget everything; rows follow
 ///     {"row":{…}}                                           a row of the snapshot
 ///     {"token":7,…,"operation":"update","before":{…},"row":{…}}   a change
-///     {"store":"…","token":7,"committed_at":"…"}            the end of a pass: where the reader stands now
+///     {"store":"…","token":7,"committed_at":"…"}            the end of a pass, and the reader's new position
 struct ChangeStream: View {
     /// nil keeps no position: each start begins with a snapshot.
     let tokenFile: TokenFile?
-    /// Where a stream without a file stands.
+    /// The current position, which a stream without a file keeps only here.
     private let reached: Reached
 
     init(tokenFile: TokenFile?) throws {
@@ -28,7 +28,7 @@ struct ChangeStream: View {
 
     func position() -> Position? { reached.position.withLock { $0 } }
 
-    /// Each row names its columns.
+    /// Always true, because each row names its columns.
     func accepts(_ columns: [ViewColumn]) -> Bool { true }
 
     func apply(_ pass: Pass) async throws -> Position {
@@ -44,7 +44,7 @@ struct ChangeStream: View {
             try $0.flush()
         }
         if let tokenFile {
-            // The position must not outlive the lines.
+            // The position must not survive a crash that loses the lines.
             StandardOutput.synchronize()
             try tokenFile.store(position)
         }
@@ -68,7 +68,7 @@ private struct LineBuffer {
         try Array(line.utf8).withUnsafeBytes { try append($0) }
     }
 
-    /// Writes what is there. A pipe whose reader has stopped reading does not keep the process from ending.
+    /// Writes what is buffered. If the reader of a pipe has stopped reading, the process can still be cancelled.
     mutating func flush() throws {
         try bytes.withUnsafeBytes { all in
             var rest = all
@@ -78,7 +78,7 @@ private struct LineBuffer {
                     try Task.checkCancellation()
                     continue
                 }
-                // So much fits into a pipe that is ready (POSIX: PIPE_BUF), and the write does not block.
+                // A pipe that is ready takes this much without blocking (POSIX: PIPE_BUF).
                 let count = min(rest.count, 4096)
                 StandardOutput.write(UnsafeRawBufferPointer(rebasing: rest[..<count]))
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])

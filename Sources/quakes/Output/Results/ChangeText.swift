@@ -12,7 +12,7 @@ extension Change {
         case .insert: return "inserted" + because
         case .delete: return "deleted" + because
         case .update:
-            // That `updated` is newer goes without saying, unless it is all there is.
+            // A newer `updated` goes without saying, unless nothing else changed.
             let telling = members.filter { $0.column != "updated" }
             return (telling.isEmpty ? members : telling)
                 .map { "\($0.column) \(Self.plain($0.old)) → \(Self.plain($0.new))" }.joined(separator: ", ")
@@ -20,7 +20,7 @@ extension Change {
         }
     }
 
-    /// A JSON value as people write it: a string without its quotes, null as a dash.
+    /// A JSON value as people write it: a string has no quotes, and null is a dash.
     private static func plain(_ json: String) -> String {
         if json == "null" { return "–" }
         guard json.hasPrefix("\""), json.count >= 2 else { return json }

@@ -22,7 +22,7 @@ protocol QuakeWriter: Sendable {
     mutating func finish()
 }
 
-/// One JSON array, an object a line.
+/// One JSON array, with one object per line.
 private struct QuakeArray: QuakeWriter {
     private var isEmpty = true
 
@@ -34,7 +34,7 @@ private struct QuakeArray: QuakeWriter {
     func finish() { StandardOutput.print(isEmpty ? "[]" : "\n]") }
 }
 
-/// A JSON object a line.
+/// One JSON object per line.
 private struct QuakeLines: QuakeWriter {
     func append(_ quake: Quake) { StandardOutput.print(quake.json) }
     func finish() {}

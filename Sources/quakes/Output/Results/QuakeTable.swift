@@ -40,8 +40,8 @@ struct QuakeTable: QuakeWriter {
     }
 
     /// - Parameters:
-    ///   - width: in terminal cells; nil for as wide as the contents.
-    ///   - inColour: with the header dimmed and events from magnitude 5 on in bold.
+    ///   - width: in terminal cells; nil makes the table as wide as its contents.
+    ///   - inColour: whether to dim the header and to show events of magnitude 5 or more in bold.
     func render(width: Int?, inColour: Bool) -> String {
         guard inColour else { return table.render(width: width) }
         return table.render(width: width) { row, line in
@@ -51,7 +51,7 @@ struct QuakeTable: QuakeWriter {
     }
 }
 
-/// A decimal number with so many digits behind the point.
+/// The number with this many digits after the decimal point.
 func rounded(_ value: Double, _ digits: Int) -> String {
     guard value.isFinite, abs(value) < 1e15 else { return "\(value)" }
     var scale = 1.0

@@ -2,19 +2,19 @@ import Feed
 
 /// One earthquake as JSON, GeoJSON and fields.
 extension Quake {
-    /// An object of all columns, null included; times in ISO 8601 with milliseconds.
+    /// An object with all columns, including those that are null. Times are in ISO 8601 with milliseconds.
     var json: String {
         var object = JSONObject()
         for property in Property.allCases { object.append(property.column, self[property]) }
         return object.text
     }
 
-    /// All columns as plain text, nil for null; lists with commas.
+    /// All columns as plain text. Null is nil; lists are separated by commas.
     var fields: [String?] {
         Property.allCases.map { self[$0].plainText }
     }
 
-    /// A feature in the form of the USGS feeds, which an import reads as the same earthquake.
+    /// A feature as the USGS feeds write it. Importing it gives the same earthquake again.
     var geoJSON: String {
         var geometry = JSONObject()
         geometry.append("type", "Point")
@@ -33,7 +33,7 @@ extension Quake {
         for property in Property.allCases {
             if let name = property.feedName { properties.append(name, asInFeed: self[property]) }
         }
-        // The members of `extra` join these.
+        // Adds the members of `extra`.
         guard let extra = self[.extra].json else { return properties.text }
         return properties.text.dropLast() + "," + extra.drop { $0 == "{" || $0 == " " }
     }
@@ -67,7 +67,8 @@ extension JSONObject {
         }
     }
 
-    /// Times in milliseconds since 1970, flags as 0 and 1, lists wrapped in commas.
+    /// Writes times in milliseconds since 1970, flags as 0 or 1, and lists with a comma before, between and after the
+    /// items.
     fileprivate mutating func append(_ name: String, asInFeed value: Quake.Value) {
         switch value {
         case .time(let time): append(name, time.milliseconds)

@@ -1,6 +1,6 @@
 import QuakeStore
 
-/// Writes a report's rows to standard output: CSV and JSON as they come, a table at the end.
+/// Writes the rows of a report to standard output: CSV and JSON row by row, a table at the end.
 struct ReportWriter {
     private let report: Report
     private let format: ReportCommand.Format
@@ -44,7 +44,7 @@ struct ReportWriter {
     }
 
     private var table: Table {
-        // What has no time of day is a date.
+        // A column of times that are all at midnight is shown as dates.
         let midnight = " 00:00:00"
         let dates = report.columns.indices.filter { index in
             report.columns[index].kind == .time && rows.allSatisfy { $0[index]?.hasSuffix(midnight) ?? true }
@@ -68,7 +68,7 @@ struct ReportWriter {
         return table
     }
 
-    /// A number for people: three digits behind the point, or as many as matter.
+    /// A number for people: three digits after the decimal point, or as many as matter.
     private static func shortened(_ text: String) -> String {
         guard let value = Double(text), value.isFinite, value != 0 else { return text }
         var mantissa = value

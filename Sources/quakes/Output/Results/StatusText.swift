@@ -5,20 +5,20 @@ struct Status: Sendable {
     let imports: ImportStatus
     let history: HistoryStatus
 
-    /// What is worse than allowed. A file is imported once and does not grow old.
+    /// Everything that is older or further behind than allowed. A file does not count, unless it is asked for: it is
+    /// imported once and does not grow old.
     func complaints(maxAge: Duration?, maxLag: Duration?, asked: [FeedSource]) -> [String] {
         var complaints: [String] = []
         if let maxAge {
             let feeds = imports.sources.filter { $0.isFeed || !asked.isEmpty }
             for feed in feeds where feed.age.map({ $0 > maxAge }) ?? true {
-                complaints.append(
-                    "\(feed.name) was \(feed.age.map { "last imported well \($0.formatted) ago" } ?? "never imported well")"
-                )
+                let last = feed.age.map { "was last imported successfully \($0.formatted) ago" }
+                complaints.append("\(feed.name) \(last ?? "has never been imported successfully")")
             }
             for source in asked where !imports.sources.contains(where: { $0.name == "\(source)" }) {
-                complaints.append("\(source) was never imported")
+                complaints.append("\(source) has never been imported")
             }
-            if asked.isEmpty, feeds.isEmpty { complaints.append("no feed was ever imported") }
+            if asked.isEmpty, feeds.isEmpty { complaints.append("no feed has ever been imported") }
         }
         if let maxLag {
             for reader in history.readers where reader.behind > maxLag || reader.isBeforeHorizon {

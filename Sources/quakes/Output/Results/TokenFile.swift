@@ -3,8 +3,8 @@ import Foundation
 import QuakeStore
 import QuakeView
 
-/// The file in which a stream keeps its position: one line, the same as the one that ends each pass. It is replaced as a
-/// whole, and one process at a time follows with it.
+/// The file in which a stream keeps its position: one line, the same as the one that ends each pass. The file is always
+/// replaced as a whole, and only one process at a time can use it.
 struct TokenFile: Sendable {
     let path: String
     private let lock: FollowerLock
@@ -22,7 +22,7 @@ struct TokenFile: Sendable {
             throw failure("read", path)
         }
         defer { close(descriptor) }
-        // More than any position has.
+        // Longer than any position.
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = read(descriptor, &bytes, bytes.count)
         guard count >= 0 else { throw failure("read", path) }
@@ -40,7 +40,7 @@ struct TokenFile: Sendable {
             case committedAt = "committed_at"
         }
 
-        /// nil when it is no position.
+        /// nil when it is not a position.
         init?(_ json: Data) {
             do {
                 self = try JSONDecoder().decode(Stored.self, from: json)
@@ -51,7 +51,7 @@ struct TokenFile: Sendable {
         }
     }
 
-    /// Returns when the position is on disk.
+    /// Returns once the position is on disk.
     func store(_ position: Position) throws {
         let new = path + ".new"
         try write(Array((position.json + "\n").utf8), to: new)
@@ -72,11 +72,11 @@ struct TokenFile: Sendable {
     }
 }
 
-/// The file holds something else than a position.
+/// The file holds something other than a position.
 struct UnreadableTokenFile: Error, CustomStringConvertible {
     let path: String
 
     var description: String {
-        "\(path) holds no position of a stream; remove it to start over with a snapshot"
+        "\(path) does not hold the position of a stream; remove it to start over with a snapshot"
     }
 }
