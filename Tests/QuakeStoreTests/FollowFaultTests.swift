@@ -28,8 +28,8 @@ struct FollowFaultTests {
                 }
             }
             #expect(view.now.starts == [.first])
-            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("connecting again in ") })
-            #expect(log.lines.contains("notice: connected again"))
+            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("reconnecting in ") })
+            #expect(log.lines.contains("notice: reconnected"))
         }
     }
 

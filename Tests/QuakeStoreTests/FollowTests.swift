@@ -325,7 +325,7 @@ struct FollowTests {
             // The cluster's role is a superuser: read-only sessions are refused alike.
             try await database.with("-cdefault_transaction_read_only=on").catchUp(
                 MemoryView(), name: "me", logger: log.logger)
-            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("lag will not be known") })
+            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("lag will be unknown") })
         }
     }
 }
