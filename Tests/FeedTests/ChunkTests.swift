@@ -119,7 +119,8 @@ import Testing
     @Test func aMemberThatIsTooLargeIsTheErrorBeforeWhatIsWrongBehindTheBound() {
         let long = String(repeating: "x", count: FeatureScanner.sizeLimit)
         let document = Array(#"{"x":["\#(long)"}]}"#.utf8)
-        let expected = FeedError.brokenDocument(reason: "a member over 1 MiB outside \"features\"", offset: 5)
+        let expected = FeedError.brokenDocument(
+            reason: "a member outside \"features\" is larger than 1 MiB", offset: 5)
         #expect(ScanOutcome(document).error == expected)
         #expect(ScanOutcome(document, inChunksOf: { 1000 }).error == expected)
     }

@@ -117,7 +117,7 @@ import Testing
         let text = String(repeating: "x", count: 10_000_000)
         let document = document([], members: #""\#(name)":"\#(text)","#)
         let expected = FeedError.brokenDocument(
-            reason: "a member over 1 MiB outside \"features\"", offset: 31 + name.utf8.count)
+            reason: "a member outside \"features\" is larger than 1 MiB", offset: 31 + name.utf8.count)
         #expect(ScanOutcome(document).error == expected)
         #expect(ScanOutcome(document, inChunksOf: { 5000 }).error == expected)
     }

@@ -256,7 +256,7 @@ struct CopyTests {
             #expect(error.connectionLost)
             #expect(try await database.query("select from t").isEmpty)
             let later = try await postgresError { try await connection.query("select 1", to: "go on") }
-            #expect("\(later)".hasPrefix("cannot go on: the connection is closed, since: "))
+            #expect("\(later)".hasPrefix("cannot go on: the connection is closed: "))
         }
     }
 

@@ -65,7 +65,7 @@ struct FaultTests {
                 let reason = "the server did not answer a cancellation within 5.0 seconds"
                 #expect(log.lines == ["warning: closing a database connection: \(reason)"])
                 let later = try await postgresError { try await connection.query("select 1", to: "go on") }
-                #expect("\(later)" == "cannot go on: the connection is closed, since: \(reason)")
+                #expect("\(later)" == "cannot go on: the connection is closed: \(reason)")
             }
         }
     }

@@ -15,7 +15,7 @@ struct PostgresErrorTests {
             }
             #expect(
                 "\(error)"
-                    == "cannot create a table: permission denied for schema public (SQLSTATE 42501); grant the role what it needs"
+                    == "cannot create a table: permission denied for schema public (SQLSTATE 42501); grant the role the missing privilege"
             )
         }
     }
@@ -186,7 +186,7 @@ struct PostgresErrorTests {
                     #expect(later.connectionLost)
                     #expect(
                         "\(later)"
-                            == "cannot ask again: the connection is closed, since: terminating connection due to administrator command"
+                            == "cannot ask again: the connection is closed: terminating connection due to administrator command"
                     )
                 }
             }

@@ -103,7 +103,7 @@ struct QueryTests {
                     },
                 ] as [() async throws -> Void] {
                     let error = try await postgresError(#_sourceLocation, body)
-                    #expect("\(error)" == "cannot run a script: the statement holds a NUL character")
+                    #expect("\(error)" == "cannot run a script: the statement contains a NUL character")
                 }
                 #expect(
                     try await connection.query("select to_regclass('half') as half", to: "look")[0]

@@ -71,7 +71,7 @@ struct TransactionTests {
                     try await connection.execute(script: statement, to: "end")
                 }
             }
-            #expect("\(error)" == "cannot commit: insert: the transaction was ended by its own body")
+            #expect("\(error)" == "cannot commit: insert: the transaction's own body has ended it")
             try await connection.expectUsable()
         }
     }
@@ -104,7 +104,7 @@ struct TransactionTests {
                     try await connection.transaction(to: "inner") {}
                 }
             }
-            #expect("\(error)" == "cannot begin: inner: a transaction is open on this connection already")
+            #expect("\(error)" == "cannot begin: inner: a transaction is already open on this connection")
             #expect(try await count(database) == 0)
             try await connection.expectUsable()
         }
@@ -166,7 +166,7 @@ struct TransactionTests {
             }
             #expect(error.sqlState == "57P01")
             #expect(error.connectionLost)
-            #expect(error.remedy == "it may be committed or not: look before repeating it")
+            #expect(error.remedy == "the transaction may or may not be committed: check before repeating it")
         }
     }
 
@@ -196,7 +196,7 @@ struct TransactionTests {
             #expect(error.alsoFailed?.hasPrefix("cannot roll back: insert: another command") == true)
             let later = try await postgresError { _ = try await others[0].value }
             #expect(later.connectionLost)
-            #expect("\(later)".contains("the connection is closed, since: cannot roll back"))
+            #expect("\(later)".contains("the connection is closed: cannot roll back"))
             #expect(try await count(database) == 0)
         }
     }

@@ -1,6 +1,6 @@
-/// One earthquake as it stands in a feature's bytes: numbers, and ranges of the bytes.
+/// One earthquake as a feature's bytes hold it: numbers, and ranges of the bytes.
 ///
-/// A record holds no bytes of its own, so that a million of them need no memory; every use of a text names the
+/// A record copies no bytes, so that the texts of a million records need no memory. Every use of a text needs the
 /// feature's bytes again. For anything that outlives them, make a `Quake`.
 public struct QuakeRecord {
     /// A property's value.
@@ -12,15 +12,15 @@ public struct QuakeRecord {
         case flag(Bool)
         /// Milliseconds since 1970-01-01 UTC.
         case time(Int64)
-        /// A comma list, with empty ends: see `JSONText.forEachElement`.
+        /// A list separated by commas, with empty ends: see `JSONText.forEachElement`.
         case list(JSONText)
     }
 
-    /// By the properties' numbers. There is room for more of them than there are; `FeatureDecoder` checks that.
+    /// Indexed by the properties' raw values. There is room to spare; `FeatureDecoder` checks that it suffices.
     private var values = InlineArray<48, Value>(repeating: .null)
     /// One bit for each property that has a value.
     private(set) var present: UInt64 = 0
-    /// Properties that are not declared: ranges of the name with its quotes, and of the value.
+    /// Undeclared properties: the range of the name with its quotes, and that of the value.
     var extra: [(name: Range<Int>, value: Range<Int>)] = []
 
     static var capacity: Int { 48 }
@@ -48,7 +48,8 @@ public struct QuakeRecord {
         if case .text(let text) = self[property] { text } else { nil }
     }
 
-    /// Calls `body` with the event's id, the table's `code`, in UTF-8: where a feature has none, `net` and its own code.
+    /// Calls `body` with the event's id, the table's `code`, in UTF-8. For a feature without an id, that is `net`
+    /// followed by the network's own code.
     public func withCode<Result>(
         in bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) rethrows -> Result {
@@ -60,7 +61,7 @@ public struct QuakeRecord {
 
     public var hasExtra: Bool { !extra.isEmpty }
 
-    /// Appends the properties that are not declared as one JSON object, their values as the feed wrote them.
+    /// Appends the undeclared properties as one JSON object, with their values as the feed wrote them.
     public func appendExtra(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {
         output.append(UInt8(ascii: "{"))
         for (index, member) in extra.enumerated() {

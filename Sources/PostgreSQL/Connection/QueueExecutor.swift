@@ -1,10 +1,10 @@
 import Dispatch
 
-/// Runs an actor's jobs on a serial dispatch queue of its own.
+/// Runs an actor's jobs on a separate serial dispatch queue.
 ///
-/// libpq's calls block, and Swift's cooperative pool has only as many threads as the machine has
-/// cores: blocked there, a few slow statements stop every other task of the process. One queue for each
-/// connection lets any number of connections block side by side.
+/// libpq's calls block, and Swift's cooperative pool has only as many threads as the machine has cores: a few slow
+/// statements would stop every other task of the process. With one queue per connection, any number of connections can
+/// block side by side.
 final class QueueExecutor: SerialExecutor {
     private let queue: DispatchQueue
 
