@@ -4,7 +4,7 @@ import Testing
 @testable import Feed
 
 @Suite struct DecoderTests {
-    // MARK: What has to be there
+    // MARK: Required properties
 
     @Test(arguments: [
         ("time", feature(time: nil)), ("time", feature(time: "null")), ("updated", feature(updated: nil)),
@@ -170,7 +170,7 @@ import Testing
         #expect(rejection(of: feature)?.reason == reason)
     }
 
-    /// Whatever came first: with broken JSON nothing of it is to be believed.
+    /// Whichever fault comes first: nothing in broken JSON can be trusted.
     @Test func brokenJSONIsTheGraverFault() {
         #expect(rejection(of: feature(properties: #""tsunami":2,"place":tru,"#))?.reason == .syntax)
         #expect(rejection(of: feature(properties: #""tsunami":2,"#) + "}")?.reason == .syntax)

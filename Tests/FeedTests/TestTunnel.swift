@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A proxy on loopback that knows CONNECT only, and whose tunnels all lead to one server.
+/// A proxy on loopback that knows only CONNECT. All its tunnels lead to one server.
 final class TestTunnel: Sendable {
     let port: Int
     private let listener: Int32
@@ -10,7 +10,7 @@ final class TestTunnel: Sendable {
     private let answer: String
     private let heads = Mutex<[String]>([])
 
-    /// What the requests said, up to the empty line.
+    /// The heads of the requests, up to the empty line.
     var requests: [String] { heads.withLock { $0 } }
 
     /// - Parameter server: the server's port on loopback.

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Transactions", .endsHanging)
 struct TransactionTests {
-    @Test("What the body did is committed when it returns, and its result is returned")
+    @Test("The transaction is committed when the body returns, and the body's result is returned")
     func commit() async throws {
         try await withTable { database, connection in
             let result = try await connection.transaction(to: "insert") {
@@ -17,7 +17,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("It is rolled back when the body throws, and the error is thrown")
+    @Test("The transaction is rolled back when the body throws, and the error is thrown")
     func rollback() async throws {
         try await withTable { database, connection in
             await #expect(throws: Stop.self) {
@@ -31,7 +31,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("It is rolled back when the task is cancelled, also in a body that does not look")
+    @Test("The transaction is rolled back when the task is cancelled, even if the body does not check")
     func cancelled() async throws {
         try await withTable { database, connection in
             let importing = Task {
@@ -76,7 +76,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("A constraint that is checked at the commit fails it with its SQLSTATE")
+    @Test("A constraint that is checked at the commit makes it fail, with the SQLSTATE")
     func deferredConstraint() async throws {
         try await withTable { database, connection in
             try await connection.execute(
@@ -131,7 +131,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("A connection that is terminated within a transaction gives one error, with the server's reason")
+    @Test("A connection that is terminated in a transaction gives one error, with the server's reason")
     func terminated() async throws {
         try await withTable { database, connection in
             let pid = try await backend(of: connection)
@@ -149,7 +149,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("When the connection is lost during the commit, the error says that it may have happened")
+    @Test("When the connection is lost during the commit, the error says that the commit may have happened")
     func lostCommit() async throws {
         try await withTable { database, connection in
             try await connection.execute(
@@ -170,7 +170,7 @@ struct TransactionTests {
         }
     }
 
-    /// body:   in the transaction ── throws ─ ROLLBACK can't be sent: the other's COPY has the connection
+    /// body:   in the transaction ── throws ─ ROLLBACK can't be sent: the other task's COPY has it
     /// other:        COPY begins ─────────────────────────────────────────────────────────── fails
     @Test("When the rollback fails as well, both errors are kept and the connection is closed")
     func failedRollback() async throws {
