@@ -52,8 +52,8 @@ public struct Importer: Sendable {
     /// Imports one feed, and records the run in `import.run`.
     ///
     /// A document that fits one batch is imported whole or not at all. If a longer document turns out to be broken, the
-    /// batches already committed stay. Failures after the run began are not thrown: the summary holds them, as its
-    /// outcome and failure.
+    /// batches already committed stay. The summary reports whatever goes wrong after the run began, as its outcome and
+    /// failure.
     ///
     /// If the server says that the feed has not changed since its last successful import, no run is recorded. Only
     /// `import.feed` notes that the feed was checked.
