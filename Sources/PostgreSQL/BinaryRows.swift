@@ -1,7 +1,7 @@
 /// Rows in the format of `COPY … (FORMAT binary)`, built up in one buffer
 /// (https://www.postgresql.org/docs/current/sql-copy.html, "Binary Format").
 public struct BinaryRows: Sendable {
-    /// Grows, and keeps its size: only the first `count` bytes are rows.
+    /// The buffer grows and never shrinks: only its first `count` bytes are rows.
     private(set) var storage: [UInt8] = []
     /// The size of the rows, in bytes.
     public private(set) var count = 0
@@ -19,10 +19,10 @@ public struct BinaryRows: Sendable {
     /// Appends one row.
     ///
     /// - Parameters:
-    ///   - capacity: at least as many bytes as the values and four more for each of them. Too few end the process.
-    ///   - body: appends exactly one value for each column, in the columns' order and of the columns' types: the format
-    ///     carries no types, and the server takes a wrong length as an error, or a wrong type of the right length as a
-    ///     wrong value.
+    ///   - capacity: at least the size of the values in bytes, and four more for each value. Traps if too small.
+    ///   - body: appends exactly one value for each column, in the columns' order and of their types. The format
+    ///     carries no types: the server reports a wrong length as an error, but stores a wrong type of the right length
+    ///     as a wrong value.
     public mutating func appendRow(
         columns: Int, capacity: Int, _ body: (inout RowWriter) throws -> Void
     ) rethrows {
@@ -95,7 +95,7 @@ public struct RowWriter {
         append(value)
     }
 
-    /// The same of any bytes, such as a string's `utf8`.
+    /// A `text` or a `bytea` from any sequence of bytes, such as a string's `utf8`.
     public mutating func appendBytes(_ value: some Sequence<UInt8>) {
         Array(value).withUnsafeBufferPointer { appendBytes($0) }
     }
@@ -105,8 +105,8 @@ public struct RowWriter {
         appendBytes([1] + Array(text))  // the version of jsonb's binary form
     }
 
-    /// A one-dimensional `text[]` without nulls: `body` appends each element by `appendBytes` and returns how many there
-    /// are. It takes 20 bytes and each element's four and its own.
+    /// A one-dimensional `text[]` without nulls: `body` appends each element with `appendBytes` and returns their
+    /// number. The array takes 20 bytes, and for each element its own bytes and four more.
     @inlinable
     public mutating func appendTextArray(_ body: (inout RowWriter) -> Int) {
         let start = position

@@ -3,9 +3,8 @@ import Glibc
 
 /// Where a server is and how to reach it: a set of libpq's connection keywords.
 ///
-/// What is not given here, libpq takes from the `PG…` environment variables, the service file and the
-/// password file, as every PostgreSQL client does
-/// (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS).
+/// libpq takes whatever is not given here from the `PG…` environment variables, the service file and the password file,
+/// as in every PostgreSQL client (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS).
 ///
 /// The description never holds a password.
 public struct ConnectionOptions: Sendable, Equatable {
@@ -18,12 +17,12 @@ public struct ConnectionOptions: Sendable, Equatable {
 
     /// Reads a URL (`postgresql://user@host/database?…`) or a `keyword=value …` string.
     ///
-    /// - Throws: `PostgresError` when libpq does not accept it, or would take a part of the password for the
-    ///   host or the database. The text never quotes the input, which may hold a password.
+    /// - Throws: `PostgresError` when libpq does not accept it, or would mistake part of the password for the host or
+    ///   the database. The error never quotes the input, which may contain a password.
     public init(_ conninfo: String) throws(PostgresError) {
         if Self.hasBarePasswordCharacters(conninfo) {
             throw Self.unreadable(
-                "user or password hold an @ or a / that is not percent-encoded",
+                "the user or the password contains an @ or a / that is not percent-encoded",
                 remedy: "write %40 for @ and %2F for /")
         }
         var message: UnsafeMutablePointer<CChar>?
@@ -44,12 +43,12 @@ public struct ConnectionOptions: Sendable, Equatable {
             option += 1
         }
         if keywords["dbname"]?.contains("://") == true {
-            throw Self.unreadable("the database's name is another URL")
+            throw Self.unreadable("the database name is itself a URL")
         }
     }
 
-    /// libpq ends the credentials of a URL at the first @ before the first /. One that comes after it, before
-    /// the parameters, was meant to be that end.
+    /// libpq ends the credentials of a URL at the first @ before the first /. A later @, before the parameters, was
+    /// meant to be that end.
     private static func hasBarePasswordCharacters(_ url: String) -> Bool {
         let scheme = ["postgresql://", "postgres://"].first { url.utf8.starts(with: $0.utf8) }
         guard let scheme else { return false }
@@ -66,14 +65,14 @@ public struct ConnectionOptions: Sendable, Equatable {
         PostgresError(operation: "read the database URL", message: reason, remedy: remedy)
     }
 
-    /// The value of a libpq keyword, such as `host` or `dbname`, when it was given.
+    /// The value of a libpq keyword, such as `host` or `dbname`; nil when it was not given.
     public subscript(keyword: String) -> String? {
         get { keywords[keyword] }
         set { keywords[keyword] = newValue }
     }
 
-    /// The keywords that are handed to libpq: what was given, over defaults that keep a scheduled run from
-    /// hanging for hours on a network path that swallows packets.
+    /// The keywords that are passed to libpq: those that were given, and defaults for the rest. The defaults keep a
+    /// scheduled run from hanging for hours on a network path that swallows packets.
     var effective: [String: String] {
         var all = [
             "fallback_application_name": "quakes",
@@ -83,13 +82,13 @@ public struct ConnectionOptions: Sendable, Equatable {
             "tcp_user_timeout": "60000",
         ]
         all.merge(keywords) { _, given in given }
-        // Not a choice: text is decoded as UTF-8 here.
+        // Not configurable: this module decodes text as UTF-8.
         all["client_encoding"] = "UTF8"
         return all
     }
 
-    /// How long connecting may take, over all of the host's addresses: `connect_timeout`, else
-    /// `PGCONNECT_TIMEOUT`, else 10 s, also for 0, which is no limit to libpq.
+    /// How long connecting may take, over all of the host's addresses: `connect_timeout`, or else `PGCONNECT_TIMEOUT`,
+    /// or else 10 s. A 0, which means no limit to libpq, also means 10 s.
     var connectTimeout: Duration {
         let text = keywords["connect_timeout"] ?? getenv("PGCONNECT_TIMEOUT").map { String(cString: $0) }
         guard let seconds = text.flatMap({ Int($0) }), seconds > 0 else { return .seconds(10) }
@@ -102,10 +101,11 @@ extension ConnectionOptions: CustomStringConvertible, CustomReflectable {
         let shown = ["service", "user", "host", "hostaddr", "port", "dbname"].compactMap { keyword in
             self[keyword].map { "\(keyword)=\($0)" }
         }
-        return shown.isEmpty ? "the environment's PG variables" : shown.joined(separator: " ")
+        return shown.isEmpty
+            ? "the server given by the PG environment variables" : shown.joined(separator: " ")
     }
 
-    /// Nothing, so that a dump shows no password either.
+    /// Empty, so that a dump shows no password either.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -1,14 +1,14 @@
 import Glibc
 
-/// One row of a binary COPY, read column by column, each once and in the query's order. Its bytes are gone when the
-/// closure that was given it returns.
+/// One row of a binary COPY. Read it column by column, each once and in the query's order. Its bytes are valid only
+/// until the closure that was given the row returns.
 ///
-/// - Throws: every read throws when the row has no further column, or one of another size.
+/// - Throws: every read throws `CopiedRowError` when the row has no further column, or the column has a different size.
 public struct CopiedRow {
     private var rest: UnsafeRawBufferPointer
 
-    /// nil for the trailer. The backend sends one message a row (PostgreSQL's manual, "COPY Operations" of the
-    /// protocol), the first with the header before it.
+    /// nil for the trailer. The backend sends one message per row (PostgreSQL's manual, "COPY Operations" of the
+    /// protocol). The first message begins with the header.
     init?(message: UnsafeMutableRawBufferPointer) {
         rest = UnsafeRawBufferPointer(message)
         if rest.starts(with: BinaryRows.header) {
@@ -60,9 +60,9 @@ public struct CopiedRow {
     }
 }
 
-/// A row of a COPY that does not have the columns it is read by.
+/// A row of a COPY does not have the columns that were read.
 public struct CopiedRowError: Error, Sendable, CustomStringConvertible {
     public init() {}
 
-    public var description: String { "a row of a COPY has other columns than were asked for" }
+    public var description: String { "a row of a COPY does not have the expected columns" }
 }

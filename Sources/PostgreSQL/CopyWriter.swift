@@ -3,10 +3,10 @@ public struct CopyWriter: Sendable {
     let connection: Connection
     let operation: String
 
-    /// Sends rows and returns once they are with the operating system: a slow server slows the caller.
+    /// Sends rows, and returns once the operating system has taken them: a slow server slows the caller down.
     ///
-    /// The server checks rows as it reads them, so that an error, here or at the end of the COPY, may concern
-    /// an earlier write.
+    /// The server checks rows as it reads them. An error, here or at the end of the COPY, may therefore concern an
+    /// earlier write.
     public func write(_ rows: BinaryRows) async throws {
         try await connection.putCopy(rows.storage, rows.count, operation)
     }

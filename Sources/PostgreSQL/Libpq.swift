@@ -4,8 +4,8 @@ import Logging
 
 // The corners of libpq's C interface that would clutter the connection.
 
-/// Waits until a socket can be read (or written), at most a tenth of a second: the caller looks at deadlines and
-/// cancellation in between.
+/// Waits until a socket can be read (or written), for at most a tenth of a second, so that the caller can check
+/// deadlines and cancellation in between.
 func waitForSocket(_ socket: Int32, writable: Bool, orReadable: Bool = false) -> Bool {
     let events = (writable ? POLLOUT : POLLIN) | (orReadable ? POLLIN : 0)
     var descriptor = pollfd(fd: socket, events: Int16(events), revents: 0)
@@ -37,7 +37,7 @@ func isFailure(_ result: OpaquePointer) -> Bool {
 /// PQsendQueryParams with the query's values in binary; the results come as text.
 func sendParameters(_ query: Query, _ handle: OpaquePointer) -> Int32 {
     let parameters = query.parameters
-    // One buffer for all values; its last byte is nobody's, so that an empty value has an address, too.
+    // One buffer holds all values. It has one extra byte at the end, so that even an empty value has an address.
     var bytes: [UInt8] = []
     for parameter in parameters { bytes += parameter.bytes ?? [] }
     bytes.append(0)
@@ -79,10 +79,10 @@ func field(_ field: DiagnosticField, of result: OpaquePointer) -> String? {
     return oneLine(text)
 }
 
-/// The message of a refused value without that value: what stands in quotes, whatever the language of the
-/// server's messages, and bytes in hexadecimal.
+/// Removes the value from the message about a refused value: whatever is in quotes, in any language of the server's
+/// messages, and bytes in hexadecimal.
 func withoutValues(_ message: String) -> String {
-    // Scalars, because a value may start with a combining character that sticks to the quote.
+    // Reads scalars, because a value may start with a combining character that joins the quote.
     let text = message.unicodeScalars
     let quotes: Set<Unicode.Scalar> = ["\"", "\u{AB}", "\u{BB}", "\u{201C}", "\u{201D}", "\u{201E}"]
     var shown = message
@@ -93,7 +93,7 @@ func withoutValues(_ message: String) -> String {
     return shown.replacing(/0x[0-9a-f]{2}( 0x[0-9a-f]{2})*/, with: "…")
 }
 
-/// Where a connection's notices go; libpq would print them to stderr.
+/// Logs a connection's notices, which libpq would print to standard error.
 final class NoticeLog: Sendable {
     let logger: Logger
 
@@ -101,7 +101,7 @@ final class NoticeLog: Sendable {
         self.logger = logger
     }
 
-    /// The log has to live as long as the connection, which holds it.
+    /// The log must live as long as the connection, which holds it.
     func install(on handle: OpaquePointer) {
         let log = Unmanaged.passUnretained(self).toOpaque()
         PQsetNoticeReceiver(
@@ -112,12 +112,12 @@ final class NoticeLog: Sendable {
             }, log)
     }
 
-    /// Like an error, a notice goes without DETAIL and CONTEXT, which quote rows.
+    /// Like an error, a notice is logged without DETAIL and CONTEXT, which quote rows.
     private func write(_ notice: OpaquePointer) {
         let level: Logger.Level =
             switch field(.severity, of: notice) {
             case "WARNING": .warning
-            // The server ended an idle connection, and libpq came across its last words between statements.
+            // The server ended an idle connection, and libpq found its last message between statements.
             case "ERROR", "FATAL", "PANIC": .error
             default: .info
             }

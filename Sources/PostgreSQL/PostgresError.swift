@@ -1,21 +1,20 @@
 /// What went wrong between this process and the server.
 ///
-/// The description is one line with the operation, the server's words, the SQLSTATE and, where there is one,
-/// the remedy. It holds no bound value, no row and no password: the server's DETAIL and CONTEXT, which quote
-/// rows, are left out.
+/// The description is one line with the operation, the server's message, the SQLSTATE and, if there is one, the remedy.
+/// It contains no bound value, no row and no password: the server's DETAIL and CONTEXT, which quote rows, are left out.
 public struct PostgresError: Error, Sendable, Equatable {
     /// What was being done, such as `merge batch 3`.
     public var operation: String
-    /// The five characters of the SQLSTATE, when the server said the error
+    /// The five characters of the SQLSTATE, when the error came from the server
     /// (https://www.postgresql.org/docs/current/errcodes-appendix.html).
     public var sqlState: String?
-    /// The server's or libpq's own words.
+    /// The server's or libpq's message.
     public var message: String
     /// What a person can do about it.
     public var remedy: String?
     /// Whether the connection is gone: no further statement can succeed on it.
     public var connectionLost: Bool
-    /// A second failure on the way out, such as that of the rollback.
+    /// A second failure during the clean-up, such as that of the rollback.
     public var alsoFailed: String?
 
     public init(
@@ -29,10 +28,10 @@ public struct PostgresError: Error, Sendable, Equatable {
         self.connectionLost = connectionLost
     }
 
-    /// Deadlock or serialisation failure: the same transaction can succeed when it is repeated.
+    /// Deadlock or serialisation failure: the same transaction may succeed when it is repeated.
     public var isRetryable: Bool { sqlState == "40P01" || sqlState == "40001" }
 
-    /// A row with the same key is there already.
+    /// A row with the same key already exists.
     public var isUniqueViolation: Bool { sqlState == "23505" }
 
     /// The server refused a value (class 22, data exception, or 54, a program limit exceeded).
@@ -43,7 +42,7 @@ public struct PostgresError: Error, Sendable, Equatable {
     /// The server does not know the table, or not even its schema.
     public var isUndefinedTable: Bool { sqlState == "42P01" }
 
-    /// The server is there but does not know the table, column, function or schema.
+    /// The server answered, but does not know the table, column, function or schema.
     public var isUndefinedObject: Bool {
         sqlState.map { ["42P01", "42703", "42883", "3F000"].contains($0) } ?? false
     }
@@ -52,7 +51,7 @@ public struct PostgresError: Error, Sendable, Equatable {
         switch sqlState {
         case "28P01", "28000": "check the user, the password and the server's pg_hba.conf"
         case "3D000": "create the database first: createdb NAME"
-        case "42501": "grant the role what it needs"
+        case "42501": "grant the role the missing privilege"
         case "53300": "raise max_connections, or run fewer clients"
         case "53100": "free disk space on the server"
         case "55P03": "another transaction holds the lock: see pg_stat_activity"

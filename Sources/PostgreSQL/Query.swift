@@ -5,10 +5,10 @@
 ///
 ///     let query: Query = "select place from quake where code = \(code)"
 ///
-/// Parameters are typed, so that a value compared with a column of another type needs a cast:
+/// Parameters are typed, so a value that is compared with a column of another type needs a cast:
 /// `"… where time >= \(text)::timestamptz"`.
 ///
-/// PostgreSQL has no NUL character in text: a String that holds one is refused by the server (SQLSTATE 22021).
+/// PostgreSQL's text has no NUL character: the server refuses a String that contains one (SQLSTATE 22021).
 public struct Query: Sendable, ExpressibleByStringInterpolation {
     public private(set) var text: String
     let parameters: [Parameter]
@@ -23,7 +23,7 @@ public struct Query: Sendable, ExpressibleByStringInterpolation {
         parameters = stringInterpolation.parameters
     }
 
-    /// The text with its parameters counted from `first`.
+    /// The text, with its parameters numbered after the first `first` ones.
     private func renumbered(from first: Int) -> String {
         if first == 0 { return text }
         return text.replacing(/\$(\d+)/) { match in "$\((Int(match.1) ?? 0) + first)" }
@@ -51,13 +51,13 @@ public struct Query: Sendable, ExpressibleByStringInterpolation {
             text += "$\(parameters.count)"
         }
 
-        /// Splices another statement with its own bound values.
+        /// Splices another statement, together with its bound values.
         public mutating func appendInterpolation(_ query: Query) {
             text += query.renumbered(from: parameters.count)
             parameters += query.parameters
         }
 
-        /// Splices SQL text as it is. Only for text of this program, such as a list of column names: never for
+        /// Splices SQL text as it is. Only for text from this program, such as a list of column names, and never for
         /// anything that came from outside.
         public mutating func appendInterpolation(unescaped sql: String) {
             text += sql
@@ -72,10 +72,10 @@ public protocol Bindable: Sendable {
     var parameter: Parameter { get }
 }
 
-/// One bound value, in the binary form of its type: nothing is shortened at a NUL, nothing is rounded.
+/// One bound value, in the binary form of its type, so that nothing is cut off at a NUL and nothing is rounded.
 public struct Parameter: Sendable {
     let type: UInt32
-    /// nil is SQL's null.
+    /// nil means SQL's null.
     let bytes: [UInt8]?
 }
 

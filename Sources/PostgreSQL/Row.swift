@@ -5,7 +5,7 @@ public struct Row: Sendable {
 
     /// The value of a column that may not be null.
     ///
-    /// - Throws: `RowError` when there is no such column, it is null, or it is not of the type asked for.
+    /// - Throws: `RowError` when there is no such column, or its value is null or not of the requested type.
     public func decode<Value: RowDecodable>(_ column: String, as type: Value.Type = Value.self) throws
         -> Value
     {
@@ -15,7 +15,9 @@ public struct Row: Sendable {
         return value
     }
 
-    /// The value of a column, nil when it is null.
+    /// The value of a column; nil when it is null.
+    ///
+    /// - Throws: `RowError` when there is no such column, or its value is not of the requested type.
     public func decodeIfPresent<Value: RowDecodable>(
         _ column: String, as type: Value.Type = Value.self
     ) throws -> Value? {
@@ -39,7 +41,7 @@ final class Columns: Sendable {
     }
 }
 
-/// A column that does not hold what the code expects. Names the column, never the value.
+/// A column does not hold what the code expects. The error names the column, never the value.
 public struct RowError: Error, Sendable, Equatable, CustomStringConvertible {
     public let column: String
     public let problem: String
@@ -115,14 +117,14 @@ extension Int32: RowDecodable {
     public init?(postgresText: String) { self.init(postgresText) }
 }
 
-/// A one-dimensional `text[]` without nulls; any other is not valid.
+/// A one-dimensional `text[]` without nulls. Any other array is invalid.
 public struct TextArray: RowDecodable, Sendable {
     public let elements: [String]
 
     /// Reads `{plain,"quoted \"x\""}`
     /// (https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO).
     public init?(postgresText: String) {
-        // Scalars, because an element may start with a combining character that sticks to the brace.
+        // Reads scalars, because an element may start with a combining character that joins the brace.
         let text = postgresText.unicodeScalars
         guard text.count >= 2, text.first == "{", text.last == "}" else { return nil }
         var characters = text.dropFirst().dropLast().makeIterator()

@@ -22,7 +22,7 @@ import Testing
 
     private static let byteOrderMark = "\u{FEFF}"
 
-    /// Each broken in another way, the scanner's ways first.
+    /// Each is broken in a different way; the ways that the scanner finds come first.
     static let brokenDocuments: [[UInt8]] =
         [
             #"{"type":"FeatureCollection","features":[{"a":[1}],"x":1}"#,
@@ -115,16 +115,17 @@ import Testing
         #expect(outcome == ScanOutcome(Self.hardDocument))
     }
 
-    /// The bound is found in the same place, whether what breaks the value comes in the same chunk or later.
+    /// The limit is reached in the same place, whether the fault in the value comes in the same chunk or later.
     @Test func aMemberThatIsTooLargeIsTheErrorBeforeWhatIsWrongBehindTheBound() {
         let long = String(repeating: "x", count: FeatureScanner.sizeLimit)
         let document = Array(#"{"x":["\#(long)"}]}"#.utf8)
-        let expected = FeedError.brokenDocument(reason: "a member over 1 MiB outside \"features\"", offset: 5)
+        let expected = FeedError.brokenDocument(
+            reason: "a member outside \"features\" is larger than 1 MiB", offset: 5)
         #expect(ScanOutcome(document).error == expected)
         #expect(ScanOutcome(document, inChunksOf: { 1000 }).error == expected)
     }
 
-    /// The promises that the fuzzer checks hold for its fixed corpus.
+    /// The promises that the fuzzer checks also hold for its fixed corpus.
     @Test func everyPromiseHoldsForTheFuzzersCorpus() throws {
         let files = try corpus()
         #expect(files.count > 20)

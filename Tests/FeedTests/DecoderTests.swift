@@ -4,7 +4,7 @@ import Testing
 @testable import Feed
 
 @Suite struct DecoderTests {
-    // MARK: What has to be there
+    // MARK: Required properties
 
     @Test(arguments: [
         ("time", feature(time: nil)), ("time", feature(time: "null")), ("updated", feature(updated: nil)),
@@ -108,7 +108,7 @@ import Testing
             "1e309", "-1e309", "1.7976931348623159e308", "1e-400", "-1e-99999999999999999999",
             "1" + String(repeating: "0", count: 400),
         ] {
-            #expect(throws: Rejection(.range, "\(property): number out of the range of double precision")) {
+            #expect(throws: Rejection(.range, "\(property): number outside the range of double precision")) {
                 try quake(text)
             }
         }
@@ -170,7 +170,7 @@ import Testing
         #expect(rejection(of: feature)?.reason == reason)
     }
 
-    /// Whatever came first: with broken JSON nothing of it is to be believed.
+    /// Whichever fault comes first: nothing in broken JSON can be trusted.
     @Test func brokenJSONIsTheGraverFault() {
         #expect(rejection(of: feature(properties: #""tsunami":2,"place":tru,"#))?.reason == .syntax)
         #expect(rejection(of: feature(properties: #""tsunami":2,"#) + "}")?.reason == .syntax)
@@ -188,7 +188,7 @@ import Testing
         #expect(broken.message.hasPrefix("felt: malformed number at byte "))
         #expect(
             rejection(of: feature(coordinates: "[0,1e999]"))?.message
-                == "latitude: number out of the range of double precision")
+                == "latitude: number outside the range of double precision")
     }
 
     // MARK: Unknown properties

@@ -3,7 +3,7 @@ import Testing
 @testable import Feed
 
 @Suite struct DocumentTests {
-    /// The offset is that of the byte at fault; what is missing is missed at the end.
+    /// The offset is that of the byte at fault, or the end when something is missing.
     @Test(arguments: [
         ("<!DOCTYPE html><html></html>", 0), ("", 0), (" \n", 2), ("not found", 0), ("[]", 0), ("17", 0),
         ("null", 0), (#""text""#, 0),
@@ -87,8 +87,8 @@ import Testing
         }
     }
 
-    /// 100 MB pass through; what is kept of them is a mebibyte or two. In a process of its own, what other tests hold is
-    /// not in the way.
+    /// 100 MB pass through, of which a mebibyte or two are kept. A separate process keeps other tests' memory out of
+    /// the measurement.
     @Test func aHugeFeatureIsNotKept() async {
         await #expect(processExitsWith: .success) {
             var scanner = FeatureScanner()
@@ -117,7 +117,7 @@ import Testing
         let text = String(repeating: "x", count: 10_000_000)
         let document = document([], members: #""\#(name)":"\#(text)","#)
         let expected = FeedError.brokenDocument(
-            reason: "a member over 1 MiB outside \"features\"", offset: 31 + name.utf8.count)
+            reason: "a member outside \"features\" is larger than 1 MiB", offset: 31 + name.utf8.count)
         #expect(ScanOutcome(document).error == expected)
         #expect(ScanOutcome(document, inChunksOf: { 5000 }).error == expected)
     }
@@ -128,7 +128,7 @@ import Testing
         #expect(ScanOutcome(document).error == ScanOutcome(document, inChunksOf: { 5000 }).error)
     }
 
-    /// Their names have to be kept, to notice one that comes twice.
+    /// Their names must be kept, to notice duplicates.
     @Test func endlessMembersBreakTheDocument() {
         let members = (0..<100_000).map { #""m\#($0)":1,"# }.joined()
         let error = ScanOutcome(document([], members: members)).error

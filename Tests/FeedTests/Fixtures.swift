@@ -5,7 +5,7 @@ import Testing
 
 @testable import Feed
 
-/// A feature that is fine but for what a test changes. Every part is JSON text; nil leaves the member out.
+/// A valid feature, except for what a test changes. Every part is JSON text; nil leaves the member out.
 func feature(
     id: String? = #""us7000abcd""#, net: String? = #""us""#, code: String? = #""7000abcd""#,
     time: String? = "1397564567000", updated: String? = "1397564600000",
@@ -50,7 +50,7 @@ func bytes(of feed: SampleFeed) -> [UInt8] {
     return bytes
 }
 
-/// A generator whose seed is printed, and set with `SEED=…` to replay a failure.
+/// A generator whose seed is printed. Set `SEED=…` to replay a failure.
 func seededRandom(_ test: String = #function) -> SplitMix64 {
     let seed = ProcessInfo.processInfo.environment["SEED"].flatMap(UInt64.init) ?? .random(in: 0...99_999_999)
     print("\(test): SEED=\(seed)")
@@ -74,7 +74,7 @@ enum SharedFeeds {
     }
 }
 
-/// A folder of its own for a test, gone afterwards.
+/// Gives a test a temporary folder, which is removed afterwards.
 func withTemporaryFolder<Result>(
     isolation: isolated (any Actor)? = #isolation, _ body: (URL) async throws -> Result
 ) async throws -> Result {
@@ -94,8 +94,8 @@ extension FeedSource {
 }
 
 extension FetchOptions {
-    /// Waits between attempts are noted, and over at once; chance takes none of them away. The environment's proxies
-    /// don't count.
+    /// Waits between attempts are recorded and end at once, and are not shortened at random. The environment's proxies
+    /// are ignored.
     static func withoutWaiting(noting waits: Waits = Waits()) -> FetchOptions {
         var options = FetchOptions()
         options.proxies = ProxySettings(environment: [:])
@@ -111,13 +111,13 @@ extension FetchOptions {
     }
 }
 
-/// The waits that were asked for.
+/// The waits that were requested.
 final class Waits: Sendable {
     let asked = Mutex<[Duration]>([])
     var all: [Duration] { asked.withLock { $0 } }
 }
 
-/// What `body` throws.
+/// The error that `body` throws.
 func failure(
     isolation: isolated (any Actor)? = #isolation, of body: () async throws -> Void
 ) async -> (any Error)? {

@@ -9,12 +9,12 @@ import Testing
         let formatter = ISO8601DateFormatter()
         formatter.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
         for _ in 0..<20_000 {
-            // The years 1600 to 2400, of which Foundation keeps every millisecond.
+            // The years 1600 to 2400, for which Foundation keeps every millisecond.
             let instant = Instant(milliseconds: Int64(random.below(25_245_000_000_000)) - 11_676_096_000_000)
             let date = Date(timeIntervalSince1970: Double(instant.milliseconds) / 1000)
             let text = formatter.string(from: date)
             guard instant.description != text || Instant(text) != instant else { continue }
-            // Foundation cuts the milliseconds of what binary fractions can't hold.
+            // Foundation truncates milliseconds that binary fractions can't represent exactly.
             let shifted = Date(timeIntervalSince1970: (Double(instant.milliseconds) + 0.5) / 1000)
             #expect(instant.description == formatter.string(from: shifted))
             #expect(Instant(instant.description) == instant)

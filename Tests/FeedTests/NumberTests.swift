@@ -32,7 +32,7 @@ import Testing
         #expect(read("1" + String(repeating: "0", count: 300) + "e-300").integer == 1)
     }
 
-    /// Leading zeros and an exponent that undoes them, each longer than any sensible bound.
+    /// Leading zeros, and an exponent that cancels them, each beyond any sensible limit.
     @Test func anExponentBehindAMillionDigitsStillCounts() {
         let number = read("0." + String(repeating: "0", count: 1_000_010) + "15e1000012")
         #expect(number.double == 15)
@@ -51,7 +51,7 @@ import Testing
 }
 
 extension SplitMix64 {
-    /// A JSON number of one of many shapes.
+    /// A JSON number in one of many forms.
     fileprivate mutating func number() -> String {
         let sign = chance(1, in: 3) ? "-" : ""
         switch below(8) {
@@ -63,7 +63,7 @@ extension SplitMix64 {
         case 5:
             return sign
                 + "0.\(String(repeating: "0", count: below(30)))\(digits(1 + below(25)))E+\(below(40))"
-        // Half way between two doubles, and a digit more or less.
+        // Halfway between two doubles, and one digit more or less.
         case 6:
             return sign
                 + "\((UInt64(1) << 53 + UInt64(below(1 << 50))) &* 2 + 1).\(digits(below(3)))\(below(10))"

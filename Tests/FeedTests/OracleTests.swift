@@ -4,10 +4,10 @@ import Testing
 
 @testable import Feed
 
-/// Foundation's JSONDecoder reads the same features; every property has to come out the same.
+/// Foundation's JSONDecoder reads the same features, and must give the same value for every property.
 @Suite struct OracleTests {
     @Test(
-        .enabled(if: SharedFeeds.areThere, "the real feeds are not there: ../shared/feeds"),
+        .enabled(if: SharedFeeds.areThere, "the real feeds are missing: ../shared/feeds"),
         arguments: SharedFeeds.paths)
     func everyFeatureOfARealFeedIsDecodedAsJSONDecoderDoes(path: String) async throws {
         try expectTheOraclesQuakes(in: try await FeedSource.file(path).contents())
@@ -53,7 +53,7 @@ private struct OracleFeature: Decodable {
     var properties: [String: OracleValue]
     var geometry: Geometry
 
-    /// What the decoder has to make of it.
+    /// What the decoder must make of it.
     func value(of property: Property) -> Quake.Value {
         func number(_ index: Int) -> Quake.Value { geometry.coordinates[index].map { .number($0) } ?? .null }
         return switch property {

@@ -5,7 +5,7 @@ import Testing
 @testable import Feed
 
 @Suite struct SampleFeedTests {
-    /// Large enough for what is rare, parsed once.
+    /// Large enough to contain rare cases, and parsed only once.
     private static let large = Result { try document(of: SampleFeed(count: 8000)) }
 
     @Test func theSameFeedIsTheSameToTheByteOnEveryMachine() {

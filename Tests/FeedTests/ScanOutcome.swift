@@ -1,4 +1,4 @@
-// What the scanner and the decoder make of a document, and what must hold for any bytes at all. The fuzzer in Fuzz/
+// The scanner's and the decoder's results for a document, and what must hold for any bytes at all. The fuzzer in Fuzz/
 // compiles this file together with the sources, so it imports nothing else.
 
 #if canImport(Feed)
@@ -6,14 +6,14 @@
     import SampleFeed
 #endif
 
-/// Everything that scanning a document in certain chunks tells.
+/// The complete result of scanning a document in certain chunks.
 struct ScanOutcome: Equatable {
     struct Feature: Equatable {
         var ordinal: Int
         var offset: Int
         var size: Int
         var bytes: [UInt8]
-        /// Nil for a feature that is too large to be decoded.
+        /// nil for a feature that is too large to be decoded.
         var result: Result<Quake, Rejection>?
     }
 
@@ -21,8 +21,8 @@ struct ScanOutcome: Equatable {
     var metadata = FeedMetadata()
     var error: FeedError?
 
-    /// Scans with `chunkSize` bytes at a time, asked anew for each chunk; pausing after each feature, or not;
-    /// decoding features before their ends are known, where that is possible, or never.
+    /// Scans `chunkSize()` bytes at a time, with a new size for each chunk. May pause after each feature, and may
+    /// decode features before their ends are known, where possible.
     init(
         _ document: [UInt8], inChunksOf chunkSize: () -> Int = { .max }, pausing: Bool = false,
         measuring: Bool = false
@@ -33,7 +33,7 @@ struct ScanOutcome: Equatable {
             var start = 0
             while start < document.count {
                 let end = start + min(chunkSize(), document.count - start)
-                // A copy of its own, so that a sanitizer notices a read beyond the chunk.
+                // A separate copy, so that a sanitizer notices a read beyond the chunk.
                 let chunk = Array(document[start..<end])
                 var position = 0
                 while position < chunk.count {
@@ -88,7 +88,7 @@ extension ScanOutcome.Feature {
 /// Returns the first promise that the scanner or the decoder does not keep for these bytes.
 func brokenPromise(for document: [UInt8]) -> String? {
     let outcome = ScanOutcome(document)
-    // The chunks follow from the bytes: whoever changes the bytes chooses the chunks.
+    // The bytes determine the chunks, so that changing the bytes also changes the chunks.
     var random = SplitMix64(
         seed: document.reduce(14_695_981) { $0 &* 1_099_511_628_211 ^ UInt64($1) }, stream: 0)
     let largest = 1 + random.below(64)
@@ -103,7 +103,7 @@ func brokenPromise(for document: [UInt8]) -> String? {
     {
         return "features that are decoded before their end is known give another result"
     }
-    // Slow, and what goes wrong at a boundary does so in a short document, too.
+    // This is slow, and a fault at a boundary also shows in a short document.
     if document.count <= 1024, ScanOutcome(document, inChunksOf: { 1 }) != outcome {
         return "single bytes give another result"
     }
@@ -135,7 +135,7 @@ private func brokenPromise(for quake: Quake) -> String? {
     for property in Property.allCases {
         switch quake[property] {
         case .number(let number) where !number.isFinite: return "\(property) is not finite"
-        // What was not valid UTF-8 would have become U+FFFD; a text that holds it as a character is the exception.
+        // Invalid UTF-8 would have become U+FFFD. A text that really contains that character is the exception.
         case .text(let text), .json(let text):
             if text.utf8.contains(0) { return "\(property) holds NUL" }
         case .list(let list):

@@ -2,8 +2,8 @@ import Testing
 
 @testable import Feed
 
-/// JSON texts by the categories of Nicolas Seriot's JSONTestSuite (https://github.com/nst/JSONTestSuite), each at every place
-/// where a feed can hold one.
+/// JSON texts in the categories of Nicolas Seriot's JSONTestSuite (https://github.com/nst/JSONTestSuite), each in every
+/// place where a feed can contain one.
 @Suite struct StrictnessTests {
     @Test(arguments: JSONCase.all) func asAnUnknownProperty(json: JSONCase) throws {
         let feature = json.inside(feature(properties: #""extra":@,"#))
@@ -28,7 +28,7 @@ import Testing
         #expect(rejection(of: feature)?.reason == json.reason)
     }
 
-    /// What is JSON but of another type is refused for its type; what is no JSON, for that.
+    /// JSON of a different type is refused for its type; anything else is refused because it is not JSON.
     @Test(arguments: JSONCase.all, ["place", "mag", "felt", "tsunami", "ids"])
     func asAKnownProperty(json: JSONCase, property: String) {
         let text = feature(properties: #""\#(property)":@,"#).replacingLast(#""mag":1.5"#, with: #""v":1"#)
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// A broken feature is rejected alone: those before and after it are taken.
+    /// Only the broken feature is rejected: those before and after it are accepted.
     @Test(arguments: JSONCase.all.filter { !$0.breaksStructure })
     func aFeatureThatHoldsItIsRejectedAloneOrNotAtAll(json: JSONCase) {
         let broken = feature(properties: #""extra":@,"#)
@@ -80,7 +80,7 @@ import Testing
     private func expectVerdict(on json: JSONCase, inDocument member: String) {
         let document = json.inside(#"{"type":"FeatureCollection",\#(member),"features":[]}"#)
         let outcome = ScanOutcome(document)
-        // NUL is valid JSON, and nothing of a document's members is stored.
+        // NUL is valid JSON, and no member of the document is stored.
         if json.reason == nil || json.isNUL {
             #expect(outcome.error == nil)
         } else if case .brokenDocument(_, let offset) = outcome.error {
@@ -91,14 +91,14 @@ import Testing
     }
 }
 
-/// A JSON text and what is to be said of it.
+/// A JSON text and the expected verdict.
 struct JSONCase: CustomTestStringConvertible, Sendable {
     let text: [UInt8]
-    /// Nil for valid JSON.
+    /// nil for valid JSON.
     let reason: Rejection.Reason?
-    /// Whether it leaves a string or a bracket open, or closes one too many, so that nobody knows where it ends.
+    /// Whether it leaves a string or a bracket open, or closes one too many, so that its end is unknown.
     let breaksStructure: Bool
-    /// Valid, but its number is beyond PostgreSQL's numeric.
+    /// Valid, but its number is outside the range of PostgreSQL's numeric.
     var isBeyondNumeric = false
     /// Valid, but PostgreSQL's text can't hold it.
     var isNUL = false
@@ -155,7 +155,7 @@ struct JSONCase: CustomTestStringConvertible, Sendable {
         JSONCase(text: Array($0.utf8), reason: .encoding, breaksStructure: false, isNUL: true)
     }
 
-    /// Not JSON, but its end is plain.
+    /// Not JSON, but with a clear end.
     private static let invalid: [JSONCase] =
         [
             // numbers
@@ -194,7 +194,7 @@ struct JSONCase: CustomTestStringConvertible, Sendable {
             #"["\uDFFF"]"#, #"{"\ud800":1}"#, #""\ud800\u0041""#, #""\ud83c\u""#,
         ].map { JSONCase(text: Array($0.utf8), reason: .encoding, breaksStructure: false) }
 
-    /// Where these end, nobody can tell.
+    /// Their end is unknown.
     private static let broken: [JSONCase] = [
         #"""#, #""a"#, #""\""#, #""a\\\""#, "[", "[1", "[1,", "{", #"{"a""#, #"{"a":1"#, "]", "}", "[1}",
         #"{"a":1]"#, "[[1]", "[1]]", #"{"a":{}"#, "[\"a]", "[\"", "[}", "{]", "[{]}",

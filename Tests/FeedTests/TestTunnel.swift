@@ -2,13 +2,13 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// A proxy on loopback that knows CONNECT only, and whose tunnels all lead to one server.
+/// A proxy on loopback that knows only CONNECT. All its tunnels lead to one server.
 final class TestTunnel: Sendable {
     private let listener: LoopbackSocket
     private let heads = Mutex<[String]>([])
 
     var port: Int { listener.port }
-    /// What the requests said, up to the empty line.
+    /// The heads of the requests, up to the empty line.
     var requests: [String] { heads.withLock { $0 } }
 
     /// - Parameter server: the server's port on loopback.

@@ -23,7 +23,7 @@ struct CancellationTests {
         }
     }
 
-    @Test("So does one that waits for a lock")
+    @Test("A cancelled statement that waits for a lock ends on the server, too")
     func waitingForLock() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.query("create table n (i int)")
@@ -47,7 +47,7 @@ struct CancellationTests {
         }
     }
 
-    @Test("A task that is cancelled already starts no statement")
+    @Test("A task that is already cancelled starts no statement")
     func cancelledBefore() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -66,7 +66,7 @@ struct CancellationTests {
     /// statement 1: sent ─ cancelled ─────── ends by itself, returns
     /// cancellation:              sets out ────────────────────────────── arrives
     /// statement 2:                                             must wait ─ sent ─ its result
-    @Test("A cancellation that comes late never hits the next statement")
+    @Test("A late cancellation never hits the next statement")
     func lateCancellation() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -96,7 +96,7 @@ struct CancellationTests {
     /// statement: row 1 ── row 2 ─────────────── ends by itself
     /// body:      throws ─ cancellation sets out ──────── arrives
     /// next:                                     must wait ─ sent ─ its result
-    @Test("Nor does the cancellation that ends a stream whose body threw")
+    @Test("The cancellation that ends a stream whose body threw never hits the next statement")
     func lateCancellationOfStream() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in

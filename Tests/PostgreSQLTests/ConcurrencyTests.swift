@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Connections side by side", .endsHanging)
 struct ConcurrencyTests {
-    @Test("Six connections wait for the server at once, and other tasks go on meanwhile")
+    @Test("Six connections wait for the server at once, while other tasks continue")
     func sixConnections() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             let sleeping = Task {

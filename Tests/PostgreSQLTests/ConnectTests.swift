@@ -34,7 +34,7 @@ struct ConnectTests {
         }
     }
 
-    @Test("A server that accepts and never answers is given up in time, and the error says so")
+    @Test("Connecting to a server that accepts but never answers times out, and the error says so")
     func silentServer() async throws {
         let port = try SilentListener()
         let error = try await postgresError {
@@ -58,7 +58,7 @@ struct ConnectTests {
     }
 
     @Test(
-        "Where nobody listens, the error comes at once, in one line, with a remedy",
+        "If nobody listens, the error comes at once, in one line, with a remedy",
         arguments: ["host=127.0.0.1 port=1", "host=/nonexistent", "host=127.0.0.1 port=99999"])
     func nobodyThere(_ conninfo: String) async throws {
         let start = ContinuousClock.now
@@ -73,7 +73,7 @@ struct ConnectTests {
     }
 
     @Test(
-        "A refused connection tells the SQLSTATE and the remedy that fits",
+        "The error of a refused connection gives the SQLSTATE and a fitting remedy",
         arguments: [
             ("dbname", "nowhere", "3D000", "createdb"), ("user", "nobody_i_know", "28000", "pg_hba.conf"),
             ("options", "-c quakes=1", "42704", ""),
@@ -111,7 +111,7 @@ struct ConnectTests {
         }
     }
 
-    @Test("Too many connections is said, with the remedy")
+    @Test("The error for too many connections says so, with the remedy")
     func tooManyConnections() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.query("create role quakes_limited login connection limit 1")
@@ -127,7 +127,7 @@ struct ConnectTests {
         }
     }
 
-    /// Only this role: the other tests' connections go on without.
+    /// Only this role: the other tests' connections need no password.
     private func requirePassword(of role: String, _ password: String, in database: TestDatabase) async throws
     {
         try await database.query("create role \(unescaped: role) login password '\(unescaped: password)'")
@@ -139,7 +139,7 @@ struct ConnectTests {
         try await database.query("select pg_reload_conf()")
         var options = try database.options()
         options["user"] = role
-        // The server reads the file in its own time.
+        // The server reads the file some time later.
         let isGuarded = try await eventually { [options] in
             do {
                 try await Connection.with(options, logger: .quiet) { _ in }
@@ -152,7 +152,7 @@ struct ConnectTests {
     }
 }
 
-/// A TCP port of this machine that takes callers and never says a word.
+/// A local TCP port that accepts connections and never sends anything.
 private final class SilentListener: Sendable {
     private let socket: Int32
     private let port: UInt16

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Connection options")
 struct ConnectionOptionsTests {
-    @Test("A URL gives its parts, percent-encoding undone")
+    @Test("The parts of a URL are read, with percent-encoding decoded")
     func url() throws {
         let options = try ConnectionOptions(
             "postgresql://sam:p%40ss%2Fword@db.example:5433/qu%20akes?sslmode=require")
@@ -18,20 +18,20 @@ struct ConnectionOptionsTests {
         #expect(options["sslmode"] == "require")
     }
 
-    @Test("So does a keyword string, quotes undone")
+    @Test("The parts of a keyword string are read, without their quotes")
     func keywordString() throws {
         let options = try ConnectionOptions("host=/run/pg user=sam password='it\\'s' dbname=quakes")
         #expect(options["host"] == "/run/pg")
         #expect(options["dbname"] == "quakes")
     }
 
-    @Test("An @ in the parameters, or percent-encoded in the name, is no mistake")
+    @Test("An @ in the parameters, or percent-encoded in the name, is accepted")
     func harmlessAt() throws {
         #expect(try ConnectionOptions("postgresql://db/quakes?user=sam@tenant")["user"] == "sam@tenant")
         #expect(try ConnectionOptions("postgresql://sam%40tenant@db/a%40b")["dbname"] == "a@b")
     }
 
-    @Test("The description says where, and never the password")
+    @Test("The description names the server, and never the password")
     func description() throws {
         let options = try ConnectionOptions("postgresql://sam:sesame@db:5433/quakes?sslpassword=sesame")
         #expect("\(options)" == "user=sam host=db port=5433 dbname=quakes")
@@ -39,7 +39,7 @@ struct ConnectionOptionsTests {
         var dumped = ""
         dump(options, to: &dumped)
         #expect(!dumped.contains("sesame"))
-        #expect("\(ConnectionOptions())" == "the environment's PG variables")
+        #expect("\(ConnectionOptions())" == "the server given by the PG environment variables")
     }
 
     static let oddPasswords = [
@@ -50,7 +50,7 @@ struct ConnectionOptionsTests {
 
     /// Nothing listens on port 1; the name lookup of a misread host fails as well.
     @Test(
-        "A password with odd characters shows neither in the description nor in an error",
+        "A password with odd characters appears neither in the description nor in an error",
         arguments: oddPasswords)
     func oddPassword(_ password: String) async throws {
         for conninfo in [

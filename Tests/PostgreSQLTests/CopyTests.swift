@@ -5,8 +5,8 @@ import Testing
 
 @Suite("COPY", .endsHanging)
 struct CopyTests {
-    /// 300 MB pass through, in a process of their own: what other tests hold is not in the way.
-    @Test("A million rows go in with constant memory: the server's pace is the writer's")
+    /// 300 MB pass through. A separate process keeps other tests' memory out of the measurement.
+    @Test("A million rows are written in constant memory: the server sets the writer's pace")
     func constantMemory() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in
             try await database.query("create unlogged table t (i int, text text)")
@@ -37,7 +37,7 @@ struct CopyTests {
         }
     }
 
-    @Test("Every type arrives as it was written, extremes and nulls too")
+    @Test("Every type arrives as it was written, including extremes and nulls")
     func types() async throws {
         let columns =
             "small smallint, plain int, big bigint, time timestamptz, real float8, yes bool, text text, "
@@ -107,7 +107,7 @@ struct CopyTests {
         }
     }
 
-    @Test("When the body throws, nothing is there and the connection is usable")
+    @Test("When the body throws, nothing is stored and the connection stays usable")
     func throwingBody() async throws {
         try await withTable("create table t (i int)") { database, connection in
             await #expect(throws: Stop.self) {
@@ -121,7 +121,7 @@ struct CopyTests {
         }
     }
 
-    @Test("A cancelled task's COPY leaves nothing and the connection usable")
+    @Test("A cancelled task's COPY stores nothing and leaves the connection usable")
     func cancelled() async throws {
         try await withTable("create table t (i int)") { database, connection in
             let copying = Task {
@@ -137,7 +137,7 @@ struct CopyTests {
         }
     }
 
-    @Test("So does one whose cancellation the body does not notice")
+    @Test("A cancelled COPY stores nothing, even when its body does not notice the cancellation")
     func cancelledAtEnd() async throws {
         try await withTable("create table t (i int)") { database, connection in
             let copying = Task {
@@ -154,7 +154,7 @@ struct CopyTests {
 
     /// writer: writes, or waits for the socket ── cancelled ─ throws
     /// server: sleeps in a trigger, reads nothing ─────────── is cancelled
-    @Test("So does one that is cancelled while a slow server makes it wait")
+    @Test("A COPY that is cancelled while a slow server makes it wait stores nothing")
     func cancelledWhileWaiting() async throws {
         try await withTable(
             """
@@ -183,7 +183,7 @@ struct CopyTests {
         }
     }
 
-    @Test("A value that the server refuses is an error with its SQLSTATE and without the value")
+    @Test("A value that the server refuses gives an error with the SQLSTATE and without the value")
     func refusedValue() async throws {
         try await withTable("create table t (text text)") { database, connection in
             let error = try await postgresError {
@@ -205,7 +205,7 @@ struct CopyTests {
         }
     }
 
-    @Test("A row with too few, or too many, columns is an error", arguments: [1, 3])
+    @Test("A row with too few or too many columns is an error", arguments: [1, 3])
     func wrongColumnCount(_ count: Int) async throws {
         try await withTable("create table t (i int, j int)") { _, connection in
             let error = try await postgresError {
@@ -224,7 +224,7 @@ struct CopyTests {
     }
 
     @Test(
-        "A missing table, a missing column and a syntax error are told before the body runs",
+        "A missing table, a missing column and a syntax error are reported before the body runs",
         arguments: [
             ("nowhere", "i", "42P01"), ("t", "nothing", "42703"), ("t t", "i", "42601"),
         ])
@@ -241,7 +241,7 @@ struct CopyTests {
     }
 
     @Test(
-        "A connection that is terminated in the middle is lost, for the server's reason, and nothing is there"
+        "A connection that is terminated during a COPY is lost, for the server's reason, and nothing is stored"
     )
     func terminated() async throws {
         try await withTable("create table t (i int)") { database, connection in
@@ -256,11 +256,11 @@ struct CopyTests {
             #expect(error.connectionLost)
             #expect(try await database.query("select from t").isEmpty)
             let later = try await postgresError { try await connection.query("select 1", to: "go on") }
-            #expect("\(later)".hasPrefix("cannot go on: the connection is closed, since: "))
+            #expect("\(later)".hasPrefix("cannot go on: the connection is closed: "))
         }
     }
 
-    @Test("A statement inside the body is an error that ends the COPY")
+    @Test("A statement inside the body is an error, and ends the COPY")
     func statementInBody() async throws {
         try await withTable("create table t (i int)") { _, connection in
             let error = try await postgresError {
@@ -273,7 +273,7 @@ struct CopyTests {
         }
     }
 
-    @Test("A writer that outlives its COPY can write no more")
+    @Test("A writer that outlives its COPY can no longer write")
     func escapedWriter() async throws {
         try await withTable("create table t (i int)") { _, connection in
             var escaped: CopyWriter?
@@ -304,7 +304,7 @@ private func numbers(_ range: ClosedRange<Int32>) -> BinaryRows {
     return rows
 }
 
-/// A part of the rows.
+/// Part of the rows.
 private func numbers(_ range: ClosedRange<Int32>, bytes: Range<Int>) -> BinaryRows {
     var part = BinaryRows()
     numbers(range).withBytes { part.append(rows: $0.extracting(bytes)) }

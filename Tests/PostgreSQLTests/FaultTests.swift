@@ -5,10 +5,10 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-/// Servers of their own: what is done here reaches every connection of a server.
+/// Each test has its own server, because what is done here affects every connection of a server.
 @Suite("Faults of the server", .endsHanging)
 struct FaultTests {
-    @Test("kill -9 of a backend loses its connection and the others', and new ones work after the restart")
+    @Test("kill -9 of a backend loses its connection and all others, and new ones work after the restart")
     func killedBackend() async throws {
         try await withServer { options, log in
             try await Connection.with(options, logger: log.logger) { other in
@@ -45,7 +45,7 @@ struct FaultTests {
 
     /// task:    sleeps ─────────── cancelled ───────── 5 s ── CancellationError, connection closed
     /// backend: sleeps ─ stopped ─ hears of nothing …
-    @Test("A backend that stands still is given up 5 s after the cancellation, and that is said")
+    @Test("A stopped backend is given up 5 s after the cancellation, with a warning")
     func stoppedBackend() async throws {
         try await withServer { options, log in
             try await Connection.with(options, logger: log.logger) { connection in
@@ -65,12 +65,12 @@ struct FaultTests {
                 let reason = "the server did not answer a cancellation within 5.0 seconds"
                 #expect(log.lines == ["warning: closing a database connection: \(reason)"])
                 let later = try await postgresError { try await connection.query("select 1", to: "go on") }
-                #expect("\(later)" == "cannot go on: the connection is closed, since: \(reason)")
+                #expect("\(later)" == "cannot go on: the connection is closed: \(reason)")
             }
         }
     }
 
-    @Test("shieldingFromCancellation ends at its own limit when the server stands still, and names it")
+    @Test("shieldingFromCancellation ends at its own limit when the server is stopped, and names the limit")
     func stoppedBackendDuringCleanup() async throws {
         try await withServer { options, log in
             try await Connection.with(options, logger: log.logger) { connection in

@@ -10,7 +10,7 @@ func backend(of connection: Connection) async throws -> pid_t {
             as Int)
 }
 
-/// A statement of any connection waits for a lock.
+/// Whether this backend waits for a lock.
 func isWaitingForLock(_ pid: pid_t, in database: TestDatabase) async throws -> Bool {
     let rows = try await database.query(
         "select wait_event_type is not distinct from 'Lock' as waits from pg_stat_activity where pid = \(Int(pid))"
@@ -18,7 +18,7 @@ func isWaitingForLock(_ pid: pid_t, in database: TestDatabase) async throws -> B
     return try rows.first?.decode("waits") ?? false
 }
 
-/// What this process holds in memory, in MiB.
+/// How much memory this process holds, in MiB.
 func residentMemory() -> Int {
     guard let file = fopen("/proc/self/statm", "r") else { return 0 }
     defer { fclose(file) }
@@ -30,8 +30,8 @@ func residentMemory() -> Int {
 }
 
 extension Connection {
-    /// Proves that the connection is in order and not inside a transaction: two statements give their results,
-    /// and a temporary table is still there for the second.
+    /// Proves that the connection works and is not inside a transaction: two statements give their results, and the
+    /// second still finds a temporary table.
     func expectUsable(_ location: SourceLocation = #_sourceLocation) async throws {
         let outside = try await transaction(to: "prove that no transaction is open") { true }
         let one: Int = try query("select 1 as one", to: "prove that the connection is usable")[0]

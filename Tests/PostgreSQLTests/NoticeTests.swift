@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The server's notices", .endsHanging)
 struct NoticeTests {
-    @Test("Notices go to the logger at their level, in one line and without the row they quote")
+    @Test("Notices are logged at their level, in one line, and without the row they quote")
     func logged() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             let log = RecordedLog()
@@ -38,7 +38,7 @@ struct NoticeTests {
     }
 
     /// A database whose collation changed makes the server warn while the connection is still being made.
-    @Test("None reaches standard error, not even one that comes while connecting")
+    @Test("No notice reaches standard error, not even one that comes while connecting")
     func notOnStandardError() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in
             try await database.query(

@@ -15,7 +15,7 @@ struct PostgresErrorTests {
             }
             #expect(
                 "\(error)"
-                    == "cannot create a table: permission denied for schema public (SQLSTATE 42501); grant the role what it needs"
+                    == "cannot create a table: permission denied for schema public (SQLSTATE 42501); grant the role the missing privilege"
             )
         }
     }
@@ -32,7 +32,7 @@ struct PostgresErrorTests {
         "select '2147483648sesame'::oid", "select 'sesame'::inet", "select '(1,sesame'::point",
     ]
 
-    @Test("A refused value does not show in the error", arguments: refusals)
+    @Test("A refused value does not appear in the error", arguments: refusals)
     func refusedValue(_ statement: String) async throws {
         try await withConnection { connection in
             let error = try await postgresError {
@@ -45,7 +45,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("What is left of the message still says what was refused")
+    @Test("The rest of the message still says what was refused")
     func refusedValueMessage() {
         #expect(
             withoutValues(#"value "7\"7" is out of range for type integer"#)
@@ -59,7 +59,7 @@ struct PostgresErrorTests {
         #expect(withoutValues("division by zero") == "division by zero")
     }
 
-    @Test("A violated constraint is named, the row is not")
+    @Test("The error names a violated constraint, but not the row")
     func violation() async throws {
         try await withConnection { connection in
             try await connection.execute(
@@ -80,7 +80,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("A bound value shows in no error, of whatever class")
+    @Test("A bound value appears in no error of any class")
     func boundValue() async throws {
         try await withConnection { connection in
             for query in ["select \("sesame")::int", "select \("sesame") + 1", "select \("sesame")::text[]"]
@@ -92,7 +92,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("A value over the program's limits counts as refused")
+    @Test("A value beyond a program limit counts as refused")
     func programLimit() async throws {
         try await withConnection { connection in
             try await connection.execute(script: "create table t (code text primary key)", to: "create")
@@ -107,7 +107,7 @@ struct PostgresErrorTests {
     }
 
     @Test(
-        "What is not there is an undefined object",
+        "Whatever does not exist is an undefined object",
         arguments: [
             "select from nowhere", "select nothing from pg_class", "select nothing()",
             "create table nowhere.t ()",
@@ -123,7 +123,7 @@ struct PostgresErrorTests {
 
     /// one:   locks 1 ─────────── waits for 2 ─────────┬─ one of them fails, the other goes on
     /// other:          locks 2 ─────────── waits for 1 ┘
-    @Test("A deadlock is retryable, for the one that lost; the other succeeds")
+    @Test("A deadlock is retryable for the transaction that lost; the other succeeds")
     func deadlock() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.query("create table t as select generate_series(1, 2) as i")
@@ -186,14 +186,14 @@ struct PostgresErrorTests {
                     #expect(later.connectionLost)
                     #expect(
                         "\(later)"
-                            == "cannot ask again: the connection is closed, since: terminating connection due to administrator command"
+                            == "cannot ask again: the connection is closed: terminating connection due to administrator command"
                     )
                 }
             }
         }
     }
 
-    @Test("A statement that is running when its connection is terminated tells the SQLSTATE")
+    @Test("The error of a statement whose connection is terminated gives the SQLSTATE")
     func terminatedWhileRunning() async throws {
         try await withConnection { connection in
             let error = try await postgresError {
@@ -205,7 +205,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("A connection that the server ends for idling is lost, too")
+    @Test("A connection that the server closes for being idle is lost, too")
     func idleTimeout() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in

@@ -22,7 +22,7 @@ struct QueryTests {
     }
 
     @Test(
-        "Text comes back as it went",
+        "Text comes back unchanged",
         arguments: [
             "", "NULL", "\\", "'", "\"", "$1", "a\u{301}\u{1F30B}\r\n\t", "\u{301}",
             String(repeating: "ß", count: 4_000_000),
@@ -31,14 +31,14 @@ struct QueryTests {
         #expect(try await roundTrip(text, "text").utf8.elementsEqual(text.utf8))
     }
 
-    @Test("So do integers", arguments: [0, -1, 1, Int.max, Int.min])
+    @Test("Integers come back unchanged", arguments: [0, -1, 1, Int.max, Int.min])
     func integer(_ value: Int) async throws {
         #expect(try await roundTrip(value, "bigint") == value)
         #expect(try await roundTrip(Int64(value), "bigint") == Int64(value))
     }
 
     @Test(
-        "So do doubles, to the last bit",
+        "Doubles come back unchanged, to the last bit",
         arguments: [
             0, -0.0, 0.1, 1 / 3, .infinity, -.infinity, .nan, .signalingNaN, .greatestFiniteMagnitude,
             .leastNonzeroMagnitude, -123.456,
@@ -48,17 +48,17 @@ struct QueryTests {
         #expect(back == value && back.sign == value.sign || back.isNaN && value.isNaN)
     }
 
-    @Test("So do booleans", arguments: [true, false])
+    @Test("Booleans come back unchanged", arguments: [true, false])
     func boolean(_ value: Bool) async throws {
         #expect(try await roundTrip(value, "boolean") == value)
     }
 
-    @Test("So do bytes, none and zeros too", arguments: [[], [0], [0, 1, 0], Array(0...255)] as [[UInt8]])
+    @Test("Bytes come back unchanged", arguments: [[], [0], [0, 1, 0], Array(0...255)] as [[UInt8]])
     func bytes(_ value: [UInt8]) async throws {
         #expect(try await roundTrip(value, "bytea") == value)
     }
 
-    @Test("nil is null, of every type")
+    @Test("nil of every type is null")
     func null() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             let row = try await database.query(
@@ -71,7 +71,7 @@ struct QueryTests {
     }
 
     /// libpq's text format ends at the NUL: "Eureka" would have been stored.
-    @Test("A NUL character in text is refused by the server and shortens nothing")
+    @Test("The server refuses a NUL character in text; nothing is cut off")
     func nulInText() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -103,7 +103,7 @@ struct QueryTests {
                     },
                 ] as [() async throws -> Void] {
                     let error = try await postgresError(#_sourceLocation, body)
-                    #expect("\(error)" == "cannot run a script: the statement holds a NUL character")
+                    #expect("\(error)" == "cannot run a script: the statement contains a NUL character")
                 }
                 #expect(
                     try await connection.query("select to_regclass('half') as half", to: "look")[0]
@@ -129,7 +129,7 @@ struct QueryTests {
         }
     }
 
-    @Test("execute returns how many rows were touched")
+    @Test("execute returns how many rows were affected")
     func counts() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A row's columns", .endsHanging)
 struct RowTests {
-    @Test("Columns are decoded by name; of two with one name the first counts")
+    @Test("Columns are decoded by name; of two with the same name, the first counts")
     func byName() async throws {
         let row = try await row(
             "select 'us7000' as code, 4.5::float8 as magnitude, true as felt, 1 as twice, 2 as twice")
@@ -61,7 +61,7 @@ struct RowTests {
     }
 
     @Test(
-        "What is no one-dimensional text array without nulls is an error, not a guess",
+        "Anything other than a one-dimensional text array without nulls is an error, not a guess",
         arguments: [
             "'{NULL}'::text[]", "'{a,NULL}'::text[]", "'{NULL,\"NULL\"}'::text[]", "'{{a,b},{c,d}}'::text[]",
             "'[2:3]={a,b}'::text[]", "'a'", "''", "'{'", "'{\"a}'", "'{a\\'",
@@ -73,7 +73,7 @@ struct RowTests {
         }
     }
 
-    @Test("Bytes are read from hex and from nothing else", arguments: ["x", "\\x1", "\\xzz", "\\x+1", "abc"])
+    @Test("Bytes are read only from hex", arguments: ["x", "\\x1", "\\xzz", "\\x+1", "abc"])
     func noBytes(_ text: String) {
         #expect([UInt8](postgresText: text) == nil)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Streaming rows", .endsHanging)
 struct StreamingTests {
-    /// 300 MB pass through, in a process of their own: what other tests hold is not in the way.
+    /// 300 MB pass through. A separate process keeps other tests' memory out of the measurement.
     @Test("A million rows are handed over in constant memory")
     func constantMemory() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws -> Void in
@@ -31,7 +31,7 @@ struct StreamingTests {
     }
 
     @Test(
-        "An error of the body ends the statement on the server at once and is thrown",
+        "An error in the body ends the statement on the server at once, and is thrown",
         arguments: [Stop(), PostgresError(operation: "write elsewhere", message: "no", connectionLost: true)]
             as [any Error & Sendable])
     func throwingBody(_ stop: any Error & Sendable) async throws {
@@ -50,7 +50,7 @@ struct StreamingTests {
         }
     }
 
-    @Test("When the server fails midway, the rows before stay handed over and the connection is usable")
+    @Test("When the server fails midway, the earlier rows stay handed over, and the connection stays usable")
     func failingServer() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -81,7 +81,7 @@ struct StreamingTests {
         }
     }
 
-    /// Either would wait for ever: the server for data, or the client for the end of a COPY.
+    /// Either side would wait for ever: the server for data, or the client for the end of a COPY.
     @Test("A COPY as a plain statement is an error", arguments: ["copy n from stdin", "copy n to stdout"])
     func strayCopy(_ statement: String) async throws {
         try await TestServer.shared.withEmptyDatabase { database in

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Transactions", .endsHanging)
 struct TransactionTests {
-    @Test("What the body did is committed when it returns, and its result is returned")
+    @Test("The transaction is committed when the body returns, and the body's result is returned")
     func commit() async throws {
         try await withTable { database, connection in
             let result = try await connection.transaction(to: "insert") {
@@ -17,7 +17,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("It is rolled back when the body throws, and the error is thrown")
+    @Test("The transaction is rolled back when the body throws, and the error is thrown")
     func rollback() async throws {
         try await withTable { database, connection in
             await #expect(throws: Stop.self) {
@@ -31,7 +31,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("It is rolled back when the task is cancelled, also in a body that does not look")
+    @Test("The transaction is rolled back when the task is cancelled, even if the body does not check")
     func cancelled() async throws {
         try await withTable { database, connection in
             let importing = Task {
@@ -71,12 +71,12 @@ struct TransactionTests {
                     try await connection.execute(script: statement, to: "end")
                 }
             }
-            #expect("\(error)" == "cannot commit: insert: the transaction was ended by its own body")
+            #expect("\(error)" == "cannot commit: insert: the transaction's own body has ended it")
             try await connection.expectUsable()
         }
     }
 
-    @Test("A constraint that is checked at the commit fails it with its SQLSTATE")
+    @Test("A constraint that is checked at the commit makes it fail, with the SQLSTATE")
     func deferredConstraint() async throws {
         try await withTable { database, connection in
             try await connection.execute(
@@ -104,7 +104,7 @@ struct TransactionTests {
                     try await connection.transaction(to: "inner") {}
                 }
             }
-            #expect("\(error)" == "cannot begin: inner: a transaction is open on this connection already")
+            #expect("\(error)" == "cannot begin: inner: a transaction is already open on this connection")
             #expect(try await count(database) == 0)
             try await connection.expectUsable()
         }
@@ -131,7 +131,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("A connection that is terminated within a transaction gives one error, with the server's reason")
+    @Test("A connection that is terminated in a transaction gives one error, with the server's reason")
     func terminated() async throws {
         try await withTable { database, connection in
             let pid = try await backend(of: connection)
@@ -149,7 +149,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("When the connection is lost during the commit, the error says that it may have happened")
+    @Test("When the connection is lost during the commit, the error says that the commit may have happened")
     func lostCommit() async throws {
         try await withTable { database, connection in
             try await connection.execute(
@@ -166,11 +166,11 @@ struct TransactionTests {
             }
             #expect(error.sqlState == "57P01")
             #expect(error.connectionLost)
-            #expect(error.remedy == "it may be committed or not: look before repeating it")
+            #expect(error.remedy == "the transaction may or may not be committed: check before repeating it")
         }
     }
 
-    /// body:   in the transaction ── throws ─ ROLLBACK can't be sent: the other's COPY has the connection
+    /// body:   in the transaction ── throws ─ ROLLBACK can't be sent: the other task's COPY has it
     /// other:        COPY begins ─────────────────────────────────────────────────────────── fails
     @Test("When the rollback fails as well, both errors are kept and the connection is closed")
     func failedRollback() async throws {
@@ -196,7 +196,7 @@ struct TransactionTests {
             #expect(error.alsoFailed?.hasPrefix("cannot roll back: insert: another command") == true)
             let later = try await postgresError { _ = try await others[0].value }
             #expect(later.connectionLost)
-            #expect("\(later)".contains("the connection is closed, since: cannot roll back"))
+            #expect("\(later)".contains("the connection is closed: cannot roll back"))
             #expect(try await count(database) == 0)
         }
     }

@@ -9,7 +9,7 @@ import Testing
 struct ConditionalImportTests {
     let server = TestServer.shared
 
-    @Test("An unchanged feed is no run, no token and no notification; only the time of asking moves")
+    @Test("An unchanged feed makes no run, no token and no notification; only the time of the check changes")
     func notModified() async throws {
         try await withFeed { database, feed, current in
             #expect(try await database.run(feed).counts.inserted == 1)
@@ -30,7 +30,7 @@ struct ConditionalImportTests {
         }
     }
 
-    @Test("What was not imported well is never hidden behind an unchanged feed")
+    @Test("What was not imported successfully is never hidden behind an unchanged feed")
     func failedRun() async throws {
         try await withFeed { database, feed, current in
             let whole = current.value.withLock { $0.document }
@@ -39,13 +39,13 @@ struct ConditionalImportTests {
             #expect(broken.failure != nil)
             #expect(try await database.count("import.feed") == 0)
 
-            // The same tag as the broken one.
+            // The same ETag as the broken document.
             current.value.withLock { $0.document = whole }
             #expect(try await database.run(feed).counts.inserted == 1)
         }
     }
 
-    @Test("A held brake keeps the feed from being taken for imported")
+    @Test("A feed whose brake held does not count as imported")
     func braked() async throws {
         try await withFeed { database, feed, current in
             func document(_ minute: Int, _ codes: ClosedRange<Int>) -> String {
@@ -66,7 +66,7 @@ struct ConditionalImportTests {
         var document: String
     }
 
-    /// A server that answers with 304 where it may.
+    /// A server that answers with 304 whenever it may.
     private func withFeed(
         _ body: (TestDatabase, String, Shared) async throws -> Void
     ) async throws {

@@ -5,12 +5,12 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// What the documentation takes from a database is true; `make docs` makes it so.
+/// What the documentation quotes from a database is up to date; `make docs` updates it.
 @Suite("Documentation", .timeLimit(.minutes(5)))
 struct DocumentationTests {
     let server = TestServer.shared
 
-    @Test("docs/data-dictionary.md is what the comments say")
+    @Test("docs/data-dictionary.md says what the database's comments say")
     func dataDictionary() async throws {
         try await server.withDatabase { database in
             let written = try await psql(["-At", "-f", Self.file("docs/data-dictionary.sql").path], database)
@@ -19,7 +19,7 @@ struct DocumentationTests {
         }
     }
 
-    @Test("The ten questions of docs/reporting.md have the answers that stand there")
+    @Test("The ten questions in docs/reporting.md have the answers that are given there")
     func questions() async throws {
         let text = try String(contentsOf: Self.file("docs/reporting.md"), encoding: .utf8)
         let blocks = text.matches(of: /```sql\n((?s:.*?))```\n\n```text\n((?s:.*?))```/)
@@ -35,7 +35,7 @@ struct DocumentationTests {
         }
     }
 
-    @Test("Every query of the Grafana dashboard is answered to a login that has the report role")
+    @Test("A login with the report role can run every query of the Grafana dashboard")
     func dashboard() async throws {
         let data = try Data(contentsOf: Self.file("deploy/grafana/quakes.json"))
         let dashboard = try #require(JSONSerialization.jsonObject(with: data) as? [String: Any])
@@ -48,7 +48,7 @@ struct DocumentationTests {
             let (from, to) = ("'2025-12-30T00:00:00Z'", "'2026-01-01T00:00:00Z'")
             var answered = 0
             for query in queries {
-                // As Grafana does it: https://grafana.com/docs/grafana/latest/datasources/postgres/
+                // As Grafana expands them: https://grafana.com/docs/grafana/latest/datasources/postgres/
                 let sql = query.replacing(/\$__timeFilter\(([^)]*)\)/) {
                     "\($0.output.1) BETWEEN \(from) AND \(to)"
                 }
@@ -56,7 +56,7 @@ struct DocumentationTests {
                 #expect(!sql.contains("$"), "\(sql)")
                 if try await !roles.login(.report).query("\(unescaped: sql)").isEmpty { answered += 1 }
             }
-            // No reader, no reject and no removed event is there.
+            // There are no readers, rejects or removed events.
             #expect(answered >= queries.count - 3)
         }
     }

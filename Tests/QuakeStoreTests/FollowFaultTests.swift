@@ -7,7 +7,7 @@ import Testing
 
 @testable import QuakeStore
 
-/// Servers of their own: what is done here reaches every connection of a server.
+/// Each test has its own server, because what is done here affects every connection of a server.
 @Suite("Following through faults", .endsHanging)
 struct FollowFaultTests {
     @Test("Killed backends cost nothing but a new connection", arguments: 1...3)
@@ -28,13 +28,13 @@ struct FollowFaultTests {
                 }
             }
             #expect(view.now.starts == [.first])
-            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("connecting again in ") })
-            #expect(log.lines.contains("notice: connected again"))
+            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("reconnecting in ") })
+            #expect(log.lines.contains("notice: reconnected"))
         }
     }
 
     @Test(
-        "A server that is restarted, cleanly or not, is followed further",
+        "Following continues after a restart of the server, clean or not",
         arguments: [LocalCluster.StopMode.fast, .immediate])
     func restarted(_ mode: LocalCluster.StopMode) async throws {
         try await withServer { server, database in
@@ -53,10 +53,10 @@ struct FollowFaultTests {
         }
     }
 
-    /// follower: waits for notifications ───────────── probe ── no answer: connects again ── catches up
+    /// follower: waits for notifications ───────────── probe ── no answer: reconnects ── catches up
     /// path:                          swallows packets
     /// server:                                  change
-    @Test("A network path that swallows packets is noticed by the probe")
+    @Test("The probe notices a network path that swallows packets")
     func swallowedPackets() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -79,11 +79,11 @@ struct FollowFaultTests {
         }
     }
 
-    // MARK: Histories that part
+    // MARK: Histories that diverge
 
-    /// With synchronous_commit off a crash loses the last commits, and the reader has seen them.
+    /// With synchronous_commit off, a crash loses the last commits, which the reader has already seen.
     @Test(
-        "A crash that loses transactions which the reader had is noticed, also when their tokens are used again"
+        "A reader notices a crash that lost transactions it had seen, even when their tokens are used again"
     )
     func lostTransactions() async throws {
         try await withServer(["wal_writer_delay": "10s"]) { server, database in
@@ -110,7 +110,7 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("A database that was dumped and restored elsewhere is followed further as far as it is the same")
+    @Test("Following continues on a database restored from a dump, as far as the histories agree")
     func dumpAndRestore() async throws {
         try await withServer { server, database in
             let (early, late) = (MemoryView(), MemoryView())
@@ -122,7 +122,7 @@ struct FollowFaultTests {
 
             try await TestServer.shared.withEmptyDatabase { restored in
                 try await TestServer.shared.restore(dump, into: restored)
-                // The token that `late` has stands for something else here.
+                // Here, the token that `late` has belongs to a different transaction.
                 try await restored.setMagnitude(4)
 
                 try await restored.catchUp(early)
@@ -137,7 +137,7 @@ struct FollowFaultTests {
 
     // MARK: Standbys
 
-    @Test("On a hot standby, which refuses LISTEN, a follower looks often, and goes on when it is promoted")
+    @Test("On a hot standby, which refuses LISTEN, a follower polls often and survives a promotion")
     func standby() async throws {
         try await withServer { server, primary in
             try await withStandby(of: server.cluster) { standby in
@@ -152,7 +152,7 @@ struct FollowFaultTests {
                     #expect(view.now.changes == ["2.1"])
 
                     try await standby.promote()
-                    // From now on it listens: it would look only once an hour.
+                    // From now on it listens, and would poll only once an hour.
                     try await copy.waitUntilListening()
                     try await copy.setMagnitude(3)
                     try await copy.waitForCatchUp(of: view)
@@ -162,7 +162,7 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("A standby that is promoted without the last transactions is noticed by a reader that had them")
+    @Test("A reader notices that a standby was promoted without the last transactions it had seen")
     func promotedTooEarly() async throws {
         try await withServer { server, primary in
             try await withStandby(of: server.cluster) { standby in
@@ -185,7 +185,7 @@ struct FollowFaultTests {
         }
     }
 
-    /// With one earthquake in it.
+    /// A server whose database holds one earthquake.
     private func withServer(
         _ settings: [String: String] = [:],
         _ body: (TemporaryServer, TestDatabase) async throws -> Void
@@ -199,7 +199,7 @@ struct FollowFaultTests {
 }
 
 extension TestDatabase {
-    /// Whether the database does not hold the transaction at which a view stands.
+    /// Whether the database lacks the transaction of a view's position.
     fileprivate func isUnknown(_ position: QuakeStore.Position?) async throws -> Bool {
         let token = position?.token ?? 0
         return try await query(
@@ -217,7 +217,7 @@ extension TestDatabase {
 }
 
 extension TemporaryServer {
-    /// What pg_dump makes of its database.
+    /// A dump of its database, made by pg_dump.
     fileprivate func dump() async throws -> String {
         let result = try await Subprocess.run(
             .path(.init(try await cluster.program("pg_dump"))), arguments: [url],

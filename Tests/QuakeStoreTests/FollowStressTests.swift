@@ -12,7 +12,7 @@ import Testing
 /// `QUAKES_STRESS_SECONDS=60 swift test --filter FollowStress` runs it longer.
 @Suite("Following under stress", .endsHanging)
 struct FollowStressTests {
-    @Test("Followers hold a state that was after every pass, miss nothing, and have each change once")
+    @Test("After every pass, followers hold a real state, miss nothing, and have each change once")
     func writersAndFollowers() async throws {
         try await TestServer.shared.withDatabase { database in
             let views = (0..<3).map { _ in MemoryView() }
@@ -33,7 +33,7 @@ struct FollowStressTests {
             let history = try await database.query("select token, ordinal from history.changes(0, 'quake')")
                 .map { "\(try $0.decode("token", as: Int.self)).\(try $0.decode("ordinal", as: Int.self))" }
             for view in views {
-                // What came before the snapshot was in it.
+                // The snapshot included everything before it.
                 #expect(view.now.changes == history.suffix(view.now.changes.count))
                 #expect(view.now.changes.count > 50)
                 #expect(view.now.starts == [.first])
@@ -46,7 +46,7 @@ struct FollowStressTests {
         while true { try await Task.sleep(for: .seconds(3600)) }
     }
 
-    /// A third are SERIALIZABLE, and some have settings that would blur what is kept.
+    /// A third of the writers are SERIALIZABLE, and some have settings that would make the recorded values imprecise.
     private func write(
         _ database: TestDatabase, _ writer: Int, until deadline: ContinuousClock.Instant
     ) async throws {

@@ -15,7 +15,7 @@ final class MemoryView: View {
         var columns: [ViewColumn] = []
         /// The values of each row, by code.
         var rows: [String: [String]] = [:]
-        /// `token.ordinal` of each change, in the order in which it came.
+        /// `token.ordinal` of each change, in order of arrival.
         var changes: [String] = []
         var starts: [FreshStart] = []
         var passes = 0
@@ -47,7 +47,7 @@ final class MemoryView: View {
         }
         let before = next
 
-        // One snapshot for all three ways.
+        // All three ways of reading use one snapshot.
         next = try await pass.connection.transaction(.repeatableReadOnly, to: "compare the ways") {
             var next = before
             let position: Position
@@ -81,7 +81,7 @@ final class MemoryView: View {
         return (rows.withLock { $0 }, position)
     }
 
-    /// The codes that are there after all lines, and the lines' places.
+    /// The codes that exist after all lines, and the places of the lines.
     private static func lines(
         of pass: Pass, onto codes: Set<String>
     ) async throws -> (codes: Set<String>, changes: [String]) {
@@ -144,7 +144,7 @@ extension TestDatabase {
         try await query("update quake set magnitude = \(magnitude)")
     }
 
-    /// Waits until the view stands where the database does.
+    /// Waits until the view's position is that of the database.
     func waitForCatchUp(of view: MemoryView) async throws {
         let token: Int = try await query("select history.current_token() as token")[0].decode("token")
         try await waitUntil { view.now.position?.token == token }

@@ -11,7 +11,7 @@ struct FollowTests {
     let server = TestServer.shared
     private static let rarely = PollInterval(listening: .seconds(3600))
 
-    @Test("The first pass is a snapshot, the next ones are what changed since")
+    @Test("The first pass is a snapshot, and later passes contain only what has changed since")
     func passes() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
@@ -32,11 +32,11 @@ struct FollowTests {
             #expect(view.now.rows.keys.sorted() == ["q0b", "q0c"])
 
             try await database.catchUp(view)
-            #expect(view.now.passes == 2, "nothing to apply is no pass")
+            #expect(view.now.passes == 2, "with nothing to apply there is no pass")
         }
     }
 
-    @Test("Of a view's own past, what was inserted and deleted again, or deleted and brought back, is right")
+    @Test("A row that was inserted and deleted again, or deleted and brought back, is right")
     func backAndForth() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -53,7 +53,7 @@ struct FollowTests {
         }
     }
 
-    @Test("A notification wakes a follower that would look only once an hour")
+    @Test("A notification wakes a follower that polls only once an hour")
     func notified() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -83,7 +83,7 @@ struct FollowTests {
         }
     }
 
-    @Test("Columns that hold anything PostgreSQL can arrive as they are")
+    @Test("Any value that PostgreSQL can store arrives unchanged")
     func values() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([
@@ -113,9 +113,9 @@ struct FollowTests {
         }
     }
 
-    // MARK: Positions that hold no longer
+    // MARK: Positions that no longer hold
 
-    @Test("A position that holds no longer is noticed and answered with a snapshot", arguments: Loss.allCases)
+    @Test("A position that no longer holds is answered with a snapshot", arguments: Loss.allCases)
     func freshStart(_ loss: Loss) async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -180,8 +180,8 @@ struct FollowTests {
     }
 
     /// view:     first pass ──────────── ends   second pass ─ snapshot ─ waits ──────── reads
-    /// another:     changes rows ─ waits ─ locks the table, writes it anew ─────── commits
-    @Test("A table that is written anew while a pass waits for it is read again, never taken for empty")
+    /// another:     changes rows ─ waits ─ locks the table, rewrites it ────────── commits
+    @Test("A table that is rewritten while a pass waits for it is read again, and never mistaken for empty")
     func rewritten() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
@@ -207,7 +207,7 @@ struct FollowTests {
         }
     }
 
-    @Test("A past that becomes another one while a follower listens is noticed with the next commit")
+    @Test("A history that is replaced while a follower listens is noticed at the next commit")
     func restoredInPlace() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -229,7 +229,7 @@ struct FollowTests {
     }
 
     @Test(
-        "A column that is renamed or dropped while a follower listens is gone with a fresh snapshot",
+        "A column that is renamed or dropped while a follower listens disappears with a fresh snapshot",
         arguments: ["rename column extra to rest", "drop column extra"])
     func columnGone(_ alteration: String) async throws {
         try await server.withDatabase { database in
@@ -242,7 +242,7 @@ struct FollowTests {
                 try await waitUntil { view.now.starts == [.first, .altered] }
             }
             #expect(!view.now.columns.contains { $0.name == "extra" })
-            #expect(!log.lines.contains { $0.hasPrefix("warning") }, "no reason to connect again")
+            #expect(!log.lines.contains { $0.hasPrefix("warning") }, "there is no reason to reconnect")
         }
     }
 
@@ -268,7 +268,7 @@ struct FollowTests {
 
     // MARK: Names
 
-    @Test("A named reader's lag is known, and prune spares what it needs for a day, unless told otherwise")
+    @Test("A named reader's lag is known, and prune keeps what it needs for a day, unless told otherwise")
     func named() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -296,7 +296,7 @@ struct FollowTests {
         }
     }
 
-    @Test("Nothing is pruned that is younger than asked for, and no more than asked for stays for a reader")
+    @Test("Pruning keeps all history younger than the limit, and keeps no more for a reader than allowed")
     func pruneLimits() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -316,22 +316,22 @@ struct FollowTests {
         }
     }
 
-    @Test("A reader that may not report follows all the same, and says what that means")
+    @Test("A reader that may not report follows all the same, and logs the consequences")
     func withoutPermission() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
             try await database.query("revoke insert on history.reader from quakes")
             let log = RecordedLog()
-            // The cluster's role is a superuser: read-only sessions are refused alike.
+            // The cluster's role is a superuser, so a read-only session causes the refusal.
             try await database.with("-cdefault_transaction_read_only=on").catchUp(
                 MemoryView(), name: "me", logger: log.logger)
-            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("lag will not be known") })
+            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("lag will be unknown") })
         }
     }
 }
 
 extension TestDatabase {
-    /// Takes the notification out of the commit.
+    /// Removes the notification from the commit.
     fileprivate func withoutNotifications() async throws {
         let source: String = try await query(
             "select pg_get_functiondef('history.commit'::regproc) as source")[0].decode("source")

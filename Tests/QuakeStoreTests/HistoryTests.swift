@@ -8,7 +8,7 @@ import Testing
 struct HistoryTests {
     let server = TestServer.shared
 
-    @Test("Inserts, updates and deletes of any writer are recorded with what they overwrote")
+    @Test("The history records inserts, updates and deletes by any writer, with the values they overwrote")
     func recorded() async throws {
         try await server.withNotes { database in
             try await database.run("insert into note values ('a', 1, 'x'), ('b', 2, null)")
@@ -37,7 +37,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("A new key is a delete and an insert")
+    @Test("A change of the key is recorded as a delete and an insert")
     func keyChanged() async throws {
         try await server.withNotes { database in
             try await database.run("insert into note values ('a', 1, 'x')")
@@ -51,7 +51,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("A transaction is one token, whatever it rolls back in between")
+    @Test("A transaction gets one token, whatever it rolls back in between")
     func savepoints() async throws {
         try await server.withNotes { database in
             try await database.run(
@@ -74,7 +74,7 @@ struct HistoryTests {
     }
 
     @Test(
-        "Author, context and reason come from the writer's settings; without one the application is the author"
+        "Author, context and reason come from the writer's settings; the author defaults to the application's name"
     )
     func author() async throws {
         try await server.withNotes { database in
@@ -98,7 +98,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("Tokens follow the order of commits, not of first changes")
+    @Test("Tokens follow the order of commits, not the order of first changes")
     func commitOrder() async throws {
         try await server.withNotes { database in
             // early: begins and changes first |
@@ -119,7 +119,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("A writer's session settings do not blur what is kept")
+    @Test("A writer's session settings do not make the recorded values less precise")
     func hostileSettings() async throws {
         try await server.withNotes { database in
             try await database.run("insert into note values ('a', 1234567.1234567, 'x')")
@@ -228,7 +228,7 @@ struct HistoryTests {
 
     /// reader: a statement begins ──── waits for lock 7 ──────── reads ─ ends
     /// writer:            holds lock 7, commits a change, lets go
-    @Test("What one statement reads of the history is one snapshot, whatever is committed while it runs")
+    @Test("A statement sees one snapshot of the history, whatever is committed while it runs")
     func snapshot() async throws {
         try await server.withNotes { database in
             try await database.run("insert into note values ('a', 1, 'x')")
@@ -253,7 +253,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("A position holds until its store, its transaction or its time is another")
+    @Test("A position holds only with the same store, transaction and time")
     func check() async throws {
         try await server.withNotes { database in
             try await database.run("insert into note values ('a', 1, null)")

@@ -29,7 +29,7 @@ extension TestDatabase {
         ).count
     }
 
-    /// Makes the server refuse rows; an error of class 22 is that of a value out of range.
+    /// Makes the server refuse rows; an error of class 22 means a value out of range.
     func refusing(_ condition: String, sqlState: String) async throws {
         try await withConnection { connection in
             try await connection.execute(

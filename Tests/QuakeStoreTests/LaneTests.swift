@@ -8,7 +8,7 @@ import Testing
 struct LaneTests {
     let server = TestServer.shared
 
-    @Test("A long document is imported by as many connections as there are lanes, each code by one of them")
+    @Test("A long document is imported over one connection per lane, and each code over only one")
     func sideBySide() async throws {
         try await server.withDatabase { database in
             try await database.noteBackends()
@@ -29,7 +29,7 @@ struct LaneTests {
         }
     }
 
-    @Test("A document of one batch is one transaction on one connection, however many lanes there may be")
+    @Test("A document of one batch is one transaction on one connection, however many lanes are allowed")
     func oneBatch() async throws {
         try await server.withDatabase { database in
             try await database.noteBackends()
@@ -44,7 +44,7 @@ struct LaneTests {
         }
     }
 
-    @Test("A document that settles keeps to one connection, and settles", arguments: [1, 4])
+    @Test("A document that settles uses only one connection, and settles", arguments: [1, 4])
     func settles(batchSize: Int) async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("old")])
@@ -68,10 +68,10 @@ struct LaneTests {
         }
     }
 
-    @Test("A batch that is expected to be new, and is not, is merged like any other", arguments: [1, 3])
+    @Test("A batch that was wrongly expected to be new is merged like any other", arguments: [1, 3])
     func notNewAfterAll(lanes: Int) async throws {
         try await server.withDatabase { database in
-            // Of 200 events the last ones are there: one is older, one equal, one newer.
+            // The last of the 200 events already exist: one is older, one equal, one newer.
             try await database.importFeatures([
                 SmallFeed.feature("c197", updated: 500, place: "old"), SmallFeed.feature("c198"),
                 SmallFeed.feature("c199", updated: 2000, place: "new"),
@@ -89,7 +89,7 @@ struct LaneTests {
         }
     }
 
-    @Test("What a newer document has taken away does not come back with the new events of a long one")
+    @Test("A long document does not bring back an event that a newer document has removed")
     func withdrawnStaysAway() async throws {
         try await server.withDatabase { database in
             try await database.query(
@@ -134,7 +134,7 @@ struct LaneTests {
         }
     }
 
-    @Test("Rejects of all lanes are kept and counted, also those of the server")
+    @Test("Rejects of all lanes are kept and counted, including those of the server")
     func rejects() async throws {
         try await server.withDatabase { database in
             try await database.refusing("new.place = 'forbidden'", sqlState: "22000")
@@ -164,7 +164,7 @@ struct LaneTests {
     }
 
     @Test(
-        "A failure in one lane ends the run: what the lanes had committed is counted, and nothing else is there"
+        "A failure in one lane ends the run: what the lanes have committed is counted, and nothing else is stored"
     )
     func failure() async throws {
         try await server.withDatabase { database in
@@ -187,7 +187,7 @@ struct LaneTests {
         }
     }
 
-    @Test("A lane whose connection is lost fails the run, which is recorded over the first one")
+    @Test("A lane that loses its connection fails the run, which is recorded over the first connection")
     func lostLane() async throws {
         try await server.withDatabase { database in
             try await database.withBlockedLanes { run in
@@ -198,7 +198,7 @@ struct LaneTests {
                     order by backend_start desc limit 1
                     """)
                 #expect(terminated.count == 1)
-                // The other lane waits on; the blocker lets it go at the end.
+                // The other lane keeps waiting; the blocker releases it at the end.
                 try await waitUntil { try await database.blockedSessions() == 1 }
                 return run
             } after: { summary in

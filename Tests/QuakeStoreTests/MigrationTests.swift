@@ -10,7 +10,7 @@ import Testing
 struct MigrationTests {
     let server = TestServer.shared
 
-    @Test("Every SQL file is carried, under its own number and name")
+    @Test("The program contains every SQL file, under its own number and name")
     func allFilesAreCarried() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "migrations")
@@ -44,7 +44,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("Eight migrators at once do the work once")
+    @Test("Eight migrators that run at once do the work once")
     func concurrentMigrators() async throws {
         try await server.withEmptyDatabase { database in
             let applied = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -60,7 +60,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("A migration that was edited after it had been applied is noticed")
+    @Test("A migration that was edited after it was applied is noticed")
     func editedMigration() async throws {
         try await server.withDatabase { database in
             try await database.query("update import.migration set checksum = 'another' where number = 1")
@@ -117,7 +117,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("A database that is not UTF-8 is refused before anything is made in it")
+    @Test("A database whose encoding is not UTF-8 is refused before anything is created in it")
     func otherEncoding() async throws {
         try await server.withDatabase { database in
             try await database.query(
@@ -133,7 +133,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("Every table, column, index and function carries a comment")
+    @Test("Every table, column, index and function has a comment")
     func everythingIsCommented() async throws {
         try await server.withDatabase { database in
             let silent = try await database.query(

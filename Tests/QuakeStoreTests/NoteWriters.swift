@@ -6,9 +6,10 @@ import TestSupport
 
 /// Writers that collide on a small tracked table `note`.
 ///
-/// Some are SERIALIZABLE, some have hostile settings or forge the one that history keeps; all hold transactions open, use savepoints and roll back at random.
+/// Some are SERIALIZABLE, and some have hostile settings or forge the setting that the history uses. All of them hold
+/// transactions open, use savepoints and roll back at random.
 final class NoteWriters: Sendable {
-    /// For the readers: whether they have seen enough after one more look.
+    /// Tells the readers that they have seen enough after one more look.
     let areDone = Mutex(false)
 
     private let database: TestDatabase
@@ -27,7 +28,7 @@ final class NoteWriters: Sendable {
         }
     }
 
-    /// Has `count` of them write side by side for some seconds, and until there are 100 transactions.
+    /// Lets `count` writers work side by side for some seconds, and until there are 100 transactions.
     func write(_ count: Int, seconds: Int) async throws {
         try await database.writeSideBySide(count, seconds: seconds) { writer, deadline in
             try await self.write(writer, until: deadline)
@@ -70,9 +71,9 @@ final class NoteWriters: Sendable {
 }
 
 extension TestDatabase {
-    /// Has `count` writers at work side by side for some seconds, and up to ten times as long until that is enough:
-    /// on a busy machine next to nothing may happen in a few seconds. QUAKES_STRESS_SECONDS goes before what the
-    /// test wants.
+    /// Lets `count` writers work side by side for some seconds, and for up to ten times as long until that is enough:
+    /// on a busy machine, next to nothing may happen in a few seconds. QUAKES_STRESS_SECONDS overrides the test's
+    /// duration.
     func writeSideBySide(
         _ count: Int, seconds: Int,
         _ write:
@@ -92,8 +93,8 @@ extension TestDatabase {
         }
     }
 
-    /// Transactions of one to `steps` steps, one after the other until a deadline; one in six is rolled back, and what
-    /// collides with another writer is given up: what can be repeated, and what ends with the SQLSTATE `collision`.
+    /// Runs transactions of one to `steps` steps, one after the other, until a deadline. One in six is rolled back. One
+    /// that collides with another writer is given up: it ends with a retryable error or with the SQLSTATE `collision`.
     func writeAtRandom(
         _ isolation: Connection.Isolation, upTo steps: Int, until deadline: ContinuousClock.Instant,
         _ random: inout SplitMix64, collision: String? = nil,

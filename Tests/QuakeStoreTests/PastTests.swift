@@ -11,7 +11,7 @@ struct PastTests {
     let server = TestServer.shared
 
     @Test(
-        "After any history the table as of each token is what it was then",
+        "After any history, the table as of each token is what it was at that token",
         arguments: 1...4 as ClosedRange<UInt64>)
     func asOfEveryToken(seed: UInt64) async throws {
         try await server.withDatabase { database in
@@ -30,11 +30,11 @@ struct PastTests {
         }
     }
 
-    @Test("A time stands for the last token before it")
+    @Test("A time selects the last token before it")
     func asOfTime() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
-            // A time is in whole milliseconds: the first import belongs to an earlier one, the second to a later one.
+            // Times are whole milliseconds: the first import must be in an earlier one, the second in a later one.
             let imported = Instant.now
             try await waitUntil { Instant.now > imported }
             let between = Instant.now
@@ -45,7 +45,7 @@ struct PastTests {
         }
     }
 
-    @Test("What history does not reach is refused")
+    @Test("A moment that the history does not cover is refused")
     func outOfReach() async throws {
         try await server.withDatabase { database in
             await #expect(throws: PastError.future(0)) { try await database.state(.token(1)) }
@@ -55,7 +55,7 @@ struct PastTests {
         }
     }
 
-    @Test("The story of an earthquake tells who changed which column from what to what")
+    @Test("The history of an earthquake says who changed which column, with the old and the new value")
     func story() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a", magnitude: "1")])
@@ -81,7 +81,7 @@ struct PastTests {
         }
     }
 
-    @Test("Deleting a code that is not there deletes none of the others")
+    @Test("Deleting an unknown code deletes none of the others")
     func deleteUnknown() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])

@@ -10,7 +10,7 @@ struct RealFeedTests {
     let server = TestServer.shared
 
     @Test(
-        "Every feature of a real feed is stored, with every value as an independent decoder reads it",
+        "Every feature of a real feed is stored, with the values that an independent decoder reads",
         arguments: RealFeeds.names)
     func storedAsDecoded(name: String) async throws {
         try await server.withDatabase { database in
@@ -28,7 +28,7 @@ struct RealFeedTests {
         }
     }
 
-    @Test("A day feed, then the week feed of the next day: new, revised and unchanged events are told apart")
+    @Test("A day feed and the next day's week feed: new, revised and unchanged events are told apart")
     func dayThenWeek() async throws {
         try await server.withDatabase { database in
             let day = try await database.importFile(RealFeeds.path("2014-04-14_all_day.geojson"))
@@ -41,7 +41,7 @@ struct RealFeedTests {
 }
 
 extension TestDatabase {
-    /// Every row of `quake` as a JSON object that the server made, by code.
+    /// Every row of `quake` as a JSON object made by the server, by code.
     fileprivate func rows() async throws -> [String: OracleRow] {
         let rows = try await query(
             """
@@ -77,7 +77,7 @@ private struct OracleFeature: Decodable {
     let properties: Properties
     let geometry: Geometry
 
-    /// The row that this feature has to become.
+    /// The row that this feature must become.
     var row: OracleRow {
         func list(_ text: String?) -> [String]? { text?.split(separator: ",").map(String.init) }
         let (p, coordinates) = (properties, geometry.coordinates)

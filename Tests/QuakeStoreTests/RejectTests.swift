@@ -10,7 +10,7 @@ struct RejectTests {
     let server = TestServer.shared
 
     @Test(
-        "One broken feature among good ones is kept with reason, offset and bytes, and the others are imported"
+        "A broken feature among good ones is kept with its reason, offset and bytes, and the others are imported"
     )
     func oneBroken() async throws {
         try await server.withDatabase { database in
@@ -33,7 +33,7 @@ struct RejectTests {
         }
     }
 
-    @Test("The same broken bytes are kept once and counted")
+    @Test("Identical broken bytes are kept once and counted")
     func keptOnce() async throws {
         try await server.withDatabase { database in
             let broken = SmallFeed.feature("b", magnitude: "true")
@@ -49,7 +49,7 @@ struct RejectTests {
         }
     }
 
-    @Test("Of a large reject 64 KiB are kept, and it says so")
+    @Test("A large reject is cut to 64 KiB, and says so")
     func largeReject() async throws {
         try await server.withDatabase { database in
             let large = SmallFeed.feature("b", place: String(repeating: "x", count: 2_000_000))
@@ -86,7 +86,7 @@ struct RejectTests {
         }
     }
 
-    @Test("More rejects than allowed fail the run, and the good features stay")
+    @Test("Too many rejects fail the run, and the good features stay")
     func tooMany() async throws {
         try await server.withDatabase { database in
             let broken = (0..<11).map { SmallFeed.feature("b\($0)", magnitude: "\"x\"") }

@@ -6,10 +6,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// 120 hourly snapshots of a real day feed, one after the other, beside an oracle in a few lines.
+/// Imports 120 hourly snapshots of a real day feed, one after the other, and compares the results with a small oracle.
 @Suite("A replayed feed", .endsHanging, .needsRealFeeds)
 struct ReplayTests {
-    @Test("Per step, what is inserted, updated and retracted is what the archive's own account says")
+    @Test("Each step inserts, updates and retracts what the archive's own record says")
     func replay() async throws {
         let steps = try Step.all()
         try await TestServer.shared.withDatabase { database in
@@ -31,7 +31,7 @@ struct ReplayTests {
     }
 
     /// order: 1, 0, 2, 1, 3, 2, …
-    @Test("Snapshots that come again late, after their successors, retract nothing and bring nothing back")
+    @Test("Snapshots that arrive again, after their successors, retract nothing and bring nothing back")
     func lateSnapshots() async throws {
         let steps = try Step.all()
         try await TestServer.shared.withDatabase { database in
@@ -52,7 +52,7 @@ struct ReplayTests {
     }
 
     @Test(
-        "Fetched over a service that fails at random, it ends in the same table, and nothing is retracted wrongly"
+        "A service that fails at random leads to the same table, and to no wrong retraction"
     )
     func failingService() async throws {
         let steps = try Step.all()
@@ -98,7 +98,7 @@ struct ReplayTests {
         }
     }
 
-    /// What the table has to hold after each document: the rules of the design once more, over dictionaries.
+    /// What the table must hold after each document: the same rules, applied to dictionaries.
     private struct Oracle {
         /// When each event was revised, by code.
         var updated: [String: Int] = [:]

@@ -4,10 +4,10 @@ import QuakeStore
 import TestSupport
 import Testing
 
-/// Reporting elsewhere than on the server that imports, as docs/reporting.md says.
+/// Reporting from another server than the one that imports, as docs/reporting.md describes.
 @Suite("Reporting from a replica", .timeLimit(.minutes(5)))
 struct ReplicaTests {
-    @Test("A hot standby answers every report to a login that has the report role")
+    @Test("A login with the report role can read every report on a hot standby")
     func standby() async throws {
         let primary = try await TemporaryServer.start()
         let database = TestDatabase(url: primary.url)
@@ -32,7 +32,7 @@ struct ReplicaTests {
         }
     }
 
-    @Test("What is replicated logically gives the same reports, deletions and revisions too")
+    @Test("A logical replica gives the same reports, including deletions and revisions")
     func logical() async throws {
         let primary = try await TemporaryServer.start(settings: ["wal_level": "logical"])
         let replica = try await TemporaryServer.start()
@@ -46,13 +46,13 @@ struct ReplicaTests {
             create publication report for table public.quake, import.run, import.feed, history.store,
                 history.transaction, history.change, history.reader
             """)
-        // It has a store of its own, and gets the other's.
+        // The replica has its own store, which the replicated one replaces.
         try await there.execute("delete from history.store")
         let url = primary.url.replacing(/.*host=([^&]*)&port=([^&]*)&user=(.*)/) { match in
             "host=\(match.output.1.replacing("%2F", with: "/")) port=\(match.output.2) user=\(match.output.3) dbname=quakes"
         }
         try await there.execute("create subscription report connection '\(url)' publication report")
-        // What happens while the tables are copied, and after.
+        // Changes during the copying of the tables, and after it.
         try await here.importSample(300, revised: 0.2)
         try await waitUntil {
             try await there.query("select from pg_subscription_rel where srsubstate <> 'r'").isEmpty
@@ -65,7 +65,7 @@ struct ReplicaTests {
             "monthly_gutenberg_richter", "import_run",
         ]
         try await waitUntil {
-            // The reader's report was the last transaction.
+            // The reader's report is the last transaction.
             try await !there.query("select from report.reader_lag").isEmpty
         }
         for report in reports {
@@ -75,7 +75,7 @@ struct ReplicaTests {
         }
         #expect(try await there.query("select from report.removed_event").count == 3)
         #expect(try await there.query("select from report.revision where revisions > 0").count > 30)
-        // Its triggers have recorded nothing of their own.
+        // The replica's triggers have recorded nothing.
         let lag = "reader, token, transactions_behind"
         let (expected, found) = (
             try await here.text(of: "reader_lag", lag), try await there.text(of: "reader_lag", lag)

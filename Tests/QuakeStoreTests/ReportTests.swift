@@ -12,7 +12,7 @@ struct ReportTests {
     // MARK: What they compute
 
     @Test(
-        "The Ridgecrest sequence gives the figures that numpy computes from the feed, and a changed row others",
+        "The figures for the Ridgecrest sequence are those that numpy computes from the feed, until a row is changed",
         .needsRealFeeds, .enabled("needs python3 with numpy", hasNumpy))
     func ridgecrest() async throws {
         try await server.withDatabase { database in
@@ -30,10 +30,10 @@ struct ReportTests {
         }
     }
 
-    @Test("b, its error and the completeness are those of the formulas, by hand")
+    @Test("The b value, its error and the completeness match the formulas, computed by hand")
     func gutenbergRichter() async throws {
         try await server.withDatabase { database in
-            // Bins 2.0: 1, 2.5: 3, 2.6: 3, 3.5: 1. Of the two with most the larger is the completeness.
+            // Bins 2.0: 1, 2.5: 3, 2.6: 3, 3.5: 1. The larger of the two fullest bins is the completeness.
             try await database.insert(magnitudes: [2.0, 2.45, 2.5, 2.549, 2.55, 2.6, 2.64, 3.5])
 
             let row = try await database.query("select * from report.gutenberg_richter()")[0]
@@ -54,7 +54,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Without earthquakes there is no completeness, and with one no b", arguments: [[], [4.0]])
+    @Test("Without earthquakes there is no completeness, and with one no b value", arguments: [[], [4.0]])
     func fewEarthquakes(_ magnitudes: [Double]) async throws {
         try await server.withDatabase { database in
             try await database.insert(magnitudes: magnitudes)
@@ -65,7 +65,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Every magnitude of two digits is in the bin that decimal arithmetic says")
+    @Test("Every magnitude of two digits is in the bin that decimal arithmetic gives")
     func bins() async throws {
         try await server.withDatabase { database in
             let wrong = try await database.query(
@@ -93,7 +93,7 @@ struct ReportTests {
         }
     }
 
-    /// Two places, and the degrees of the great circle between them.
+    /// Two places, and the great-circle distance between them, in degrees.
     private static let arcs: [([Double], Double)] = [
         ([0, 0, 0, 0], 0), ([0, 0, 0, 90], 90), ([90, 0, -90, 0], 180), ([0, 179.5, 0, -179.5], 1),
         ([35.7, -117.5, -35.7, 62.5], 180),
@@ -101,7 +101,7 @@ struct ReportTests {
         ([48.8566, 2.3522, 51.5074, -0.1278], 3.089673879090),
     ]
 
-    @Test("Distances along the great circle, over the date line and between antipodes")
+    @Test("Distances follow the great circle, even across the date line and between antipodes")
     func distance() async throws {
         try await server.withDatabase { database in
             for (places, degrees) in Self.arcs {
@@ -110,7 +110,7 @@ struct ReportTests {
                     select report.distance_km(\(places[0]), \(places[1]), \(places[2]), \(places[3])) as there,
                            report.distance_km(\(places[2]), \(places[3]), \(places[0]), \(places[1])) as back
                     """)[0]
-                // Near the antipodes the formula is good to a metre.
+                // Near the antipodes, the formula is accurate to a metre.
                 let tolerance = degrees == 180 ? 1e-3 : 1e-8
                 for column in ["there", "back"] {
                     let km: Double = try row.decode(column)
@@ -120,7 +120,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Days and months are those of UTC, whatever the session's time zone, also before 1970")
+    @Test("Days and months are in UTC, whatever the session's time zone, even before 1970")
     func days() async throws {
         try await server.withDatabase { database in
             for zone in ["UTC", "Asia/Tokyo", "America/Los_Angeles"] {
@@ -135,7 +135,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Energy adds up over days and regions, and other events than earthquakes radiate none")
+    @Test("Energy adds up over days and regions, and counts only earthquakes")
     func energy() async throws {
         try await server.withDatabase { database in
             try await database.insert(magnitudes: [5, 6, 6])
@@ -157,7 +157,7 @@ struct ReportTests {
         }
     }
 
-    @Test("The largest earthquakes share a rank when they are equal, and no blast is among them")
+    @Test("Equally large earthquakes share a rank, and no blast is among them")
     func largest() async throws {
         try await server.withDatabase { database in
             try await database.insert(magnitudes: [4, 6, 6, 5] + Array(repeating: 1, count: 120))
@@ -173,7 +173,7 @@ struct ReportTests {
 
     // MARK: What became of the events
 
-    @Test("A revised event tells its first magnitude, its revisions, and when it was reviewed")
+    @Test("A revised event shows its first magnitude, its revisions, and when it was reviewed")
     func revisions() async throws {
         try await server.withDatabase { database in
             for (updated, magnitude, status) in [
@@ -209,7 +209,7 @@ struct ReportTests {
         }
     }
 
-    @Test("An event that was withdrawn and came back begins anew")
+    @Test("An event that was withdrawn and came back starts afresh")
     func cameBack() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a", magnitude: "1.1")])
@@ -225,7 +225,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Events that are gone tell why, under which id they go on, and what they were")
+    @Test("A removed event shows why it was removed, which id replaces it, and what it was")
     func removed() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures(
@@ -250,7 +250,7 @@ struct ReportTests {
         }
     }
 
-    @Test("A network is credited for the events it is preferred for, and for those it contributed to")
+    @Test("A network is credited with the events it is preferred for, and with those it contributed to")
     func networks() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([
@@ -271,7 +271,7 @@ struct ReportTests {
 
     // MARK: Operation
 
-    @Test("A source tells when it was fresh, what its runs of a day did, and what its last one said")
+    @Test("A source shows when it was last fresh, what its runs of a day did, and what the last one reported")
     func feedHealth() async throws {
         try await server.withDatabase { database in
             try await database.execute(
@@ -304,7 +304,7 @@ struct ReportTests {
         }
     }
 
-    @Test("The delay of imports leaves backfills out, and counts them")
+    @Test("The import delay excludes backfills, and counts them")
     func importLatency() async throws {
         try await server.withDatabase { database in
             try await database.insert(magnitudes: Array(repeating: 1, count: 21))
@@ -322,7 +322,7 @@ struct ReportTests {
         }
     }
 
-    @Test("A reader tells how many transactions it is behind, and whether it needs a snapshot")
+    @Test("A reader shows how many transactions it is behind, and whether it needs a snapshot")
     func readerLag() async throws {
         try await server.withDatabase { database in
             for code in ["a", "b", "c"] { try await database.importFeatures([SmallFeed.feature(code)]) }
@@ -341,7 +341,7 @@ struct ReportTests {
 
     // MARK: How they are answered
 
-    /// What is asked often, and the index that answers it.
+    /// Frequent queries, and the index that answers each.
     private static let plans = [
         ("select * from report.daily_activity where day >= '2025-12-30'", "quake_day"),
         ("select * from report.daily_energy where day >= '2025-12-30'", "quake_day"),
@@ -357,7 +357,7 @@ struct ReportTests {
         ("select max(finished) from import.run where source = 's1' and outcome = 'done'", "run_done"),
     ]
 
-    @Test("What is asked often is answered by an index")
+    @Test("An index answers each frequent query")
     func indexes() async throws {
         try await server.withDatabase { database in
             try await database.importSample(20_000)
@@ -377,7 +377,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Most revisions stay on their page and touch no index")
+    @Test("Most revisions stay on their page and change no index")
     func inPlace() async throws {
         try await server.withDatabase { database in
             try await database.importSample(5_000)

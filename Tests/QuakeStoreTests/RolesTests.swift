@@ -8,7 +8,7 @@ import Testing
 struct RolesTests {
     let server = TestServer.shared
 
-    /// What each role may do to which table, with every other attempt refused.
+    /// What each role may do to which table. Everything else is refused.
     private static let allowed: [Roles.Purpose: [String: Set<String>]] = [
         .writer: [
             "public.quake": ["select", "insert", "update", "delete"],
@@ -17,7 +17,7 @@ struct RolesTests {
             "import.feed": ["select", "insert", "update"], "import.backfill": ["select", "insert", "update"],
             "import.settled": ["select", "insert", "update", "delete"],
             "import.withdrawn": ["select", "insert", "update", "delete"],
-            // Of its columns only id, token and context.
+            // Only the columns id, token and context.
             "history.transaction": ["select"],
         ],
         .reader: [
@@ -31,7 +31,7 @@ struct RolesTests {
     ]
 
     @Test(
-        "Every statement on every table is refused but those the role is for",
+        "Every statement on every table is refused, except those that the role is for",
         arguments: [Roles.Purpose.writer, .reader, .report])
     func tables(_ purpose: Roles.Purpose) async throws {
         try await server.withRoles { roles in
@@ -45,16 +45,16 @@ struct RolesTests {
                 }
                 let isReport = table.name.hasPrefix("report.")
                 var allowed = isReport && purpose == .report ? ["select"] : expected[table.name] ?? []
-                // Who may update may lock against updates.
+                // A role that may update may also lock against updates.
                 if allowed.contains("update") { allowed.insert("lock") }
                 #expect(found == allowed, "\(table.name)")
             }
-            // Some thirty tables and views, seven statements each.
+            // About thirty tables and views, with seven statements each.
             #expect(attempts > 200)
         }
     }
 
-    /// What no table grants.
+    /// Privileges beyond those on tables.
     private static let forbidden: [Roles.Purpose: [String]] = [
         .writer: [
             "select before from history.change",
@@ -113,14 +113,14 @@ struct RolesTests {
         ],
     ]
 
-    @Test("What no table grants is refused too", arguments: [Roles.Purpose.writer, .reader, .report])
+    @Test("Other privileges are refused, too", arguments: [Roles.Purpose.writer, .reader, .report])
     func statements(_ purpose: Roles.Purpose) async throws {
         try await server.withRoles { roles in
             let login = roles.login(purpose)
             for statement in try #require(Self.forbidden[purpose]) {
                 let isAllowed = try await login.may(statement)
                 #expect(!isAllowed, "\(statement)")
-                // It is the role that is refused, not the statement that is wrong.
+                // The role is refused; the statement itself is correct.
                 let isPossible = try await roles.database.may(statement)
                 #expect(isPossible, "\(statement)")
             }
@@ -131,7 +131,7 @@ struct RolesTests {
         }
     }
 
-    @Test("A login without a grant cannot connect, and what it does elsewhere delays no import")
+    @Test("A login without a role cannot connect, and nothing it does elsewhere delays an import")
     func nobody() async throws {
         try await server.withRoles { roles in
             await #expect {
@@ -141,7 +141,7 @@ struct RolesTests {
             let elsewhere = TestDatabase(
                 url: roles.login(nil).url.replacing(/\/\/\/[^?]*/, with: "///postgres"))
             try await elsewhere.withConnection { connection in
-                // The locks of a source, of a service's settling and of the migrator, whatever their names.
+                // The locks for a source, for settling a service and for the migrator, whatever their keys.
                 try await connection.execute(
                     script: "select pg_advisory_lock(n) from generate_series(1, 3) as n", to: "hold locks")
                 try await connection.query(
@@ -158,7 +158,7 @@ struct RolesTests {
         }
     }
 
-    @Test("A reader tells its position by the function, and changes nothing else")
+    @Test("A reader reports its position through the function, and can change nothing else")
     func position() async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).importSample(3)
@@ -170,7 +170,7 @@ struct RolesTests {
         }
     }
 
-    @Test("What a writer does is in history, as its own")
+    @Test("The history records a writer's changes under its name")
     func recorded() async throws {
         try await server.withRoles { roles in
             let writer = roles.login(.writer)
@@ -225,7 +225,7 @@ struct RolesTests {
         }
     }
 
-    @Test("Once more changes nothing, and takes away what was granted besides")
+    @Test("Establishing the roles again changes nothing, and revokes extra grants")
     func repeated() async throws {
         try await server.withRoles { roles in
             let before = try await roles.database.privileges()
@@ -240,7 +240,7 @@ struct RolesTests {
         }
     }
 
-    @Test("Two databases of one server take the same roles at once")
+    @Test("Two databases of one server can establish the same roles at once")
     func concurrent() async throws {
         try await server.withRoles { one in
             try await server.withDatabase { other in
@@ -347,14 +347,14 @@ private struct Table {
 }
 
 extension TestDatabase {
-    /// Whether a statement is not refused; what it does is undone.
+    /// Whether a statement is allowed. Its effects are rolled back.
     fileprivate func may(_ statement: String) async throws -> Bool {
         try await withConnection { connection in
             try await connection.execute(script: "begin", to: "begin")
             do {
                 try await connection.execute(script: statement, to: "try")
             } catch let error as PostgresError {
-                // A view that can't be written says so before it looks who asks; a superuser is told the same.
+                // A view that can't be written says so before it checks the role, even to a superuser.
                 return !["42501", "42809", "55000", "0A000"].contains(error.sqlState)
             }
             try await connection.execute(script: "rollback", to: "roll back")

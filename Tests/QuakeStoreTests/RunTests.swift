@@ -29,7 +29,7 @@ struct RunTests {
         }
     }
 
-    @Test("A document that breaks within one batch leaves nothing but the failed run")
+    @Test("A document that turns out to be broken within its first batch leaves only the failed run")
     func brokenWithinABatch() async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document([SmallFeed.feature("a"), SmallFeed.feature("b")])
@@ -45,7 +45,7 @@ struct RunTests {
         }
     }
 
-    @Test("Of a longer document that breaks, the batches before the break stay and are counted")
+    @Test("If a longer document turns out to be broken, the batches already committed stay and are counted")
     func brokenLater() async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document((0..<25).map { SmallFeed.feature("c\($0)") })
@@ -89,7 +89,7 @@ struct RunTests {
         }
     }
 
-    @Test("A second run of one source is turned away while the first one goes on")
+    @Test("A second run of a source is turned away while the first one is still running")
     func oneRunPerSource() async throws {
         try await server.withDatabase { database in
             try await withPipe { path in
@@ -128,7 +128,7 @@ struct RunTests {
     }
 
     @Test(
-        "When the server drops the worker in mid-import, the batch is gone, and the next run closes the run")
+        "When the server drops the worker mid-import, the batch is gone, and the next run closes the run")
     func droppedByTheServer() async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document((0..<20).map { SmallFeed.feature("c\($0)") })
@@ -197,7 +197,7 @@ struct RunTests {
         }
     }
 
-    @Test("A session with a hostile search path and settings imports the same")
+    @Test("A session with a hostile search path and settings gives the same import")
     func hostileSettings() async throws {
         try await server.withDatabase { database in
             try await database.query("create schema evil")
@@ -212,7 +212,7 @@ struct RunTests {
         }
     }
 
-    @Test("A session that would play replica is recorded in history all the same")
+    @Test("The history records even a session in the replica role")
     func replicaSession() async throws {
         try await server.withDatabase { database in
             try await database.with("-csession_replication_role=replica").importFeatures([
@@ -223,7 +223,7 @@ struct RunTests {
         }
     }
 
-    /// Runs `body` with a named pipe that has a writer who says nothing.
+    /// Runs `body` with a named pipe whose writer sends nothing.
     private func withPipe(_ body: (String) async throws -> Void) async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "pipe-\(UUID())").path
         try #require(mkfifo(path, 0o600) == 0)

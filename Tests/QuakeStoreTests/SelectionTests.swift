@@ -11,7 +11,7 @@ import Testing
 struct SelectionTests {
     let server = TestServer.shared
 
-    @Test("A stored earthquake reads back as the decoder made it, with every field")
+    @Test("A stored earthquake reads back with every field as the decoder made it")
     func roundTrip() async throws {
         try await server.withDatabase { database in
             let document = sampleDocument(300)
@@ -49,7 +49,7 @@ struct SelectionTests {
         }
     }
 
-    @Test("A circle across the antimeridian holds both its sides")
+    @Test("A circle across the antimeridian includes both sides")
     func antimeridian() async throws {
         try await server.withDatabase { database in
             let east = SmallFeed.feature("e").replacing("[10,20,30]", with: "[179.9,0,1]")
@@ -62,7 +62,7 @@ struct SelectionTests {
         }
     }
 
-    /// The spherical law of cosines, where the store has the haversine formula.
+    /// Uses the spherical law of cosines, whereas the store uses the haversine formula.
     private func distance(_ one: Quake, _ other: Quake) -> Double {
         let degree = Double.pi / 180
         let cosine =

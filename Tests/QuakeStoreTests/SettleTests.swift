@@ -11,7 +11,7 @@ struct SettleTests {
 
     // MARK: Renamed
 
-    @Test("A renamed event is one row before and one row after, and history tells it", arguments: [1, 100])
+    @Test("A renamed event is one row before and after, and the history shows it", arguments: [1, 100])
     func renamed(batchSize: Int) async throws {
         try await server.withDatabase { database in
             try await database.settle(Feed("2.5_day", at: 60, [Event("us1"), Event("us2")]), batchSize)
@@ -30,7 +30,7 @@ struct SettleTests {
         }
     }
 
-    @Test("Two events that list each other stay both")
+    @Test("Two events that list each other both stay")
     func twins() async throws {
         try await server.withDatabase { database in
             let twins = [Event("us1", ids: ["us1", "ci1"]), Event("ci1", ids: ["ci1", "us1"])]
@@ -55,7 +55,7 @@ struct SettleTests {
 
     // MARK: Withdrawn
 
-    @Test("What a complete feed no longer has is deleted, and comes back only with a newer document")
+    @Test("An event that a complete feed no longer has is deleted, and comes back only with a newer document")
     func withdrawn() async throws {
         try await server.withDatabase { database in
             let events = (1...8).map { Event("us\($0)") }
@@ -76,7 +76,7 @@ struct SettleTests {
     }
 
     @Test(
-        "Rows that the feed does not answer for stay",
+        "Rows that the feed does not cover stay",
         arguments: [
             "update quake set url = null", "update quake set url = 'https://elsewhere.example.org/us1'",
             "update quake set time = time - interval '2 days'",
@@ -96,7 +96,7 @@ struct SettleTests {
     }
 
     @Test(
-        "A document that can't be trusted to be whole retracts nothing",
+        "A document that may be incomplete retracts nothing",
         arguments: [
             Feed("2.5_day", at: 120, [Event("us1")]),
             Feed("all_day", at: 120, []),
@@ -134,7 +134,7 @@ struct SettleTests {
     // MARK: The brake
 
     @Test(
-        "More than five events and a tenth are not believed to be gone, unless forced",
+        "If more than five events, and more than a tenth, are missing, none is deleted unless forced",
         arguments: [(20, 5, false), (20, 6, true), (80, 8, false), (80, 9, true), (3, 2, false)])
     func brake(_ count: Int, _ missing: Int, _ isBraked: Bool) async throws {
         try await server.withDatabase { database in
@@ -178,9 +178,10 @@ struct SettleTests {
 
     // MARK: In any order
 
-    /// Feeds of different length, made of one truth at different times, flapping events included.
+    /// Feeds of different lengths, generated from the same events at different times, including events that come and
+    /// go.
     @Test(
-        "Hour, day and week feeds in any order end in the same table", arguments: 1...8 as ClosedRange<UInt64>
+        "Hour, day and week feeds give the same table in any order", arguments: 1...8 as ClosedRange<UInt64>
     )
     func anyOrder(seed: UInt64) async throws {
         var random = SplitMix64(seed: seed)
@@ -190,7 +191,7 @@ struct SettleTests {
             let minute = 10_000 + step * 20
             truth += (0..<3).map { Event("us\(step)x\($0)", time: minute - 1, updated: minute - 1) }
             let gone = Set((0..<random.below(2)).map { _ in random.below(truth.count) })
-            // An event that is gone is gone for all feeds made after this minute.
+            // A removed event is missing from all feeds generated after this minute.
             truth = truth.enumerated().filter { !gone.contains($0.offset) }.map(\.element)
             for (name, period) in [("all_hour", 60), ("all_day", 1440), ("all_week", 10_080)] {
                 let made = minute + 6 + feeds.count % 3
@@ -200,7 +201,7 @@ struct SettleTests {
         let shuffled = feeds.shuffled(using: &random)
         try await server.withDatabase { database in
             for feed in shuffled { try await database.settle(feed, retraction: .force) }
-            // What only documents of the past had, and no newer one could have had, may be there.
+            // Events that only past documents had, and that no newer one could contain, may remain.
             #expect(try await database.codes() == Set(truth.map(\.code)), "seed \(seed)")
         }
     }
@@ -226,7 +227,7 @@ struct Event: Sendable {
     }
 }
 
-/// A hand-written document that says which feed it is and when it was made.
+/// A hand-written document that says which feed it is and when it was generated.
 struct Feed: Sendable, CustomTestStringConvertible {
     let name: String
     let json: String

@@ -7,7 +7,7 @@ import Testing
 @Suite("Spool")
 struct SpoolTests {
     @Test(
-        "What was appended reads back in any order, whether in memory or in the file",
+        "Appended bytes read back in any order, whether they are in memory or in the file",
         arguments: [0, 100, 5000, 1 << 20])
     func readsBack(memoryLimit: Int) throws {
         var random = SplitMix64(seed: 7)

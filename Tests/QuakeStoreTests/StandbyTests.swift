@@ -3,7 +3,7 @@ import QuakeStore
 import TestSupport
 import Testing
 
-/// What replication replays are the primary's commits, in their order.
+/// Replication replays the primary's commits in their order.
 ///
 ///     writer A (primary)     writer B (primary)     reader (standby)
 ///     first change, id 1
@@ -16,7 +16,7 @@ import Testing
 /// `QUAKES_STRESS_SECONDS=60 swift test --filter StandbyTests` runs it longer.
 @Suite("History on a hot standby", .endsHanging)
 struct StandbyTests {
-    @Test("On a hot standby the visible tokens are a prefix at every moment, each transaction whole")
+    @Test("On a hot standby, the visible tokens are a prefix at every moment, and each transaction is whole")
     func prefix() async throws {
         try await withPrimary { server, primary in
             let writers = try await NoteWriters(primary)
@@ -37,7 +37,7 @@ struct StandbyTests {
         }
     }
 
-    @Test("A promoted standby goes on from the tokens it has, and those it never had are diverged there")
+    @Test("A promoted standby continues from the tokens it has, and reports those it never had as diverged")
     func promoted() async throws {
         try await withPrimary { server, primary in
             try await primary.query("create table note (key text primary key)")
@@ -64,9 +64,10 @@ struct StandbyTests {
         }
     }
 
-    /// A server of one test's own, because a standby copies all of it, with a migrated database.
+    /// A separate server for one test, with a migrated database: a standby copies the whole server.
     private func withPrimary(_ body: (TemporaryServer, TestDatabase) async throws -> Void) async throws {
-        // Each commit is sent at once; else they come together, several times a second, and hide their order.
+        // Sends each commit at once. Otherwise commits would arrive together, several times a second, and hide their
+        // order.
         let server = try await TemporaryServer.start(settings: ["synchronous_commit": "on"])
         let database = TestDatabase(url: server.url)
         try await database.withConnection { _ = try await Migrator($0).migrate() }
@@ -81,7 +82,8 @@ struct StandbyTests {
         let changes: Int
     }
 
-    /// Reads until the writers are done, in one snapshot each time, and counts those that brought something.
+    /// Reads until the writers are done, in one snapshot each time, and counts the snapshots that brought something
+    /// new.
     private func read(
         _ standby: TestDatabase, beside writers: NoteWriters
     ) async throws -> (seen: [Transaction], snapshots: Int, overtaken: Int) {

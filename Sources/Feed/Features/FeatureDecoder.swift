@@ -1,6 +1,6 @@
 /// Decodes one GeoJSON feature of the USGS summary format, and rejects rather than guesses.
 ///
-/// A decoder is kept for a whole document: it learns the order in which the feed writes its members.
+/// Use one decoder for a whole document: it learns the order in which the feed writes its members.
 public struct FeatureDecoder {
     private var table = PropertyTable()
 
@@ -8,8 +8,8 @@ public struct FeatureDecoder {
         precondition(Property.allCases.count <= QuakeRecord.capacity, "QuakeRecord has too little room")
     }
 
-    /// Decodes the feature with which the bytes begin, and returns its size, too; nil when they don't hold all of it, or
-    /// when `decode` would reject it.
+    /// Decodes the feature at the start of the bytes, and also returns its size in bytes; nil when they don't hold all
+    /// of it, or when `decode` would reject it.
     public mutating func decodePrefix(_ bytes: UnsafeBufferPointer<UInt8>) -> (
         record: QuakeRecord, size: Int
     )? {
@@ -19,15 +19,15 @@ public struct FeatureDecoder {
             try feature.read(&cursor, &table)
             return (try feature.checked(bytes, table), cursor.position)
         } catch {
-            // Only with all its bytes it can be told why: `decode` does.
+            // The reason is known only once all bytes are there: `decode` finds it.
             return nil
         }
     }
 
     /// Decodes a whole feature.
     ///
-    /// - Throws: `Rejection`, when it is not JSON, lacks one of id (or net and code), time, updated, longitude
-    ///   and latitude, or holds a value that its column could not.
+    /// - Throws: `Rejection` when the feature is not JSON, lacks id (or net and code), time, updated, longitude or
+    ///   latitude, or has a value that its column can't hold.
     public mutating func decode(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) -> QuakeRecord {
         var feature = FeatureReader()
         var cursor = JSONCursor(bytes)
@@ -35,7 +35,7 @@ public struct FeatureDecoder {
             try feature.read(&cursor, &table)
             try cursor.expectEnd()
         } catch {
-            // Broken JSON is the graver fault, wherever in the feature it stands.
+            // Broken JSON is the graver fault, wherever it is in the feature.
             if case .refused = error.kind, let fault = JSONCursor.fault(in: bytes) {
                 throw Rejection(fault, member: nil)
             }
@@ -47,7 +47,7 @@ public struct FeatureDecoder {
 
 /// The work on one feature. Not copyable, because it is large and nothing needs a second one.
 private struct FeatureReader: ~Copyable {
-    /// What is being read, for the rejection's text.
+    /// The property that is being read, for the rejection's message.
     private var property: Property?
     private var record = QuakeRecord()
     private var seenProperties: UInt64 = 0
@@ -128,7 +128,8 @@ private struct FeatureReader: ~Copyable {
         let start = cursor.position
         try cursor.skipValue()
         if cursor.sawOversizedNumber {
-            throw cursor.refusal(.range, "an unknown property holds a number beyond PostgreSQL's numeric")
+            throw cursor.refusal(
+                .range, "an unknown property contains a number that PostgreSQL's numeric can't hold")
         }
         record.extra.append((name.start - 1..<name.end + 1, start..<cursor.position))
     }
@@ -177,7 +178,7 @@ private struct FeatureReader: ~Copyable {
         }
     }
 
-    // MARK: What has to be there
+    // MARK: Required properties
 
     mutating func checked(
         _ bytes: UnsafeBufferPointer<UInt8>, _ table: borrowing PropertyTable
@@ -194,7 +195,7 @@ private struct FeatureReader: ~Copyable {
         return record
     }
 
-    /// A missing `net` or `code` is what the other one leaves of the id.
+    /// If only one of `net` and `code` is missing, it is the part of the id that the other one leaves.
     private mutating func checkIdentity(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) {
         switch (record.id, record.text(.net), record.text(.netCode)) {
         case (_, .some, .some): break
@@ -208,7 +209,7 @@ private struct FeatureReader: ~Copyable {
                 throw Rejection(.missing, "net is missing")
             }
             record[.net] = .text(rest)
-        case (nil, _, _): throw Rejection(.missing, "id is missing, and net and code are not both there")
+        case (nil, _, _): throw Rejection(.missing, "id is missing, and so is net or code")
         case (_, nil, nil): throw Rejection(.missing, "net and code are missing")
         }
         let count = record.withCode(in: bytes) { $0.count }
@@ -242,7 +243,7 @@ private struct FeatureMembers: OptionSet {
 }
 
 extension FeatureMembers {
-    /// The one with this name; empty when it is another.
+    /// The member with this name; empty for any other name.
     init(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) {
         if name.equals("type", in: bytes) {
             self = .type
@@ -279,7 +280,7 @@ extension GeometryMembers {
 }
 
 extension JSONText {
-    /// What is left of an id; nil when nothing is, or escapes make ranges meaningless.
+    /// The rest of an id; nil when nothing is left, or when escapes make ranges meaningless.
     fileprivate func removing(prefix: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> JSONText? {
         guard !isEscaped, !prefix.isEscaped, prefix.rawCount < rawCount,
             bytes[start..<start + prefix.rawCount].elementsEqual(bytes[prefix.start..<prefix.end])

@@ -1,31 +1,30 @@
 /// Finds the features of a GeoJSON FeatureCollection that arrives in chunks.
 ///
-/// Features are handed over one at a time, as bytes, in the document's order; what is inside them is the
-/// decoder's matter. The rest of the document is checked strictly (RFC 8259, RFC 7946): `features` counts only as
-/// a member of the top-level object, in whatever place and order. Memory stays below two features and one
-/// other member, each at most 1 MiB.
+/// Features are handed over one at a time, as bytes, in the document's order; their content is left to the decoder. The
+/// rest of the document is checked strictly (RFC 8259, RFC 7946): `features` counts only as a member of the top-level
+/// object, in any position. Memory stays below two features and one other member, each of at most 1 MiB.
 public struct FeatureScanner {
-    /// A feature, or another top-level member, may have this many bytes.
+    /// The greatest size of a feature, or of another top-level member, in bytes.
     public static let sizeLimit = 1 << 20
-    /// This much is kept of a feature that is larger.
+    /// How many bytes are kept of a larger feature.
     public static let keptOfOversized = 64 << 10
 
-    /// One element of `features`. Its bytes are borrowed: only valid inside the closure that gets it.
+    /// One element of `features`. Its bytes are borrowed, and valid only inside the closure that gets it.
     public struct RawFeature {
         /// The feature's place in the document, from 1.
         public let ordinal: Int
         /// Where it begins, in bytes from the start of the (inflated) document.
         public let offset: Int
-        /// Its size in the document.
+        /// Its size in the document, in bytes.
         public let size: Int
         /// All of it, or the first 64 KiB of a feature over 1 MiB.
         public let bytes: UnsafeBufferPointer<UInt8>
         public var isOversized: Bool { size > bytes.count }
     }
 
-    /// What the document says about itself, as far as it has been read.
+    /// What the document has said about itself so far.
     public private(set) var metadata = FeedMetadata()
-    /// Whether the member `metadata` has been read: it can also come behind the features.
+    /// Whether the member `metadata` has been read. It may also come after the features.
     public private(set) var sawMetadata = false
     /// The number of features so far.
     public private(set) var count = 0
@@ -39,7 +38,7 @@ public struct FeatureScanner {
     private var valueOffset = 0
     private var memberName: TopLevelName = .other
     private var memberNames = MemberNames()
-    /// What keeping the names costs, roughly, in bytes.
+    /// Roughly how much memory the names take, in bytes.
     private var memberNamesCost = 0
     private var sawFeatures = false
     private var sawType = false
@@ -59,11 +58,12 @@ public struct FeatureScanner {
     /// Scans the next bytes of the document until `body` has enough for now.
     ///
     /// - Parameters:
-    ///   - start: 0 for a new chunk, else what the last call returned for the same one.
-    ///   - measure: gets the rest of the chunk where a feature begins. When it can read a whole one, it returns its size, and
-    ///     the scanner hands it over without a look for its end; else nil.
-    ///   - body: gets each feature, and says whether to go on.
-    /// - Returns: how far in the chunk it came; the chunk's size at its end.
+    ///   - start: 0 for a new chunk; otherwise what the last call returned for the same chunk.
+    ///   - measure: gets the rest of the chunk where a feature begins. If it can read the whole feature, it returns the
+    ///     feature's size, and the scanner hands the feature over without searching for its end; otherwise it returns
+    ///     nil.
+    ///   - body: gets each feature, and returns whether to continue.
+    /// - Returns: how far the scan got in the chunk; the chunk's size when it is finished.
     /// - Throws: `FeedError.brokenDocument` with the byte offset; what `body` throws.
     public mutating func scan(
         _ chunk: UnsafeBufferPointer<UInt8>, from start: Int = 0,
@@ -83,7 +83,7 @@ public struct FeatureScanner {
                 } else if try step(byte, at: consumed + index) {
                     captured.start(at: index)
                     valueOffset = consumed + index
-                    // Not beyond what a feature may have.
+                    // No further than a feature may reach.
                     let end = min(chunk.count, index + Self.sizeLimit)
                     if case .feature = state, let size = measure(chunk.extracting(index..<end)) {
                         try endFeature(chunk.extracting(index..<index + size), size) { goesOn = try body($0) }
@@ -128,7 +128,7 @@ public struct FeatureScanner {
         if case .byteOrderMark = state { true } else { false }
     }
 
-    /// Takes one byte between values. True when a value begins with it, which is then sliced.
+    /// Takes one byte between values. Returns true when a value begins with it, which is then sliced.
     private mutating func step(_ byte: UInt8, at offset: Int) throws -> Bool {
         switch (state, byte) {
         case (.start, 0xEF): state = .byteOrderMark(1)
@@ -183,7 +183,7 @@ public struct FeatureScanner {
         case .beforeColon: "expected ':'"
         case .afterValue: "expected ',' or '}'"
         case .afterFeature: "expected ',' or ']' after a feature"
-        case .end: "something follows the document"
+        case .end: "unexpected data after the document"
         default: "unexpected byte"
         }
     }
@@ -202,7 +202,7 @@ public struct FeatureScanner {
         }
         try checkSize(captured.size(upTo: end ?? chunk.count))
         guard let end else { return chunk.count }
-        // Out of the property for the time being, so that the closure may change the scanner.
+        // Moved out of the property for now, so that the closure may change the scanner.
         var value = captured
         captured = Captured()
         try value.withBytes(in: chunk, upTo: end, limit: Self.sizeLimit) { bytes, size in
@@ -217,11 +217,11 @@ public struct FeatureScanner {
         return end
     }
 
-    /// A feature may be large: it is rejected alone. Anything else has to be kept.
+    /// A feature may be large: it alone is rejected. Anything else must be kept.
     private func checkSize(_ size: Int) throws {
         if case .feature = state { return }
         guard size <= Self.sizeLimit else {
-            throw broken("a member over 1 MiB outside \"features\"", at: valueOffset)
+            throw broken("a member outside \"features\" is larger than 1 MiB", at: valueOffset)
         }
     }
 
@@ -262,7 +262,7 @@ public struct FeatureScanner {
             guard bytes.first == UInt8(ascii: "\""),
                 try readString(bytes).equals("FeatureCollection", in: bytes)
             else {
-                throw broken("not a FeatureCollection: \"type\" is another", at: valueOffset)
+                throw broken("not a FeatureCollection: \"type\" has a different value", at: valueOffset)
             }
             sawType = true
         case .metadata:
@@ -273,7 +273,7 @@ public struct FeatureScanner {
         state = .afterValue
     }
 
-    /// The captured value, which is a string.
+    /// Reads the captured value, which is a string.
     private func readString(_ bytes: UnsafeBufferPointer<UInt8>) throws -> JSONText {
         var cursor = JSONCursor(bytes)
         do {
@@ -291,25 +291,25 @@ public struct FeatureScanner {
 /// The bytes of one value, which may have begun in an earlier chunk.
 private struct Captured {
     private var earlier: [UInt8] = []
-    /// The value's bytes in earlier chunks, kept or not.
+    /// How many of the value's bytes were in earlier chunks, kept or not.
     private var earlierCount = 0
     private var start = 0
 
     mutating func start(at index: Int) { start = index }
 
-    /// The value goes on from an earlier chunk.
+    /// Says that the value continues from an earlier chunk.
     mutating func beginChunk() { start = 0 }
 
     func size(upTo end: Int) -> Int { earlierCount + end - start }
 
-    /// Copies what the chunk holds of the value, for the next chunk; no more than `limit` in all.
+    /// Copies the chunk's part of the value, for use with the next chunk; at most `limit` bytes in all.
     mutating func keep(_ chunk: UnsafeBufferPointer<UInt8>, upTo end: Int, limit: Int) {
         let room = max(0, limit - earlier.count)
         earlier.append(contentsOf: chunk.extracting(start..<min(end, start + room)))
         earlierCount += end - start
     }
 
-    /// Hands over the value, without a copy when all of it is in this chunk.
+    /// Hands over the value, without copying it when all of it is in this chunk.
     mutating func withBytes(
         in chunk: UnsafeBufferPointer<UInt8>, upTo end: Int, limit: Int,
         _ body: (UnsafeBufferPointer<UInt8>, Int) throws -> Void

@@ -1,18 +1,18 @@
 import Glibc
 
-/// What decoding needs from the declarations: it finds properties by the bytes of their names, and knows what every
-/// event has.
+/// What decoding needs from the declarations. It finds properties by the bytes of their names, and knows which are
+/// required.
 struct PropertyTable {
     /// In the order of `geometry.coordinates`.
     let coordinates: [Property]
-    /// Of what every event has, what only its own member tells.
+    /// The required properties that can't be derived from others.
     let requiredBits: UInt64
-    /// The largest amounts.
+    /// The largest amount of a number, by property.
     let limits: [(Property, Double)]
 
     private let names: [Name]
-    /// The name that followed each one last time: feeds write their members in one order, so that the first guess is
-    /// nearly always right.
+    /// The name that last followed each one. Feeds write their members in one order, so the first guess is nearly
+    /// always right.
     private var successors: [Int]
     private var previous: Int?
     private var guess = 0
@@ -73,7 +73,7 @@ private struct Name {
     let kind: Property.Kind
     private let text: StaticString
     private let count: Int
-    /// The first eight bytes as one number: few names are longer.
+    /// The first eight bytes as one number. Few names are longer.
     private let key: UInt64
 
     init(_ text: StaticString, _ property: Property) {
@@ -92,7 +92,7 @@ private struct Name {
 }
 
 extension JSONText {
-    /// The first eight bytes as one number, the first one the lowest.
+    /// The first eight bytes as one number, the first byte the least significant.
     @inline(__always)
     fileprivate func key(in bytes: UnsafeBufferPointer<UInt8>) -> UInt64 {
         guard start + 8 <= bytes.count else {

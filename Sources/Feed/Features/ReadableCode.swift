@@ -1,6 +1,6 @@
-/// The id of a feature that may be rejected for any reason; nil when it can't be read.
+/// The id of a feature that was rejected for whatever reason; nil when the id can't be read.
 ///
-/// It tells that an event is in a document although it could not be imported from it.
+/// It shows that an event is in a document, even though it could not be imported.
 public func readableCode(of feature: UnsafeBufferPointer<UInt8>) -> String? {
     var cursor = JSONCursor(feature)
     var code: String?

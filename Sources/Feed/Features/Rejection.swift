@@ -1,4 +1,4 @@
-/// Why one feature of a document was not taken.
+/// Why one feature of a document was not accepted.
 public struct Rejection: Error, Sendable, Equatable {
     public enum Reason: String, Sendable, CaseIterable {
         /// Not well-formed JSON, or not a feature at all.
@@ -7,20 +7,20 @@ public struct Rejection: Error, Sendable, Equatable {
         case encoding
         /// A required member is missing or null.
         case missing
-        /// A member has another JSON type than its column needs.
+        /// A member does not have the JSON type that its column needs.
         case type
-        /// A value is outside its column's or its quantity's range.
+        /// A value is outside the range of its column or its quantity.
         case range
         /// A member occurs twice.
         case duplicate
         /// The feature is larger than 1 MiB.
         case size
-        /// Well-formed and typed, but the server refused it.
+        /// The feature is well-formed and has the right types, but the server refused it.
         case refused
     }
 
     public let reason: Reason
-    /// What is wrong, naming the member; for people.
+    /// What is wrong, for people. It names the member.
     public let message: String
 
     public init(_ reason: Reason, _ message: String) {

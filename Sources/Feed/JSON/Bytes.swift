@@ -1,4 +1,4 @@
-// What the JSON readers ask of single bytes and of eight at a time.
+// Tests that the JSON readers apply to single bytes, and to eight at a time.
 
 extension UInt8 {
     @inline(__always)
@@ -36,7 +36,7 @@ extension UnsafeBufferPointer<UInt8> {
         return unit
     }
 
-    /// The first index from `index` on whose byte is a quote, a backslash, a control character or not ASCII;
+    /// The index of the first byte, from `index` on, that is a quote, a backslash, a control character or not ASCII;
     /// `count` when there is none.
     @inline(__always)
     func firstSpecialByte(from index: Int) -> Int {
@@ -60,7 +60,7 @@ extension UnsafeBufferPointer<UInt8> {
         return count
     }
 
-    /// The first index from `index` on whose byte is a quote or a backslash; `count` when there is none.
+    /// The index of the first byte, from `index` on, that is a quote or a backslash; `count` when there is none.
     @inline(__always)
     func firstQuoteOrBackslash(from index: Int) -> Int {
         var index = index
@@ -83,15 +83,15 @@ extension UnsafeBufferPointer<UInt8> {
 
 private let highBits: UInt64 = 0x8080_8080_8080_8080
 
-/// Sets the high bit of each zero byte. A byte above a zero byte can be flagged wrongly, the lowest never is:
-/// borrows only travel upwards.
+/// Sets the high bit of each zero byte. A byte above a zero byte may be flagged wrongly, but never the lowest flagged
+/// byte: borrows only travel upwards.
 @inline(__always)
 private func zeroBytes(_ word: UInt64) -> UInt64 {
     (word &- 0x0101_0101_0101_0101) & ~word
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The first index from `index` on whose byte is a quote, a bracket or a brace; `count` when there is none.
+    /// The index of the first byte, from `index` on, that is a quote, a bracket or a brace; `count` when there is none.
     @inline(__always)
     func firstStructuralByte(from index: Int) -> Int {
         var index = index

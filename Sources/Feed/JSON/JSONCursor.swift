@@ -1,18 +1,18 @@
 /// Reads one complete JSON text (RFC 8259) from raw bytes, strictly, without building anything.
 ///
-/// Values come out as numbers and as byte ranges. What RFC 8259 leaves open is decided here: member names of
-/// one object are unique, strings are valid UTF-8 and their escapes valid UTF-16 (no lone surrogate), and
-/// nesting ends at `nestingLimit`.
+/// Values are returned as numbers and byte ranges. Where RFC 8259 leaves a choice, the reader is strict: member names
+/// are unique within an object, strings are valid UTF-8, their escapes are valid UTF-16 (no lone surrogate), and
+/// nesting is limited to `nestingLimit`.
 ///
-/// The bytes are borrowed: a cursor must not outlive the closure that was given them.
+/// The bytes are borrowed: a cursor must not outlive the closure that they were passed to.
 struct JSONCursor {
     static let nestingLimit = 128
 
     let bytes: UnsafeBufferPointer<UInt8>
     var position = 0
-    /// Whether a string read so far holds U+0000, which JSON allows and PostgreSQL's text does not.
+    /// Whether any string so far contains U+0000, which JSON allows but PostgreSQL's text does not.
     var sawNUL = false
-    /// Whether a number read so far does not fit PostgreSQL's numeric, and so no jsonb.
+    /// Whether any number so far does not fit PostgreSQL's numeric, and therefore not jsonb.
     var sawOversizedNumber = false
     private var depth = 0
 
@@ -20,7 +20,7 @@ struct JSONCursor {
         self.bytes = bytes
     }
 
-    /// The byte at the position, 0 at the end: no JSON token begins with it.
+    /// The byte at the position, or 0 at the end, with which no JSON token begins.
     @inline(__always)
     var next: UInt8 {
         position < bytes.count ? bytes[position] : 0
@@ -31,7 +31,7 @@ struct JSONCursor {
         while position < bytes.count, bytes[position].isJSONWhitespace { position += 1 }
     }
 
-    /// Skips whitespace and, when `byte` comes next, consumes it.
+    /// Skips whitespace, and consumes `byte` if it comes next.
     @inline(__always)
     mutating func consume(_ byte: UInt8) -> Bool {
         skipWhitespace()
@@ -48,7 +48,7 @@ struct JSONCursor {
 
     /// Reads an object; `body` gets each name and must read its value.
     ///
-    /// Names are not checked for duplicates here: who knows the names does it faster.
+    /// Names are not checked for duplicates here: a caller that knows them does it faster.
     mutating func readObject(
         _ body: (inout JSONCursor, JSONText) throws(JSONError) -> Void
     ) throws(JSONError) {
@@ -109,7 +109,7 @@ struct JSONCursor {
         }
     }
 
-    /// Why the bytes are no JSON text; nil when they are one.
+    /// Why the bytes are not a JSON text; nil when they are.
     static func fault(in bytes: UnsafeBufferPointer<UInt8>) -> JSONError? {
         var cursor = JSONCursor(bytes)
         do {
@@ -121,7 +121,7 @@ struct JSONCursor {
         }
     }
 
-    /// Only whitespace may follow.
+    /// Checks that only whitespace follows.
     mutating func expectEnd() throws(JSONError) {
         skipWhitespace()
         guard position == bytes.count else { throw error(.expected("the end")) }
@@ -152,7 +152,7 @@ struct JSONCursor {
         position += count
     }
 
-    /// Reads a string at the position of its opening quote.
+    /// Reads a string. The position must be that of its opening quote.
     @inline(__always)
     mutating func readString() throws(JSONError) -> JSONText {
         let start = position + 1
@@ -188,7 +188,7 @@ struct JSONCursor {
         }
     }
 
-    /// Checks the escape that begins at `index` and returns the index behind it.
+    /// Checks the escape that begins at `index`, and returns the index after it.
     private mutating func checkEscape(at index: Int) throws(JSONError) -> Int {
         guard index + 1 < bytes.count else { throw error(.unterminatedString) }
         switch bytes[index + 1] {
@@ -209,7 +209,7 @@ struct JSONCursor {
     }
 }
 
-/// Why bytes are no JSON, and where: an offset into the bytes that were read.
+/// Why bytes are not JSON, and where: an offset into the bytes that were read.
 struct JSONError: Error, Equatable {
     enum Kind: Equatable {
         case expected(StaticString)
@@ -221,7 +221,7 @@ struct JSONError: Error, Equatable {
         case invalidUTF8
         case nesting
         case duplicate
-        /// The JSON is well-formed; what it says is not accepted.
+        /// The JSON is well-formed, but its content is not accepted.
         case refused(Rejection.Reason, String)
 
         static func == (left: Kind, right: Kind) -> Bool { left.text == right.text }
@@ -230,7 +230,7 @@ struct JSONError: Error, Equatable {
             switch self {
             case .expected(let what): "expected \(what)"
             case .number: "malformed number"
-            case .unterminatedString: "string without an end"
+            case .unterminatedString: "unterminated string"
             case .controlCharacter: "control character in a string"
             case .escape: "invalid escape"
             case .surrogate: "lone surrogate"
@@ -246,12 +246,12 @@ struct JSONError: Error, Equatable {
     let offset: Int
 }
 
-/// The names seen in one object, compared by their characters, not by how they are escaped.
+/// The names seen in one object, compared by their characters and not by their escapes.
 struct MemberNames {
     private var few: [[UInt8]] = []
     private var many: Set<[UInt8]> = []
 
-    /// False when the name was there already.
+    /// Inserts a name. Returns false when it was already there.
     mutating func insert(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var text: [UInt8] = []
         name.append(to: &text, from: bytes)

@@ -1,19 +1,19 @@
 import Glibc
 
-/// A JSON number as it stands in the text: sign, digits and decimal exponent.
+/// A JSON number as written: sign, digits and decimal exponent.
 struct JSONNumber {
     let range: Range<Int>
     let isNegative: Bool
     /// The first 19 significant digits.
     let mantissa: UInt64
-    /// The power of ten that the mantissa is multiplied with.
+    /// The power of ten by which the mantissa is multiplied.
     let exponent: Int
     /// Whether the mantissa holds all digits.
     let isWhole: Bool
 
     /// The nearest double; nil when the number overflows, or is not zero and underflows to zero.
     func double(in bytes: UnsafeBufferPointer<UInt8>) -> Double? {
-        // Clinger's fast path: mantissa and power are exact, so that one correctly rounded operation is, too.
+        // Clinger's fast path: mantissa and power are exact, so a single operation rounds correctly.
         if isWhole, mantissa <= 1 << 53, exponent >= -22, exponent <= 22 {
             let power = powersOfTen[abs(exponent)]
             let magnitude = exponent < 0 ? Double(mantissa) / power : Double(mantissa) * power
@@ -30,11 +30,12 @@ struct JSONNumber {
         return value
     }
 
-    /// Whether digits stand behind the decimal point that are not zero.
+    /// Whether there are non-zero digits after the decimal point.
     var hasFraction: Bool { integer == nil && (exponent < 0 || exponent == 0 && !isWhole) }
 
-    /// The number as milliseconds since 1970 within the range of PostgreSQL's timestamptz, 4714-11-24 BC to 294276-12-31
-    /// (https://www.postgresql.org/docs/current/datatype-datetime.html); nil when it is none.
+    /// The number as milliseconds since 1970 within the range of PostgreSQL's timestamptz, 4714-11-24 BC to
+    /// 294276-12-31 (https://www.postgresql.org/docs/current/datatype-datetime.html); nil when it is not a
+    /// whole number in that range.
     var timestamp: Int64? {
         guard let integer, (-210_866_803_200_000...9_224_318_015_999_999).contains(integer) else {
             return nil
@@ -126,7 +127,7 @@ extension JSONCursor {
         return position - first
     }
 
-    /// The exponent, held within ±10⁹: beyond what any type takes, also behind a mebibyte of digits.
+    /// Reads the exponent, clamped to ±10⁹: that exceeds what any type takes, even after a mebibyte of digits.
     private mutating func readExponent(_ start: Int) throws(JSONError) -> Int {
         guard next | 0x20 == UInt8(ascii: "e") else { return 0 }
         position += 1

@@ -2,12 +2,12 @@ import Glibc
 
 /// The content of a JSON string, as a range of the bytes it was read from, without its quotes.
 ///
-/// It holds no bytes: every use names the bytes again, and they have to be the same.
+/// It holds no bytes: every use needs the bytes again, and they must be the same.
 public struct JSONText: Sendable, Equatable {
-    // Half as wide as an Int: a record has dozens of them, and no text has more than a few MiB.
+    // Half as wide as an Int: a record has dozens of these, and no text is longer than a few MiB.
     @usableFromInline let startOffset: Int32
     @usableFromInline let endOffset: Int32
-    /// Whether the range holds escapes, so that its characters are not its bytes.
+    /// Whether the range contains escapes, so that its characters differ from its bytes.
     @usableFromInline let isEscaped: Bool
 
     @inline(__always)
@@ -20,10 +20,10 @@ public struct JSONText: Sendable, Equatable {
     @usableFromInline var start: Int { Int(startOffset) }
     @usableFromInline var end: Int { Int(endOffset) }
 
-    /// An upper bound of the number of UTF-8 bytes; exact when nothing is escaped.
+    /// An upper bound for the number of UTF-8 bytes; exact when nothing is escaped.
     var rawCount: Int { end - start }
 
-    /// Whether these are the string's characters, escaped or not. `word` is ASCII.
+    /// Whether the string's characters, escaped or not, are those of `word`, which must be ASCII.
     @inline(__always)
     func equals(_ word: StaticString, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         if isEscaped { return string(from: bytes) == word.description }
@@ -93,7 +93,7 @@ public struct JSONText: Sendable, Equatable {
         withUTF8(in: bytes) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Calls `body` with each element of a comma list such as `,us7000abcd,ci38600815,`; empty ones are left out.
+    /// Calls `body` with each element of a list such as `,us7000abcd,ci38600815,`. Empty elements are left out.
     public func forEachElement(
         in bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Void
     ) {

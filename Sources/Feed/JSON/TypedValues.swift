@@ -1,4 +1,4 @@
-/// Values as their columns take them. Another JSON type is refused.
+/// Reads values as their columns need them, and refuses any other JSON type.
 extension JSONCursor {
     /// Reads the value of a property of this kind, or null.
     @inline(__always)
@@ -31,7 +31,7 @@ extension JSONCursor {
     @inline(__always)
     private mutating func readDouble() throws(JSONError) -> Double {
         guard let value = try readExpectedNumber().double(in: bytes) else {
-            throw refusal(.range, "number out of the range of double precision")
+            throw refusal(.range, "number outside the range of double precision")
         }
         return value
     }
@@ -51,7 +51,7 @@ extension JSONCursor {
         let number = try readExpectedNumber()
         if number.hasFraction { throw refusal(.type, "not a whole number of milliseconds") }
         guard let value = number.timestamp else {
-            throw refusal(.range, "time out of the range of timestamptz")
+            throw refusal(.range, "time outside the range of timestamptz")
         }
         return value
     }

@@ -1,8 +1,8 @@
-/// Finds where one JSON value ends, without looking closer than brackets and strings need.
+/// Finds where one JSON value ends, looking only at brackets and strings.
 ///
-/// It can stop at any byte and go on with the next chunk.
+/// It can stop at any byte and continue with the next chunk.
 struct ValueSlicer {
-    /// Deeper nesting is taken as an attack; the decoder draws its line long before.
+    /// Deeper nesting is treated as an attack. The decoder's own limit is far lower.
     static let nestingLimit = 1 << 20
 
     private var kind = Kind.undecided
@@ -13,9 +13,10 @@ struct ValueSlicer {
 
     private enum Kind { case undecided, string, container, scalar }
 
-    /// Reads on from `start`. Returns the index behind the value, or nil when it goes on after the chunk.
+    /// Continues from `start`. Returns the index after the value, or nil when the value continues beyond the chunk.
     ///
-    /// - Throws: when a bracket closes what another one opened: where the value ends can't be told.
+    /// - Throws: `JSONError` when a bracket does not match the one it closes, so that the value's end is unknown, or when
+    ///   the nesting is too deep.
     mutating func consume(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) throws(JSONError) -> Int? {
         var index = start
         if kind == .undecided, index < bytes.count { index = begin(bytes, at: index) }

@@ -1,13 +1,13 @@
-/// What a feed says about itself in its `metadata` member. All of it can be missing.
+/// What a feed says about itself in its `metadata` member. Any of it may be missing.
 public struct FeedMetadata: Sendable, Equatable {
-    /// When the document was made.
+    /// When the document was generated.
     public var generated: Instant?
     public var url: String?
 
     public init() {}
 
-    /// Reads a member that has been checked to be JSON. What is not of the expected type, or no column could hold,
-    /// is left out: the features are what counts.
+    /// Reads a member that has been checked to be JSON. A value of an unexpected type, or one that no column could
+    /// hold, is left out: only the features matter.
     init(_ bytes: UnsafeBufferPointer<UInt8>) {
         var cursor = JSONCursor(bytes)
         guard cursor.next == UInt8(ascii: "{") else { return }
@@ -23,14 +23,14 @@ public struct FeedMetadata: Sendable, Equatable {
             }
             self = found
         } catch {
-            // Not reached for JSON that has been checked; nothing is known then.
+            // Never reached for JSON that has been checked. If it were, nothing would be known.
             return
         }
     }
 }
 
 extension JSONCursor {
-    /// Nil for a string that holds U+0000, which PostgreSQL's text does not take.
+    /// nil for a string that contains U+0000, which PostgreSQL's text does not allow.
     fileprivate mutating func readStringWithoutNUL() throws(JSONError) -> String? {
         sawNUL = false
         let text = try readString()

@@ -57,9 +57,9 @@ extension Instant: CustomStringConvertible {
         return (days, time)
     }
 
-    /// Reads `2014-04-15`, `2014-04-15T12:22`, `2014-04-15T12:22:47` or `2014-04-15T12:22:47.123`, with `Z`, an
-    /// offset such as `+02:00`, or nothing, which is UTC; a space may stand for the `T`.
-    /// Years beyond 9999 and before 0, which is 1 BC, are read as `description` writes them.
+    /// Reads `2014-04-15`, `2014-04-15T12:22`, `2014-04-15T12:22:47` or `2014-04-15T12:22:47.123`, followed by `Z`, an
+    /// offset such as `+02:00`, or nothing, which means UTC. A space may replace the `T`. Years beyond 9999 and before
+    /// 0, which is 1 BC, are read as `description` writes them.
     public init?(_ text: String) {
         let iso =
             /(-?\d{4,6})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.](\d{1,3})\d*)?)?)?(?:(Z)|([+-])(\d\d):?(\d\d))?/
@@ -80,7 +80,7 @@ extension Instant: CustomStringConvertible {
 }
 
 extension [UInt8] {
-    /// Appends a number that is not negative, with at least so many digits.
+    /// Appends a non-negative number, with at least this many digits.
     fileprivate mutating func append(_ number: Int, digits: Int) {
         if digits > 1 || number > 9 { append(number / 10, digits: digits - 1) }
         append(UInt8(ascii: "0") + UInt8(number % 10))
@@ -96,7 +96,7 @@ private struct CivilDate {
     init?(year: Int, month: Int, day: Int) {
         guard (1...12).contains(month), (1...31).contains(day) else { return nil }
         (self.year, self.month, self.day) = (year, month, day)
-        // 31 April counts on into May, and so does not come back as it went in.
+        // 31 April counts on into May, so converting it back gives a different date.
         let counted = CivilDate(daysSince1970: daysSince1970)
         guard counted.month == month, counted.day == day else { return nil }
     }

@@ -1,9 +1,9 @@
-/// A property of an earthquake. This is the one place that says what the feed calls it, which column holds it, of which
-/// kind it is, in which unit, and what it means.
+/// A property of an earthquake. This is the one place that says what the feed calls it, which column holds it, its
+/// kind, its unit and its meaning.
 ///
 /// Decoding, the rows of an import, rows read back, readers' views, JSON, CSV, GeoJSON and the comments of the table's
-/// columns follow from it. To add a property, add a case with its declaration, and a migration that adds the column. The
-/// order is that of the columns wherever they are written.
+/// columns follow from it. To add a property, add a case with its declaration, and a migration that adds the column.
+/// Columns are written in this order everywhere.
 ///
 /// The feed's names are those of the USGS GeoJSON summary format
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php).
@@ -82,23 +82,23 @@ public enum Property: Int, CaseIterable, Sendable {
     /// How many there are.
     public static let count = allCases.count
 
-    /// What the property is.
+    /// The declaration of the property.
     var declaration: Declaration { Self.declarations[rawValue] }
 
-    /// Its column in the table `quake`, in readers' views, and its name in JSON and CSV.
+    /// Its column in the table `quake` and in readers' views, and its name in JSON and CSV.
     public var column: String { declaration.column }
     public var kind: Kind { declaration.kind }
     /// Whether every event has it.
     public var isRequired: Bool { declaration.isRequired }
-    /// What it means and in which unit: the column's comment.
+    /// Its meaning and its unit, which is also the column's comment.
     public var meaning: String { declaration.meaning }
 
-    /// Its name in a feature's `properties`; nil for what stands elsewhere in a feature.
+    /// Its name in a feature's `properties`; nil for what is elsewhere in a feature.
     public var feedName: String? {
         if case .property(let name) = declaration.origin { "\(name)" } else { nil }
     }
 
-    /// What kind of value it has.
+    /// The kind of a property's value.
     public enum Kind: Sendable {
         case text
         /// A finite number.
@@ -107,16 +107,16 @@ public enum Property: Int, CaseIterable, Sendable {
         case flag
         /// A moment, to the millisecond.
         case time
-        /// Texts; a comma list in the feed.
+        /// A list of texts, which the feed separates by commas.
         case list
         /// A JSON object.
         case json
     }
 }
 
-/// What one property is.
+/// The declaration of one property.
 struct Declaration {
-    /// Where a feature has it.
+    /// Where a feature holds it.
     enum Origin {
         case id
         /// A member of `properties`.
@@ -131,7 +131,7 @@ struct Declaration {
     let kind: Property.Kind
     let column: String
     let isRequired: Bool
-    /// A number's largest amount.
+    /// The greatest absolute value of a number.
     let limit: Double?
     let meaning: String
 
@@ -184,7 +184,7 @@ struct Declaration {
             .coordinate(index), .number, column, isRequired: isRequired, unit: unit, limit: limit, meaning)
     }
 
-    /// How rejections name it: as the feed does.
+    /// Its name in rejections, which is the feed's name for it.
     var name: String {
         switch origin {
         case .property(let name): "\(name)"

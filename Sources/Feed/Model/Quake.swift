@@ -15,8 +15,8 @@ public struct Quake: Sendable, Equatable {
 
     private var values: [Value]
 
-    /// - Parameter value: gives the value of each property: one of the property's kind, or null.
-    /// - Throws: `MissingValue` when the event lacks what every event has; what `value` throws.
+    /// - Parameter value: returns the value of each property: a value of the property's kind, or null.
+    /// - Throws: `MissingValue` when the event lacks a required property; what `value` throws.
     public init(_ value: (Property) throws -> Value) throws {
         values = try Property.allCases.map { property in
             let value = try value(property)
@@ -38,8 +38,8 @@ public struct Quake: Sendable, Equatable {
     }
 }
 
-/// What the program itself reads by name; the properties say what each means. Every event has those that are not
-/// optional.
+/// The properties that the program itself reads by name. `Property` says what each one means. Every event has those
+/// that are not optional.
 extension Quake {
     public var code: String { self[.code].text ?? "" }
     public var time: Instant { self[.time].time ?? Instant(milliseconds: 0) }
@@ -85,7 +85,7 @@ extension Quake.Value {
     public var json: String? { if case .json(let json) = self { json } else { nil } }
 }
 
-/// A row lacks what every event has.
+/// A row lacks a required property.
 public struct MissingValue: Error, Equatable, CustomStringConvertible {
     public let property: Property
 

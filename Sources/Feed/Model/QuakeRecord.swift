@@ -1,6 +1,6 @@
-/// One earthquake as it stands in a feature's bytes: numbers, and ranges of the bytes.
+/// One earthquake as a feature's bytes hold it: numbers, and ranges of the bytes.
 ///
-/// A record holds no bytes of its own, so that a million of them need no memory; every use of a text names the
+/// A record copies no bytes, so that the texts of a million records need no memory. Every use of a text needs the
 /// feature's bytes again. For anything that outlives them, make a `Quake`.
 public struct QuakeRecord {
     /// A property's value.
@@ -12,7 +12,7 @@ public struct QuakeRecord {
         case flag(Bool)
         /// Milliseconds since 1970-01-01 UTC.
         case time(Int64)
-        /// A comma list, with empty ends: see `JSONText.forEachElement`.
+        /// A list separated by commas, with empty ends: see `JSONText.forEachElement`.
         case list(JSONText)
         /// The event's id: see `withCode`.
         case code
@@ -20,13 +20,13 @@ public struct QuakeRecord {
         case extra
     }
 
-    /// By the properties' numbers. There is room for more of them than there are; `FeatureDecoder` checks that.
+    /// Indexed by the properties' raw values. There is room to spare; `FeatureDecoder` checks that it suffices.
     @usableFromInline var values = InlineArray<48, Value>(repeating: .null)
     /// One bit for each property that has a value.
     private(set) var present: UInt64 = 0
-    /// The feature's id; nil when it has none: `net` and its own code make one then.
+    /// The feature's id. If it is nil, `net` and the network's own code make one.
     var id: JSONText?
-    /// Properties that are not declared: ranges of the name with its quotes, and of the value.
+    /// Properties that are not declared: the ranges of the name with its quotes, and of the value.
     var extra: [(name: Range<Int>, value: Range<Int>)] = []
 
     static var capacity: Int { 48 }

@@ -15,9 +15,10 @@ extension Connection {
             guard ContinuousClock.now < deadline else {
                 throw PostgresError(
                     operation: operation, message: "no answer within \(options.connectTimeout)",
-                    remedy: "check host, port and firewall, or raise connect_timeout", connectionLost: true)
+                    remedy: "check the host, the port and the firewall, or raise connect_timeout",
+                    connectionLost: true)
             }
-            // The socket can change from one attempt (address, TLS) to the next.
+            // The socket may change between attempts (another address, or TLS).
             if waitForSocket(PQsocket(handle), writable: status == PGRES_POLLING_WRITING) {
                 status = PQconnectPoll(handle)
             }
@@ -26,7 +27,7 @@ extension Connection {
         PQsetnonblocking(handle, 1)
     }
 
-    /// Looks the host's name up, which blocks, and starts to connect.
+    /// Looks up the host's name, which blocks, and starts to connect.
     private func startConnecting(_ operation: String) throws -> OpaquePointer {
         try Task.checkCancellation()
         let keywords = options.effective.sorted { $0.key < $1.key }
@@ -37,13 +38,14 @@ extension Connection {
         }
         guard let handle else { throw PostgresError(operation: operation, message: "out of memory") }
         notices.install(on: handle)
-        // The only way to get the SQLSTATE of a refused connection.
+        // This is the only way to get the SQLSTATE of a refused connection.
         PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
         return handle
     }
 
     private func connectFailure(_ operation: String, _ handle: OpaquePointer) -> PostgresError {
-        // Indented lines are libpq's advice; the others each tell of one attempt, or of the server's source.
+        // Indented lines are libpq's advice. Each of the others describes one attempt, or a place in the server's
+        // source.
         let lines = String(cString: PQerrorMessage(handle)).split(whereSeparator: \.isNewline)
         var message = lines.filter { !$0.hasPrefix("\t") && !$0.hasPrefix("LOCATION:") }
             .joined(separator: " ")

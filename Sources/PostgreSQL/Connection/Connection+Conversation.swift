@@ -15,7 +15,7 @@ extension Connection {
         }
         try awaitCancellations()
         guard let handle else {
-            let reason = lossReason.map { ", since: \($0)" } ?? ""
+            let reason = lossReason.map { ": \($0)" } ?? ""
             throw PostgresError(
                 operation: operation, message: "the connection is closed\(reason)", connectionLost: true)
         }
@@ -32,13 +32,13 @@ extension Connection {
         }
     }
 
-    /// Sends a statement with its values; in single-row mode each row comes as a result of its own.
+    /// Sends a statement with its values. In single-row mode, each row arrives as a separate result.
     func send(
         _ query: Query, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false
     ) throws {
         try refuseNUL(in: query.text, operation)
         guard sendParameters(query, handle) == 1 else { throw failureOfLibpq(operation, handle) }
-        // Right after the statement was sent and before anything is read, or libpq refuses.
+        // libpq accepts this only after the statement was sent and before anything is read.
         if singleRowMode { PQsetSingleRowMode(handle) }
         try flush(operation, handle)
     }
@@ -49,10 +49,10 @@ extension Connection {
         try flush(operation, handle)
     }
 
-    /// libpq would run the part before it.
+    /// libpq would run the part before the NUL.
     private func refuseNUL(in sql: String, _ operation: String) throws {
         guard sql.utf8.contains(0) else { return }
-        throw PostgresError(operation: operation, message: "the statement holds a NUL character")
+        throw PostgresError(operation: operation, message: "the statement contains a NUL character")
     }
 
     /// Hands each result of the running statement to `body`, and reads the conversation to its end even when
@@ -86,7 +86,7 @@ extension Connection {
         if let firstError { throw firstError }
     }
 
-    /// The connection would stay in the middle of the COPY.
+    /// Closes the connection, which would otherwise stay in the middle of the COPY.
     private func unexpectedCopy(_ operation: String) -> PostgresError {
         close(because: "a COPY outside copy(into:)")
         return PostgresError(
@@ -102,8 +102,8 @@ extension Connection {
             try watchWaitLimit(operation, handle)
         }
         let result = PQgetResult(handle)
-        // A statement that ended by itself before the cancellation reached it has ended well: what it did is
-        // done, and the caller learns of the cancellation at its next step.
+        // A statement that ended before the cancellation reached it has succeeded: what it did is done, and the caller
+        // learns of the cancellation at its next step.
         if case .cancelling = waitLimit, let result, isFailure(result) {
             PQclear(result)
             while let rest = try nextResult(operation, handle) { PQclear(rest) }
@@ -117,7 +117,7 @@ extension Connection {
             switch PQflush(handle) {
             case 0: return
             case 1:
-                // Input has to be read, too: a server whose notices find no reader stops reading.
+                // Read input, too: a server that cannot send its notices stops reading.
                 if waitForSocket(PQsocket(handle), writable: true, orReadable: true),
                     PQconsumeInput(handle) == 0
                 {
@@ -131,8 +131,7 @@ extension Connection {
 
     // MARK: WaitLimit
 
-    /// Asks the server to cancel once the task is cancelled, and gives the connection up when a time limit has
-    /// passed.
+    /// Asks the server to cancel once the task is cancelled, and gives up the connection when a time limit has passed.
     func watchWaitLimit(_ operation: String, _ handle: OpaquePointer) throws {
         switch waitLimit {
         case .untilCancelled:
@@ -162,8 +161,8 @@ extension Connection {
         close(because: reason)
     }
 
-    /// Asks the server, over a connection of its own, to cancel the running statement. That connection can hang
-    /// as well as this one, so it is made in the background.
+    /// Asks the server to cancel the running statement. This takes a second connection, which can hang just like this
+    /// one, so it is made in the background.
     func cancelStatement(_ handle: OpaquePointer) {
         switch waitLimit {
         case .untilCancelled, .limited: waitLimit = .cancelling(until: .now + Self.answerLimit)
@@ -180,7 +179,7 @@ extension Connection {
         }
     }
 
-    /// Runs `body` although the task may be cancelled, within a time limit. A limit that is set already goes on.
+    /// Runs `body` even if the task is cancelled, within a time limit. A limit that is already set stays in force.
     func shieldingFromCancellation<Result>(_ body: () throws -> Result) rethrows -> Result {
         if case .cleanup = waitLimit { return try body() }
         let before = waitLimit
@@ -191,20 +190,20 @@ extension Connection {
 
     // MARK: Failures
 
-    /// What libpq says of its last call. Closes the connection when it is gone.
+    /// The error of libpq's last call. Closes the connection if it is lost.
     func failureOfLibpq(_ operation: String, _ handle: OpaquePointer) -> PostgresError {
         let message = oneLine(PQerrorMessage(handle))
         let lost = closeIfLost(handle)
         return PostgresError(operation: operation, message: message, connectionLost: lost)
     }
 
-    /// What the server says in a result. Leaves the connection as it is: there may be more to read.
+    /// The error in a result. Leaves the connection as it is: there may be more to read.
     func failure(_ operation: String, _ result: OpaquePointer, _ handle: OpaquePointer) -> PostgresError {
         var error = PostgresError(
             operation: operation, sqlState: field(.sqlState, of: result),
             message: field(.message, of: result) ?? oneLine(PQresultErrorMessage(result)))
         if error.isRefusedValue { error.message = withoutValues(error.message) }
-        // After a FATAL the server closes the connection, if it is not gone already.
+        // After a FATAL, the server closes the connection, if it is not already gone.
         let severity = field(.severity, of: result)
         error.connectionLost =
             severity == "FATAL" || severity == "PANIC" || PQstatus(handle) == CONNECTION_BAD

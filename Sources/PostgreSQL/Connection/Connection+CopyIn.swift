@@ -1,14 +1,15 @@
 import CPostgreSQL
 
 extension Connection {
-    /// Streams rows into a table by binary `COPY … FROM STDIN` and returns how many the server took.
+    /// Streams rows into a table with binary `COPY … FROM STDIN`, and returns how many the server took.
     ///
-    /// `body` writes whole or partial rows in the format of `BinaryRows`; the header and the trailer are
-    /// written here. When `body` throws, or the task is cancelled, the server discards all rows.
+    /// `body` writes whole or partial rows in the format of `BinaryRows`; this method writes the header and the
+    /// trailer. When `body` throws or the task is cancelled, the server discards all rows.
     ///
     /// - Parameters:
-    ///   - table: SQL text, as it stands.
-    ///   - columns: SQL text, as it stands.
+    ///   - table: SQL text, used as it is.
+    ///   - columns: SQL text, used as it is.
+    /// - Throws: what `body` throws, or `PostgresError`, which may concern any row written so far.
     @discardableResult
     nonisolated public func copy(
         into table: String, columns: [String], to operation: String,
@@ -36,16 +37,16 @@ extension Connection {
         defer { PQclear(result) }
         guard PQresultStatus(result) == PGRES_COPY_IN else {
             let error = failure(operation, result, handle)
-            // A second failure is that of a connection which the first one says is lost.
+            // A second failure can only be that of a connection that the first error already reports as lost.
             do { try readResults(operation, handle) { _ in } } catch {}
             throw error
         }
     }
 
-    /// Sends the first `count` bytes.
+    /// Sends the first `count` bytes of the buffer.
     func putCopy(_ bytes: [UInt8], _ count: Int, _ operation: String) throws {
         let handle = try open(operation)
-        // A 256 KiB piece at a time: libpq copies into its buffer whatever it can't send at once.
+        // In pieces of 256 KiB: libpq copies into its buffer whatever it can't send at once.
         var start = 0
         while start < count {
             let end = min(start + 262_144, count)
@@ -67,12 +68,12 @@ extension Connection {
         return count
     }
 
-    /// Ends a COPY that still runs, so that the server discards it. The reason is the error that is already on
-    /// its way.
+    /// Ends a COPY that is still running, so that the server discards it. The reason is the error that is already being
+    /// thrown.
     private func abandonCopy(_ operation: String) {
         guard let handle, PQtransactionStatus(handle) == PQTRANS_ACTIVE else { return }
         shieldingFromCancellation {
-            // A server that is busy with the rows before would learn of the end much later.
+            // A server that is busy with earlier rows would otherwise learn of the end much later.
             cancelStatement(handle)
             do {
                 try putCopyEnd("the client gave up", operation, handle)

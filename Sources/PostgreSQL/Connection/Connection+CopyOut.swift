@@ -2,14 +2,14 @@ import CPostgreSQL
 import Glibc
 
 extension Connection {
-    /// Streams the rows of a query by binary `COPY (…) TO STDOUT` and hands over each as it arrives: constant
-    /// memory, whatever their number, and no conversion of values to text and back.
+    /// Streams the rows of a query with binary `COPY (…) TO STDOUT`, and hands over each as it arrives. It uses
+    /// constant memory, however many rows there are, and does not convert values to text and back.
     ///
     /// An error thrown by `body` cancels the statement and is thrown again. Rows that were handed over before
     /// the server failed stay handed over.
     ///
-    /// - Parameter query: SQL text, as it stands: a COPY takes no bound values. What came from outside goes through
-    ///   `quoted`.
+    /// - Parameter query: SQL text, used as it is, because a COPY takes no bound values. Pass anything that came from
+    ///   outside through `quoted`.
     public func copy(
         rowsOf query: String, to operation: String, _ body: @Sendable (inout CopiedRow) throws -> Void
     ) throws {
@@ -23,7 +23,7 @@ extension Connection {
         PQclear(result)
         var firstError: (any Error)? = refusal
         if refusal == nil { firstError = try takeRows(operation, handle, body) }
-        // The end of the conversation: a server that failed in mid-stream says so here.
+        // Reads the conversation to its end: a server that failed in mid-stream says so here.
         do {
             try readResults(operation, handle) { _ in }
         } catch {
@@ -32,7 +32,7 @@ extension Connection {
         if let firstError { throw firstError }
     }
 
-    /// A text as a literal of SQL.
+    /// A text as an SQL literal.
     public func quoted(_ text: String) throws -> String {
         let operation = "quote a text"
         let handle = try open(operation)
@@ -43,7 +43,7 @@ extension Connection {
         return String(cString: literal)
     }
 
-    /// Returns the body's error, after which the rest was read and dropped.
+    /// Returns the body's error, if any. After an error, the remaining rows are read and dropped.
     private func takeRows(
         _ operation: String, _ handle: OpaquePointer, _ body: (inout CopiedRow) throws -> Void
     ) throws -> (any Error)? {
@@ -61,7 +61,7 @@ extension Connection {
         return bodyError
     }
 
-    /// The next message of a COPY, to be freed by the caller; nil at its end, good or bad.
+    /// The next message of a COPY, to be freed by the caller; nil at its end, whether it succeeded or failed.
     private func nextCopyMessage(
         _ operation: String, _ handle: OpaquePointer
     ) throws -> UnsafeMutableRawBufferPointer? {

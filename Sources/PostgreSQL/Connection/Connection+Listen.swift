@@ -1,6 +1,6 @@
 import CPostgreSQL
 
-/// What a NOTIFY said (https://www.postgresql.org/docs/current/sql-notify.html).
+/// The content of a NOTIFY (https://www.postgresql.org/docs/current/sql-notify.html).
 public struct Notification: Sendable, Equatable {
     public let channel: String
     public let payload: String
@@ -10,22 +10,21 @@ public struct Notification: Sendable, Equatable {
 public struct Notifications: Sendable {
     let connection: Connection
 
-    /// Waits for the next notification, at most `limit`; nil when none came.
+    /// Waits for the next notification, for at most `limit`; nil when none came.
     ///
-    /// Nothing is said of a connection that is silently gone: a network path that swallows packets looks like a
-    /// database in which nothing happens. Ask the server something now and then, within
-    /// `Connection.expectingAnswer`.
+    /// A silently lost connection goes unnoticed: a network path that swallows packets looks like a database in which
+    /// nothing happens. Ask the server something now and then, within `Connection.expectingAnswer`.
     public func next(within limit: Duration) async throws -> Notification? {
         try await connection.nextNotification(within: limit)
     }
 }
 
 extension Connection {
-    /// Listens to a channel while `body` runs.
+    /// Listens on a channel while `body` runs.
     ///
-    /// Notifications are a hint, not a record: what was said while nobody listened is lost, equal ones of one
-    /// transaction arrive once, and the queue of the server is limited. A transaction that stays open on the
-    /// connection holds them back, and fills that queue: use a connection of its own.
+    /// Notifications are a hint, not a record: those sent while nobody listens are lost, identical ones in one
+    /// transaction arrive once, and the server's queue is limited. A transaction that stays open on the connection
+    /// holds them back and fills that queue, so use a separate connection for listening.
     ///
     /// - Parameter channel: a plain lower-case SQL name.
     /// - Throws: what `body` throws, or `PostgresError`; a hot standby refuses LISTEN.
@@ -38,7 +37,7 @@ extension Connection {
             try await stopListening(to: channel)
             return result
         } catch {
-            // The error that is on its way says more than a second one of the same connection.
+            // The error that is being thrown says more than a second one from the same connection.
             do { try await stopListening(to: channel) } catch {}
             throw error
         }

@@ -3,7 +3,7 @@ import CPostgreSQL
 extension Connection {
     /// Runs one statement and returns its rows, all of them in memory.
     ///
-    /// - Parameter operation: what the statement does, for the error's text: "cannot <operation>: …".
+    /// - Parameter operation: what the statement does, for the text of errors: "cannot <operation>: …".
     @discardableResult
     public func query(_ query: Query, to operation: String) throws -> [Row] {
         var rows: [Row] = []
@@ -11,7 +11,7 @@ extension Connection {
         return rows
     }
 
-    /// Runs one statement and hands over each row as it arrives: constant memory, whatever the result's size.
+    /// Runs one statement and hands over each row as it arrives, in constant memory whatever the result's size.
     ///
     /// An error thrown by `body` cancels the statement and is thrown again. Rows that were handed over before
     /// the server failed stay handed over.
@@ -36,7 +36,7 @@ extension Connection {
         }
     }
 
-    /// Runs one statement and returns how many rows it touched.
+    /// Runs one statement and returns how many rows it affected.
     @discardableResult
     public func execute(_ query: Query, to operation: String) throws -> Int {
         let handle = try open(operation)

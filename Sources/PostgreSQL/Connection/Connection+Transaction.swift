@@ -1,16 +1,17 @@
 import CPostgreSQL
 
 extension Connection {
-    /// Runs `body` in a transaction: committed when it returns, rolled back when it throws or when the task is
-    /// cancelled.
+    /// Runs `body` in a transaction, which is committed when `body` returns, and rolled back when it throws or the task
+    /// is cancelled.
     ///
-    /// A COMMIT that was under way when the connection was lost, or when a cancellation found no answer, may
-    /// have happened: only the database knows.
+    /// If the connection is lost during the COMMIT, or the server does not answer a cancellation, the transaction may
+    /// or may not be committed: only the database knows.
     ///
-    /// The rollback also happens when the task is cancelled, and has 5 s for it; a server that does not answer
-    /// by then is given up and rolls back on its own. An error of the rollback is added to that of the body.
+    /// The rollback happens even when the task is cancelled, and has 5 s. If the server does not answer by then, the
+    /// connection is closed, and the server rolls back on its own. An error of the rollback is added to that of the
+    /// body.
     ///
-    /// - Throws: what `body` throws, or `PostgresError`; also when a transaction is open already.
+    /// - Throws: what `body` throws, or `PostgresError`; the latter also when a transaction is already open.
     nonisolated public func transaction<Result>(
         _ isolation: Isolation = .readCommitted, to operation: String,
         _ body: () async throws -> Result
@@ -27,14 +28,14 @@ extension Connection {
 
     public enum Isolation: String, Sendable {
         case readCommitted = "read committed"
-        /// One snapshot for all of the transaction's statements.
+        /// All of the transaction's statements see one snapshot.
         case repeatableRead = "repeatable read"
         case repeatableReadOnly = "repeatable read, read only"
         case serializable
     }
 
-    /// Runs `body`, although the task may be cancelled, with a time limit: for what has to be said at
-    /// the end. A server that does not answer by then is given up and the connection closed.
+    /// Runs `body` even if the task is cancelled, with a time limit: for last messages to the server. If the server
+    /// does not answer in time, the connection is closed.
     @discardableResult
     nonisolated public func shieldingFromCancellation<Result>(
         within limit: Duration, _ body: () async throws -> Result
@@ -42,10 +43,10 @@ extension Connection {
         try await withWaitLimit(.cleanup(until: .now + limit, limit: limit), body)
     }
 
-    /// Runs `body` with a time limit: for what the server answers at once, or never again. A server that does not
-    /// answer by then is given up and the connection closed.
+    /// Runs `body` with a time limit: for what the server normally answers at once. If the server does not answer in
+    /// time, the connection is closed.
     ///
-    /// - Throws: what `body` throws; `PostgresError` with `connectionLost` when the time is over.
+    /// - Throws: what `body` throws; `PostgresError` with `connectionLost` when the time is up.
     @discardableResult
     nonisolated public func expectingAnswer<Result>(
         within limit: Duration, _ body: () async throws -> Result
@@ -76,7 +77,7 @@ extension Connection {
         // PostgreSQL only warns, and the inner commit would end the outer transaction.
         guard try PQtransactionStatus(open(operation)) == PQTRANS_IDLE else {
             throw PostgresError(
-                operation: "begin: \(operation)", message: "a transaction is open on this connection already")
+                operation: "begin: \(operation)", message: "a transaction is already open on this connection")
         }
         try execute(script: "begin isolation level \(isolation.rawValue)", to: "begin: \(operation)")
     }
@@ -86,15 +87,15 @@ extension Connection {
         switch try PQtransactionStatus(open(operation)) {
         case PQTRANS_INTRANS: break
         case PQTRANS_INERROR:
-            // PostgreSQL answers this commit with a rollback, and calls it a success.
+            // PostgreSQL answers this COMMIT with a rollback, and reports success.
             throw PostgresError(operation: operation, message: "a statement failed and its error was ignored")
         default:
-            throw PostgresError(operation: operation, message: "the transaction was ended by its own body")
+            throw PostgresError(operation: operation, message: "the transaction's own body has ended it")
         }
         do {
             try execute(script: "commit", to: operation)
         } catch var error as PostgresError where error.connectionLost {
-            error.remedy = "it may be committed or not: look before repeating it"
+            error.remedy = "the transaction may or may not be committed: check before repeating it"
             throw error
         }
     }
@@ -105,7 +106,7 @@ extension Connection {
             try shieldingFromCancellation { try execute(script: "rollback", to: "roll back: \(operation)") }
             return error
         } catch let rollbackError {
-            // The server rolls back what has no connection any more.
+            // Closing the connection makes the server roll back.
             close(because: "\(rollbackError)")
             guard var failure = error as? PostgresError else {
                 notices.logger.warning("\(rollbackError)")

@@ -6,28 +6,27 @@ import QueueExecutor
 /// One connection to a server.
 ///
 /// ## Behaviour
-/// - libpq's calls run on a dispatch queue of the connection's own and never block Swift's cooperative pool.
-/// - One task at a time: calls are serialised, but a transaction is a state of the connection, and a second
-///   task that calls in between takes part in it.
-/// - A cancelled task starts no statement. Cancelling it while one runs cancels that on the server: the call
-///   throws `CancellationError`, and the connection stays usable. A statement that ended before the
-///   cancellation reached it has ended well, and its call returns.
-/// - A server that does not answer the cancellation within 5 s is given up: the call throws
-///   `CancellationError` as well, the connection is closed, and a warning is logged.
-/// - After an error with `connectionLost` every call throws, and says what had happened. Open a new
-///   connection.
+/// - libpq's calls run on the connection's own dispatch queue, and never block Swift's cooperative pool.
+/// - Use it from one task at a time. Calls are serialised, but a transaction belongs to the connection: a second task
+///   that calls in between takes part in it.
+/// - A cancelled task starts no statement. Cancelling it during a statement cancels that statement on the server: the
+///   call throws `CancellationError`, and the connection stays usable. A statement that ended before the cancellation
+///   reached it has succeeded, and its call returns.
+/// - If the server does not answer the cancellation within 5 s, the call throws `CancellationError` as well, the
+///   connection is closed, and a warning is logged.
+/// - After an error with `connectionLost`, every call throws an error that says what happened. Open a new connection.
 public actor Connection {
     private let executor = QueueExecutor(label: "postgresql.connection")
     let notices: NoticeLog
-    /// How it was opened.
+    /// The options with which the connection was opened.
     public nonisolated let options: ConnectionOptions
     /// nil before the connection is opened and after it is closed.
     var handle: OpaquePointer?
     /// What ended the connection, for the errors of later calls.
     var lossReason: String?
     var waitLimit = WaitLimit.untilCancelled
-    /// Cancellations that are on their way to the server. The next statement waits for them: it must not be
-    /// hit.
+    /// Cancellations that are on their way to the server. The next statement waits for them, because they must not hit
+    /// it.
     let cancellations = DispatchGroup()
 
     /// How long a call waits for the server.
@@ -38,7 +37,7 @@ public actor Connection {
         case limited(until: ContinuousClock.Instant, limit: Duration)
         /// The server has been told to cancel the statement.
         case cancelling(until: ContinuousClock.Instant)
-        /// A rollback or the end of a COPY, which has to get through although the task is cancelled.
+        /// A rollback or the end of a COPY, which must get through even when the task is cancelled.
         case cleanup(until: ContinuousClock.Instant, limit: Duration)
     }
 
@@ -49,7 +48,7 @@ public actor Connection {
         notices = NoticeLog(logger: logger)
     }
 
-    /// Opens a connection, hands it to `body`, and closes it whatever happens.
+    /// Opens a connection, passes it to `body`, and closes it whatever happens.
     ///
     /// The server's notices go to `logger`.
     public static func with<Result>(
@@ -68,7 +67,7 @@ public actor Connection {
         }
     }
 
-    /// Closes the connection. An open transaction is rolled back by the server.
+    /// Closes the connection. The server rolls back an open transaction.
     public func close() {
         if let handle { PQfinish(handle) }
         handle = nil

@@ -5,23 +5,24 @@ import PostgreSQL
 /// Imports a stretch of the past from an FDSN event service, window by window
 /// (https://earthquake.usgs.gov/fdsnws/event/1/, https://www.fdsn.org/webservices/).
 ///
-/// A service gives at most some 20,000 events at once, so the stretch is cut into windows that hold fewer. Each window is
-/// imported and settled like a feed; after each it is noted how far it has come, and what was interrupted goes on there.
+/// A service returns at most about 20,000 events at once, so the stretch is cut into windows that hold fewer. Each
+/// window is imported and settled like a feed. The progress is recorded after each window, and an interrupted backfill
+/// continues from there.
 public struct Backfill: Sendable {
     public struct Options: Sendable {
         /// The service's base URL, without `/query`.
         public var service = "https://earthquake.usgs.gov/fdsnws/event/1"
-        /// Origin times from here on …
+        /// The earliest origin time.
         public var from: Instant
-        /// … up to here, exclusive; nil for now, or for the end of what is to be resumed.
+        /// The end of the origin times, exclusive; nil means now or, when resuming, the end of the unfinished backfill.
         public var to: Instant?
         public var minimumMagnitude: Double?
         public var isNewestFirst = false
-        /// How many events the service gives at once.
+        /// How many events the service returns at once.
         public var limit = 20_000
-        /// The least time between two requests.
+        /// The shortest time between two requests.
         public var pace: Duration = .seconds(1)
-        /// Forgets an unfinished one.
+        /// Discards an unfinished backfill.
         public var startsOver = false
 
         public init(from: Instant) {
@@ -29,10 +30,10 @@ public struct Backfill: Sendable {
         }
     }
 
-    /// How far it has come.
+    /// The progress of a backfill.
     public struct Progress: Sendable, Equatable {
         public var events = 0
-        /// How many the service counted at first.
+        /// How many events the service counted at the start.
         public var expected = 0
         public var requests = 0
         /// Everything between the beginning and here is imported.
@@ -55,13 +56,13 @@ public struct Backfill: Sendable {
         importer = try await Importer(connection, options: imports, logger: logger)
     }
 
-    /// How the runs are named in `import.run`.
+    /// The name under which `import.run` records the runs.
     private var name: String { "backfill \(options.service)" }
 
-    /// Imports what is left of it.
+    /// Imports the rest of the stretch.
     ///
-    /// - Throws: `SourceBusy` when another process fills from the service; `BackfillDiffers`; `FeedError`, `PostgresError`
-    ///   and what else ends a run: the next call goes on where this one was.
+    /// - Throws: `SourceBusy` when another process is backfilling from the service; `BackfillDiffers`; `FeedError`,
+    ///   `PostgresError` or any other error that ends a run. The next call continues where this one stopped.
     public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress {
         let lock = RunLog(connection: connection, source: .url(options.service), name: name)
         try await lock.lock()
@@ -81,7 +82,7 @@ public struct Backfill: Sendable {
             case FeedError.unavailable(_, _, status: 400, _)?, FeedError.unavailable(_, _, status: 413, _)?:
                 state.progress.requests += 1
                 let count = try await self.count(window)
-                // A service that refuses what it counts as few enough refuses for another reason.
+                // If the service's own count is within the limit, it refused the window for another reason.
                 guard count > options.limit, plan.hadTooMany(window, count: count) else {
                     throw summary.failure!
                 }
@@ -113,7 +114,7 @@ public struct Backfill: Sendable {
     // MARK: The service
 
     private func url(_ method: String, _ window: Range<Instant>) -> String {
-        // The end counts as inside.
+        // The service includes the end.
         let last = Instant(milliseconds: window.upperBound.milliseconds - 1)
         let format = method == "count" ? "text" : "geojson"
         let magnitude = options.minimumMagnitude.map { "&minmagnitude=\($0)" } ?? ""
@@ -132,7 +133,7 @@ public struct Backfill: Sendable {
         let digits = String(decoding: bytes, as: UTF8.self).firstMatch(
             of: #/^\s*(?:\{\s*"count"\s*:\s*)?(\d{1,12})/#)
         guard let count = digits.flatMap({ Int($0.1) }) else {
-            throw FeedError.unavailable(url: options.service, reason: "its count is no number")
+            throw FeedError.unavailable(url: options.service, reason: "its count is not a number")
         }
         return count
     }
@@ -145,7 +146,7 @@ public struct Backfill: Sendable {
         var progress: Progress
     }
 
-    /// Resumes the unfinished one, or begins a new one.
+    /// Resumes the unfinished backfill, or begins a new one.
     private func begin() async throws -> State {
         if options.startsOver {
             try await connection.execute(
@@ -153,7 +154,7 @@ public struct Backfill: Sendable {
                 delete from import.backfill
                 where service = \(options.service) and newest_first = \(options.isNewestFirst) and finished_at is null
                   and minimum_magnitude is not distinct from \(options.minimumMagnitude)
-                """, to: "forget the unfinished backfill")
+                """, to: "discard the unfinished backfill")
         }
         if let state = try await unfinished() {
             let end = options.to ?? state.range.upperBound
@@ -207,15 +208,15 @@ public struct Backfill: Sendable {
             set reached = to_timestamp(\(state.progress.reached.milliseconds) / 1000.0),
                 events = \(state.progress.events), requests = \(state.progress.requests)
             where id = \(state.id)
-            """, to: "note how far the backfill has come")
+            """, to: "record the backfill's progress")
     }
 }
 
-/// There is an unfinished backfill of another stretch.
+/// An unfinished backfill covers a different stretch.
 public struct BackfillDiffers: Error, Equatable, CustomStringConvertible {
     public let unfinished: Range<Instant>
 
     public var description: String {
-        "a backfill from \(unfinished.lowerBound) to \(unfinished.upperBound) is unfinished; finish it with these times, or forget it with --start-over"
+        "a backfill from \(unfinished.lowerBound) to \(unfinished.upperBound) is unfinished; finish it with these times, or discard it with --start-over"
     }
 }

@@ -1,28 +1,28 @@
 import Feed
 
-/// Cuts a stretch of the past into windows that each hold fewer events than the service gives at once, with few
+/// Cuts a stretch of the past into windows that each hold fewer events than the service returns at once, with few
 /// requests.
 ///
-/// It knows no service: it says which window to ask for next, and is told what came of it.
+/// It does not talk to the service: it says which window to request next, and is told the result.
 struct BackfillPlan {
-    /// From the first instant on, up to the second, exclusive.
+    /// The stretch to import; its end is exclusive.
     let range: Range<Instant>
     let isNewestFirst: Bool
-    /// How many events the service gives at once.
+    /// How many events the service returns at once.
     let limit: Int
 
     /// Everything between the beginning and this instant is done.
     private(set) var reached: Instant
-    /// Events in a millisecond, where it was last seen.
+    /// Events per millisecond, as last observed.
     private var density: Double
-    /// A window that held too many: the next one is smaller.
+    /// The longest that the next window may be, in milliseconds; set after a window held too many events.
     private var longest: Int64?
 
-    /// So much of the limit a window is meant to hold: a little more than expected still fits.
+    /// The share of the limit that a window should hold, so that a few more events than expected still fit.
     private static let fill = 0.9
 
     /// - Parameters:
-    ///   - expected: how many events the service counts in what is left.
+    ///   - expected: how many events the service counts in the rest of the stretch.
     init(range: Range<Instant>, isNewestFirst: Bool, limit: Int, reached: Instant, expected: Int) {
         self.range = range
         self.isNewestFirst = isNewestFirst
@@ -32,7 +32,7 @@ struct BackfillPlan {
         density = Double(expected) / Double(max(1, left))
     }
 
-    /// Milliseconds that are left.
+    /// The length of the rest of the stretch, in milliseconds.
     var left: Int64 {
         isNewestFirst
             ? reached.milliseconds - range.lowerBound.milliseconds
@@ -46,25 +46,25 @@ struct BackfillPlan {
         let wanted = Double(limit) * Self.fill / max(density, .leastNonzeroMagnitude)
         if wanted < Double(length) { length = max(1, Int64(wanted)) }
         if let longest { length = min(length, longest) }
-        // What would be left for a tiny last window is divided evenly.
+        // Two even windows are better than a full one and a tiny last one.
         if length < left, left < length * 2 { length = left / 2 + left % 2 }
         return isNewestFirst
             ? Instant(milliseconds: reached.milliseconds - length)..<reached
             : reached..<Instant(milliseconds: reached.milliseconds + length)
     }
 
-    /// The window was imported, with so many events.
+    /// Notes that the window was imported, and how many events it held.
     mutating func took(_ window: Range<Instant>, events: Int) {
         reached = isNewestFirst ? window.lowerBound : window.upperBound
         longest = nil
-        // Half of what was seen here, half of what was expected: a quiet month does not make the next window a decade.
+        // The mean of the observed and the expected density: a quiet month does not make the next window a decade.
         density = (density + Double(events) / Double(window.length)) / 2
     }
 
-    /// The window holds more events than the service gives at once.
+    /// Notes that the window holds more events than the service returns at once.
     ///
     /// - Parameter count: how many, when that is known.
-    /// - Returns: false when it can't be cut any more.
+    /// - Returns: false when the window can't be cut any further.
     mutating func hadTooMany(_ window: Range<Instant>, count: Int?) -> Bool {
         guard window.length > 1 else { return false }
         let counted = Double(max(count ?? 0, limit + 1))

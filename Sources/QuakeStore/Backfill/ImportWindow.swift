@@ -1,14 +1,14 @@
 import Feed
 
-/// A window of a backfill, for the importer.
+/// One window of a backfill, as the importer needs it.
 public struct ImportWindow: Sendable {
-    /// How the run is named.
+    /// The name under which the run is recorded.
     let name: String
-    /// How history names what told that an event was withdrawn.
+    /// What the history names as the feed that showed an event to be withdrawn.
     let feed: String
-    /// The origin times of which the document has every event; nil when small ones are left out.
+    /// The origin times for which the document has every event; nil when small events are left out.
     let times: ClosedRange<Instant>?
-    /// A document with so many features may have been cut off.
+    /// A document with this many features may have been cut off.
     let limit: Int
 
     func identity(_ metadata: FeedMetadata, of source: FeedSource, features: Int) -> FeedIdentity? {

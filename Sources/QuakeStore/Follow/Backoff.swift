@@ -1,5 +1,5 @@
-/// How long to wait before the next attempt: longer each time, at random, so that many clients of one server do not come
-/// back all at once.
+/// How long to wait before the next attempt. The waits grow, and are random, so that many clients of one server do not
+/// all come back at once.
 public struct Backoff: Sendable {
     private let shortest: Duration
     private let longest: Duration
@@ -11,13 +11,14 @@ public struct Backoff: Sendable {
         limit = shortest
     }
 
-    /// The next wait: between half the limit and the limit, which doubles from the shortest to the longest.
+    /// The next wait: a random time between half the limit and the limit. Each call doubles the limit, from the
+    /// shortest up to the longest.
     public mutating func next(using random: inout some RandomNumberGenerator) -> Duration {
         defer { limit = min(limit * 2, longest) }
         return limit * Double.random(in: 0.5...1, using: &random)
     }
 
-    /// After a success it starts anew.
+    /// Starts again with the shortest wait. Call it after a success.
     public mutating func reset() {
         limit = shortest
     }

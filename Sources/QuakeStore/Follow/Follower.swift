@@ -1,14 +1,14 @@
 import Logging
 import PostgreSQL
 
-/// Keeps a view up to date: listens, reads what came after the view's position, applies it, and waits.
+/// Keeps a view up to date: listens, reads the changes after the view's position, applies them, and waits.
 ///
-/// The notification is only a hint: every poll interval the follower looks by itself, so that a lost notification
-/// costs time, never a change. What a view holds afterwards is a state that the database really had.
+/// A notification is only a hint. The follower also polls at an interval, so that a lost notification costs time, never
+/// a change. After each pass, the view holds a state that the database really had.
 public struct Follower<V: View>: Sendable {
     private let options: ConnectionOptions
     private let view: V
-    /// Under which name the position is reported to `history.reader`; nil for none.
+    /// The name under which the position is reported to `history.reader`; nil to report nothing.
     private let name: String?
     private let poll: PollInterval
     private let logger: Logger
@@ -24,9 +24,9 @@ public struct Follower<V: View>: Sendable {
         self.logger = logger
     }
 
-    /// Catches up and returns where the view stands then.
+    /// Catches up, and returns the position that the view has reached.
     ///
-    /// - Throws: `PostgresError`; what was applied before stays applied, and the next call goes on from there.
+    /// - Throws: `PostgresError`. What was already applied stays applied, and the next call continues from there.
     @discardableResult
     public func catchUp() async throws -> Position {
         try await Connection.with(options, logger: logger) { connection in
@@ -39,11 +39,10 @@ public struct Follower<V: View>: Sendable {
 
     /// Follows until the task is cancelled.
     ///
-    /// The first connection has to succeed. Later ones are tried again, with growing and random waits, as long as
-    /// it takes.
+    /// The first connection must succeed. Later ones are retried for as long as it takes, with growing, random waits.
     ///
-    /// - Throws: `CancellationError`; `PostgresError` when the first connection fails, or for what a new connection
-    ///   would not mend; and what the view throws.
+    /// - Throws: `CancellationError`; `PostgresError` when the first connection fails, or when a new connection would
+    ///   not help; what the view throws.
     public func run() async throws {
         var backoff = Backoff(from: .milliseconds(500), to: .seconds(30))
         var random = SystemRandomNumberGenerator()
@@ -52,14 +51,14 @@ public struct Follower<V: View>: Sendable {
             let start = ContinuousClock.now
             do {
                 try await followOneConnection {
-                    if hasConnected { logger.notice("connected again") }
+                    if hasConnected { logger.notice("reconnected") }
                     hasConnected = true
                 }
             } catch let error as PostgresError where hasConnected && error.isTransient {
-                // A connection that has lived so long was healthy.
+                // A connection that lasted this long was healthy.
                 if .now - start >= .seconds(60) { backoff.reset() }
                 let wait = backoff.next(using: &random)
-                logger.warning("\(error); connecting again in \(wait / .milliseconds(1)) ms")
+                logger.warning("\(error); reconnecting in \(wait / .milliseconds(1)) ms")
                 try await Task.sleep(for: wait)
             }
         }
@@ -71,12 +70,12 @@ public struct Follower<V: View>: Sendable {
             position: try await view.position())
     }
 
-    /// Follows until the connections fail. LISTEN has one of its own: a long pass would hold notifications back.
+    /// Follows until a connection fails. LISTEN needs a separate connection: a long pass would hold notifications back.
     private func followOneConnection(_ connected: () -> Void) async throws {
         try await Connection.with(options, logger: logger) { listener in
             try await Connection.with(options, logger: logger) { reader in
                 connected()
-                // Only the newest counts: one pass reads all there is.
+                // Only the newest wakeup counts: one pass reads everything.
                 let (wakeups, waker) = AsyncStream.makeStream(
                     of: Wakeup.self, bufferingPolicy: .bufferingNewest(1))
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -90,8 +89,8 @@ public struct Follower<V: View>: Sendable {
         }
     }
 
-    /// Isolated to the connection, as `wake` is to its own: statements, and what the view does with their rows, are calls
-    /// without a change of threads.
+    /// Isolated to its connection, as `wake` is, so that neither a statement nor the view's work on its rows changes
+    /// threads.
     private func read(at wakeups: AsyncStream<Wakeup>, _ connection: isolated Connection) async throws {
         var passReader = try await passReader(connection)
         for await wakeup in wakeups {
@@ -99,7 +98,7 @@ public struct Follower<V: View>: Sendable {
             case .heard(let token) where passReader.hasJustReached(token): continue
             case .heard(let token) where token > passReader.position?.token ?? 0:
                 try await passReader.applyPass()
-            // A lower token: the server's past may have become another one.
+            // A lower token: the server may have been restored to an earlier state.
             case .heard, .poll: try await passReader.catchUp()
             }
             try await passReader.reportNowAndThen()
@@ -107,14 +106,14 @@ public struct Follower<V: View>: Sendable {
     }
 
     private enum Wakeup: Sendable {
-        /// A transaction's token was notified.
+        /// A notification brought this token.
         case heard(Int)
-        /// It is time to look.
+        /// It is time to poll.
         case poll
     }
 
-    /// Wakes the reader whenever there may be something to read. The first time it is listening already: nothing can
-    /// fall between.
+    /// Wakes the reader whenever there may be something to read. It listens before the first read, so that no change is
+    /// missed.
     private func wake(
         _ waker: AsyncStream<Wakeup>.Continuation, _ connection: isolated Connection
     ) async throws {
@@ -128,7 +127,7 @@ public struct Follower<V: View>: Sendable {
                 if let notification = try await notifications.next(within: poll.listening) {
                     waker.yield(Int(notification.payload).map { .heard($0) } ?? .poll)
                 } else {
-                    // Silence: nothing happens there, or nothing gets through.
+                    // Silence: nothing is happening, or nothing gets through.
                     _ = try await isStandby(connection)
                     waker.yield(.poll)
                 }
@@ -145,7 +144,7 @@ public struct Follower<V: View>: Sendable {
 }
 
 extension PostgresError {
-    /// Another connection, later, may do better: the server was away, was restarted, is being restored, or a standby's
+    /// A later connection may succeed: the server was unreachable, was restarted, is being restored, or a standby's
     /// replay had to cancel a query (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CONFLICT).
     fileprivate var isTransient: Bool {
         let classes = ["08", "40", "53", "55", "57"]

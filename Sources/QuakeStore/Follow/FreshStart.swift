@@ -1,16 +1,17 @@
 /// Why a view starts over with a fresh snapshot.
 public enum FreshStart: Sendable, Equatable {
-    /// It holds nothing yet.
+    /// The view holds nothing yet.
     case first
-    /// The history after its token was pruned.
+    /// The history after the view's token was pruned.
     case pruned(after: Int)
-    /// The database holds another store.
+    /// The database holds a different store.
     case otherStore
-    /// Its token is higher than any here: transactions that it had seen were lost.
+    /// The view's token is higher than any in this database: transactions that the view had seen were lost.
     case future(Int, newest: Int)
-    /// Another transaction has its token here.
+    /// In this database, the view's token belongs to a different transaction.
     case otherTransaction(Int)
-    /// The table has other columns now, or was written anew by ALTER TABLE: its rows may differ without a change in history.
+    /// The table's columns have changed, or ALTER TABLE has rewritten it: its rows may differ without a change in the
+    /// history.
     case altered
 }
 
@@ -19,11 +20,11 @@ extension FreshStart: CustomStringConvertible {
         switch self {
         case .first: "first start"
         case .pruned(let token): "the history after token \(token) was pruned"
-        case .otherStore: "the database is another one than before"
+        case .otherStore: "the database is not the one that was followed before"
         case .future(let token, let newest):
-            "token \(token) is not known here, where the newest is \(newest): the server was restored or has lost transactions"
+            "token \(token) is unknown here, where the newest is \(newest): the server was restored or has lost transactions"
         case .otherTransaction(let token):
-            "token \(token) belongs to another transaction here: the server was restored or has lost transactions"
+            "token \(token) belongs to a different transaction here: the server was restored or has lost transactions"
         case .altered: "the table was altered"
         }
     }

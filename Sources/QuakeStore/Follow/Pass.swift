@@ -4,30 +4,31 @@ import Synchronization
 
 /// One snapshot of the database, handed to a view: what changed since the view's position, or everything.
 ///
-/// It is read by one statement, so that states which never stood together are never mixed, and many followers cost the server
-/// little; the functions in it are STABLE, and see what the statement sees
-/// (https://www.postgresql.org/docs/current/xfunc-volatility.html). It streams: a view that holds on to nothing needs
-/// constant memory. Only valid inside `View.apply`, which reads it once.
+/// One statement reads it, so that a pass never mixes states of different moments, and many followers cost the server
+/// little. The functions in that statement are STABLE, and see what the statement sees
+/// (https://www.postgresql.org/docs/current/xfunc-volatility.html). Rows are streamed: a view that keeps none of them
+/// needs constant memory. Only valid inside `View.apply`, which reads it once.
 public struct Pass: Sendable {
-    /// nil when the view goes on from where it stands; else it drops what it holds.
+    /// nil when the view continues from its position; otherwise the view drops what it holds.
     public let freshStart: FreshStart?
     /// The table's columns.
     public var columns: [ViewColumn] { table.columns }
 
     let table: TableShape
-    /// Where the view stands.
+    /// The view's position.
     let reader: Position?
     let connection: Connection
     let logger: Logger
 
-    /// The snapshot is another one than was expected: nothing was handed over.
+    /// The snapshot is not the expected one. No row was handed over.
     struct Mismatch: Error {
         let snapshot: SnapshotState
     }
 
-    /// Hands over each changed row once, as this snapshot has it, or as gone; of a fresh start all rows. In no order.
+    /// Hands over each changed row once, as it is in this snapshot, or as gone. On a fresh start, hands over all rows.
+    /// The order is undefined.
     ///
-    /// - Returns: where a view stands once it has applied them.
+    /// - Returns: the view's position once it has applied them.
     public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws -> Position {
         try await read(rows, columns: 2 + table.columns.count) { copied in
             var row = try ViewRow(copied)
@@ -37,8 +38,9 @@ public struct Pass: Sendable {
 
     private var rows: String {
         guard freshStart == nil else { return "code, true, \(table.expressions) from public.quake" }
-        // The last change of a key is all a view needs, so this is cheaper than history.changes, which tells each.
-        // Row by row through the primary key, whatever the planner believes: statistics may be older than the last load.
+        // A view needs only the last change to a key, so this is cheaper than history.changes, which returns every
+        // change. Looks rows up one by one through the primary key, whatever the planner estimates: its statistics may
+        // be older than the last load.
         return """
             changed.key, quake.code is not null, \(table.expressions)
             from history.changed_keys(\(after), 'quake') as changed (key)
@@ -46,11 +48,11 @@ public struct Pass: Sendable {
             """
     }
 
-    /// Hands over each change in the order of tokens, as one line of JSON; of a fresh start each row.
+    /// Hands over each change in token order, as one line of JSON. On a fresh start, hands over each row instead.
     ///
-    /// The columns are those of `history.changes`.
+    /// The JSON members are the columns of `history.changes`.
     ///
-    /// - Returns: where a view stands once it has applied them.
+    /// - Returns: the view's position once it has applied them.
     public func forEachLine(_ body: @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws
         -> Position
     {
@@ -68,7 +70,7 @@ public struct Pass: Sendable {
 
     private var after: Int { reader?.token ?? 0 }
 
-    /// Reads first the row that tells of the snapshot, and then what was selected.
+    /// Reads the row that describes the snapshot, and then the selected rows.
     private func read(
         _ selected: String, columns: Int, _ body: @Sendable (inout CopiedRow) throws -> Void
     ) async throws -> Position {
@@ -100,7 +102,7 @@ public struct Pass: Sendable {
 
     private func announce(_ snapshot: SnapshotState) {
         let token = snapshot.position.token
-        // What the history says of the view goes before what the table says.
+        // A reason from the history takes precedence over one from the table.
         switch freshStart.map({ snapshot.freshStart ?? $0 }) {
         case nil: logger.debug("applying the changes up to token \(token)")
         case .first?: logger.notice("first start: taking a snapshot at token \(token)")

@@ -6,12 +6,12 @@ struct PassReader<V: View> {
     let connection: Connection
     let view: V
     let name: String?
-    /// How long the server may take to answer what it answers at once.
+    /// How long the server may take for what it normally answers at once.
     let answerLimit: Duration
     let logger: Logger
-    /// Where the view stands.
+    /// The view's position.
     private(set) var position: Position?
-    /// Where it stood before its last pass.
+    /// The view's token before its last pass.
     private var start: Int?
     /// The table's columns when they were last read.
     private var table: TableShape?
@@ -32,7 +32,7 @@ struct PassReader<V: View> {
         self.position = position
     }
 
-    /// Whether the view's last pass brought the transaction with this token: a pass may come before the notification.
+    /// Whether the view's last pass included the transaction with this token: a pass may come before the notification.
     func hasJustReached(_ token: Int) -> Bool {
         position.map { token > (start ?? $0.token - 1) && token <= $0.token } ?? false
     }
@@ -41,7 +41,7 @@ struct PassReader<V: View> {
     @discardableResult
     mutating func catchUp() async throws -> Position {
         try await probe()
-        // Mostly nothing has happened, and then the view need not be touched.
+        // Usually nothing has happened, and the view can be left alone.
         if let position {
             let table = try await knownTable()
             let snapshot = try await SnapshotState.read(of: position, on: connection)
@@ -52,7 +52,7 @@ struct PassReader<V: View> {
         return try await applyPass()
     }
 
-    /// The same, when there is something known to apply.
+    /// Applies everything up to this moment, without first checking whether there is anything.
     @discardableResult
     mutating func applyPass() async throws -> Position {
         try await probe()
@@ -73,7 +73,7 @@ struct PassReader<V: View> {
                 if mismatch.snapshot.shape != table.signature { self.table = nil }
                 freshStart = freshStart ?? mismatch.snapshot.freshStart ?? .altered
             } catch let error as PostgresError where error.isUndefinedObject && wasKnown {
-                // A column may be gone, which the statement names.
+                // The statement may name a column that is gone.
                 self.table = nil
                 freshStart = freshStart ?? .altered
             }
@@ -87,7 +87,7 @@ struct PassReader<V: View> {
         return read
     }
 
-    /// A connection that was idle for long may be silently gone, and a pass would wait for ever.
+    /// A connection that was idle for long may be silently gone, and a pass over it would wait for ever.
     private mutating func probe() async throws {
         defer { usedAt = .now }
         guard .now - usedAt > answerLimit else { return }
@@ -104,8 +104,8 @@ struct PassReader<V: View> {
         try await report()
     }
 
-    /// Tells `history.reader` how far the named reader has come. Where it can't be told, on a standby or for want of a
-    /// permission, following goes on without.
+    /// Reports the named reader's position to `history.reader`. Following continues where that is impossible: on a
+    /// standby, or without the permission.
     mutating func report() async throws {
         guard let name, let position, canReport else { return }
         reportedAt = .now
@@ -114,7 +114,7 @@ struct PassReader<V: View> {
                 "select history.report(\(name), \(position.token))", to: "report the reader's position")
         } catch let error as PostgresError where ["25006", "42501"].contains(error.sqlState) {
             logger.warning(
-                "\(error); this reader's lag will not be known, and prune will not spare what it needs")
+                "\(error); this reader's lag will be unknown, and prune will not keep the history it needs")
             canReport = false
         }
     }

@@ -1,6 +1,6 @@
-/// How often a follower looks although nothing was heard.
+/// How often a follower polls when it hears nothing.
 public struct PollInterval: Sendable {
-    /// Where it listens.
+    /// While it listens.
     public var listening: Duration
     /// On a hot standby, which refuses LISTEN.
     public var standby: Duration

@@ -1,14 +1,13 @@
 import PostgreSQL
 import Synchronization
 
-/// How far a reader has come: the token of the last transaction it has applied, and what identifies that transaction
-/// beyond its number.
+/// How far a reader has come: the token of the last transaction that it has applied, and what else identifies that
+/// transaction.
 ///
-/// After a crash of the reader it is still worth all it was: what came after it can be read again. It is worth
-/// nothing once the server's past is another one (restored, failed over with a loss, pruned beyond it);
-/// `history.check` tells.
+/// A position survives a crash of the reader: everything after it can be read again. It no longer holds once the server
+/// was restored, failed over with a loss, or pruned beyond it; `history.check` detects that.
 public struct Position: Sendable, Equatable {
-    /// Identity of the store, a UUID.
+    /// The store's identity, a UUID.
     public let store: String
     public let token: Int
     /// When that transaction was committed, in UTC and to the microsecond, such as

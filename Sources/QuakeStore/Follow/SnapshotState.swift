@@ -5,15 +5,15 @@ import Synchronization
 struct SnapshotState: Sendable {
     /// The snapshot's own position.
     let position: Position
-    /// As `TableShape.signature`, when the snapshot was taken.
+    /// The table's `TableShape.signature` when the snapshot was taken.
     let shape: String
-    /// nil when the history from the reader's position on is there, or the reader holds nothing.
+    /// nil when the history after the reader's position is complete, or the reader holds nothing.
     let freshStart: FreshStart?
 
-    /// One row, of so many columns, which are null in the rows of a pass.
+    /// The number of columns in its one row. They are null in the rows of a pass.
     static let width = 6
 
-    /// - Parameter reader: where the reader stands; nil when it holds nothing.
+    /// - Parameter reader: the reader's position; nil when it holds nothing.
     static func query(of reader: Position?, on connection: Connection) async throws -> String {
         var arguments = "null, null, null"
         if let reader {
@@ -27,7 +27,7 @@ struct SnapshotState: Sendable {
                    to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
                    history.check(\(arguments)) as verdict,
                    (\(TableShape.signatureQuery)) as shape,
-                   -- The text of values is the same for every session, as it is in history.changes.
+                   -- Makes the text of values the same in every session, as in history.changes.
                    (select count(set_config(name, value, true))
                     from (values ('timezone', 'UTC'), ('datestyle', 'ISO, YMD'),
                                  ('intervalstyle', 'postgres'), ('extra_float_digits', '1'),
@@ -50,7 +50,7 @@ struct SnapshotState: Sendable {
 
     /// Reads the row.
     ///
-    /// - Throws: `PostgresError` when the history says nothing of itself.
+    /// - Throws: `PostgresError` when `history.store` holds no row.
     init(_ row: inout CopiedRow, of reader: Position?) throws {
         func text(_ bytes: UnsafeRawBufferPointer?) -> String? {
             bytes.map { String(decoding: $0, as: UTF8.self) }

@@ -2,13 +2,13 @@ import PostgreSQL
 
 /// The followed table's columns, and the expressions that read them.
 struct TableShape: Sendable {
-    /// Changes when the columns do, and when the table is written anew.
+    /// Changes when the columns change, and when the table is rewritten.
     let signature: String
     let columns: [ViewColumn]
     let expressions: String
 
-    /// The file is the one that is there, whatever the snapshot: to a snapshot from before it was written anew, a table looks
-    /// empty (https://www.postgresql.org/docs/current/mvcc-caveats.html).
+    /// The file node is always the current one, whatever the snapshot: to a snapshot from before a rewrite, the table
+    /// looks empty (https://www.postgresql.org/docs/current/mvcc-caveats.html).
     static let signatureQuery = """
         select string_agg(attname || ' ' || atttypid, ',' order by attnum)
                || ' ' || pg_relation_filenode('public.quake'::regclass)

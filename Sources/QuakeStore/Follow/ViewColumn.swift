@@ -3,7 +3,7 @@ import PostgreSQL
 
 /// A column of the followed table, as a view keeps it.
 public struct ViewColumn: Sendable, Equatable {
-    /// What a view can keep without loss, for each SQL type.
+    /// How a view can keep the values of an SQL type without loss.
     public enum Kind: Sendable, Equatable {
         case text, integer, real, boolean
         /// A `timestamptz`.

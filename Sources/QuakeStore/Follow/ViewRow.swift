@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// One value of a row. The text's bytes are gone when the closure that was given the row returns.
+/// One value of a row. The bytes of a text are valid only until the closure that was given the row returns.
 public enum ViewValue {
     case null
     case integer(Int64)
@@ -21,7 +21,7 @@ public struct ViewRow {
     public let isGone: Bool
     private var rest: CopiedRow
 
-    /// Reads a row of code, whether it is there, and the columns.
+    /// Reads a row that holds the code, whether the row exists, and the columns.
     init(_ row: CopiedRow) throws {
         rest = row
         guard let code = try rest.nextBytes(), let isThere = try rest.nextBool() else {
@@ -44,7 +44,7 @@ public struct ViewRow {
 }
 
 extension Instant {
-    /// PostgreSQL's binary form; what is finer than a millisecond is cut off.
+    /// Reads PostgreSQL's binary form. Anything finer than a millisecond is cut off.
     fileprivate init(microsecondsSince2000 microseconds: Int64) {
         let (milliseconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)
         self.init(milliseconds: milliseconds + (rest < 0 ? -1 : 0) + 946_684_800_000)

@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// One change of one earthquake, as history tells it.
+/// One change to one earthquake, as the history records it.
 public struct Change: Sendable {
     public enum Operation: String, Sendable {
         case insert, update, delete
@@ -10,22 +10,22 @@ public struct Change: Sendable {
     /// The transaction's place in the order of commits.
     public let token: Int
     public let committedAt: Instant
-    /// Who made it, and in which context, such as `run 7`.
+    /// Who made the change, and in which context, such as `run 7`.
     public let author: String
     public let context: String?
-    /// The change's place in its transaction.
+    /// The change's place within its transaction.
     public let ordinal: Int
     public let code: String
     public let operation: Operation
     public let reason: String?
-    /// A JSON object: what was overwritten. The changed columns of an update, the whole row of a delete.
+    /// What was overwritten, as a JSON object: the changed columns of an update, or the whole row of a delete.
     public let before: String?
-    /// A JSON object: what the changed columns of an update became.
+    /// The new values of an update's changed columns, as a JSON object.
     public let after: String?
-    /// The changed columns of an update, in the table's order.
+    /// The changed columns of an update, in the table's column order.
     public let members: [Member]
 
-    /// One changed column; values as JSON.
+    /// One changed column, with its values as JSON.
     public struct Member: Sendable, Equatable {
         public let column: String
         public let old: String
@@ -39,13 +39,13 @@ public struct Change: Sendable {
     }
 }
 
-/// Which changes to read: in the order of their tokens.
+/// Which changes to read. They are read in token order.
 public struct ChangeSelection: Sendable {
-    /// Only those after this token.
+    /// Only changes after this token.
     public var after = 0
     public var code: String?
     public var author: String?
-    /// nil is all.
+    /// The greatest number of changes; nil means all.
     public var limit: Int?
 
     public init() {}
@@ -55,8 +55,8 @@ public struct ChangeSelection: Sendable {
         try await connection.forEachRow(of: query, to: "read the history") { try body(Change($0)) }
     }
 
-    /// An update keeps what it overwrote. What it wrote is what the next change of the same column overwrote, or else
-    /// what the row holds now.
+    /// The history keeps what an update overwrote. What the update wrote is found in the next change to the same column
+    /// or, if there is none, in the row as it is now.
     private var query: Query {
         """
         with pass as (
@@ -101,7 +101,7 @@ extension Change {
         ordinal = try row.decode("ordinal")
         code = try row.decode("key")
         guard let operation = Operation(rawValue: try row.decode("operation")) else {
-            throw RowError(column: "operation", problem: "is none that is known")
+            throw RowError(column: "operation", problem: "is not a known operation")
         }
         self.operation = operation
         reason = try row.decodeIfPresent("reason")

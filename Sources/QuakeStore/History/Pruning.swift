@@ -3,9 +3,9 @@ import PostgreSQL
 
 /// Removes history that nobody needs any more.
 public struct Pruning: Sendable {
-    /// How much of the history stays, in any case.
+    /// History younger than this always stays.
     public var keep: Duration
-    /// History older than this goes even when a reader still needs it: that one will take a fresh snapshot.
+    /// History older than this is removed even if a reader still needs it. That reader then takes a fresh snapshot.
     public var keepAtMost: Duration?
 
     public init(keep: Duration, keepAtMost: Duration?) {
@@ -13,17 +13,18 @@ public struct Pruning: Sendable {
         self.keepAtMost = keepAtMost
     }
 
-    /// What was removed, and what keeps the rest.
+    /// What was removed, and why the rest stays.
     public struct Outcome: Sendable, Equatable {
         public var transactions = 0
         public var changes = 0
-        /// History begins after this token, and where nothing was ever pruned it is 0.
+        /// History begins after this token; 0 if nothing was ever pruned.
         public var horizon = 0
-        /// The reader that history older than `keep` stays for.
+        /// The reader that still needs history older than `keep`; nil when there is none.
         public var keptFor: String?
     }
 
-    /// Removes it in steps, each a transaction of its own: cut short, what is gone is gone and the rest is whole.
+    /// Removes history step by step, in one transaction per step. If it is interrupted, the finished steps stay and the
+    /// remaining history is intact.
     public func run(on connection: Connection) async throws -> Outcome {
         var outcome = Outcome()
         while true {

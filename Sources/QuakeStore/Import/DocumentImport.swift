@@ -4,21 +4,21 @@ import PostgreSQL
 
 /// The work on one document: scan, decode, collect, import batch by batch.
 ///
-/// Its first batch is imported alone: most documents have no more. Of a longer one, the next batches are filled while the
-/// last ones are imported, by one lane or several.
+/// The first batch is imported on its own: most documents have only one. In a longer document, batches are filled while
+/// earlier ones are imported, by one lane or several.
 struct DocumentImport {
     let connection: Connection
     let source: FeedSource
     let window: ImportWindow?
     let options: Importer.Options
     let logger: Logger
-    /// The run in `import.run`; nil for a dry run, and before the first byte came.
+    /// The run in `import.run`; nil for a dry run, and before the first byte arrives.
     private(set) var run: Int?
     private let runningCounts = RunningCounts()
     private var scanner = FeatureScanner()
     private var intake: Intake
     private var bytesRead = 0
-    /// Set once the first batch was imported and more came.
+    /// Set once the first batch has been imported and more may follow.
     private var lanes: [Lane] = []
 
     init(
@@ -35,18 +35,18 @@ struct DocumentImport {
 
     /// What was committed.
     var counts: ImportCounts { runningCounts.counts }
-    /// The URL that the document's metadata name.
+    /// The URL in the document's metadata.
     var feed: String? { scanner.metadata.url }
     var generated: Instant? { scanner.metadata.generated }
 
-    /// The run of a URL begins with the first byte, or with the failure to get one: what is unchanged is no run.
+    /// The run of a URL begins with the first byte, or with the failure to get one: an unchanged feed is not a run.
     mutating func read(
         _ log: RunLog, ifChangedSince validators: Validators?, _ progress: (Importer.Progress) -> Void
     ) async throws -> FetchResult {
         do {
             if case .url = source {} else { try await begin(log) }
             return try await withThrowingTaskGroup(of: Void.self) { group in
-                // Batches that are under way when the document breaks are imported all the same.
+                // Batches that are under way are still imported when the rest of the document turns out to be broken.
                 let reading = await readAll(log, ifChangedSince: validators, &group, progress)
                 for lane in lanes { lane.close() }
                 try await group.waitForAll()
@@ -105,7 +105,7 @@ struct DocumentImport {
                 intake.batches[full] = try await lanes[full].exchange(intake.batches[full], state)
             } else {
                 try await importFirstBatch(state)
-                // What a document that settles has seen is kept in the temporary tables of one connection.
+                // A document that settles notes its features in temporary tables, which belong to one connection.
                 startLanes(state.notesPresence ? 1 : options.lanes, &group)
             }
         }
@@ -148,10 +148,10 @@ struct DocumentImport {
                 FeedIdentity(scanner.metadata)
             }
         var state = DocumentState(generated: scanner.metadata.generated)
-        // Metadata may also come behind the features.
+        // Metadata may also follow the features.
         let maySettle = identity != nil || (window != nil || !scanner.sawMetadata) && !isLast
         state.notesPresence = maySettle && options.retraction != .never
-        // An empty list is what a broken service makes.
+        // A broken service may send an empty list.
         if isLast, state.notesPresence, scanner.count > 0 {
             state.settlement = identity.map {
                 Settlement(identity: $0, retraction: options.retraction, rejectLimit: options.rejectLimit)
@@ -162,7 +162,8 @@ struct DocumentImport {
 }
 
 extension FeedError {
-    /// An event service has nothing there (204), or more than it gives at once (400, 413): no failed run.
+    /// An event service has nothing in the window (204), or more than it returns at once (400, 413). Neither is a
+    /// failed run.
     fileprivate var isAnswerAboutWindow: Bool {
         if case .unavailable(_, _, let status?, _) = self { [204, 400, 413].contains(status) } else { false }
     }

@@ -1,14 +1,14 @@
 import Feed
 
-/// What the import of a batch has to know of its document.
+/// What the import of a batch needs to know about its document.
 struct DocumentState {
-    /// When the document was made; nil while that is not known.
+    /// When the document was generated; nil while that is unknown.
     var generated: Instant?
-    /// No batch of it was imported yet.
+    /// Whether no batch of it has been imported yet.
     var isBeginning = false
-    /// All features before were new: these are likely to be.
+    /// Whether all earlier features were new, so that these are likely to be new, too.
     var expectsNew = false
-    /// Whether the document may settle, so that its features are noted.
+    /// Whether the document may settle, which requires that its features are noted.
     var notesPresence = false
     /// Set with the last batch of a document that settles.
     var settlement: Settlement?

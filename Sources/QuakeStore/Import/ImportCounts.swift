@@ -8,9 +8,9 @@ public struct ImportCounts: Sendable, Equatable {
     public var inserted = 0
     /// Events whose row was changed.
     public var updated = 0
-    /// Features that said what the table already held.
+    /// Features that say what the table already holds.
     public var unchanged = 0
-    /// Features older than the row, or than another feature of the document, with the same code.
+    /// Features that are older than the row, or another feature of the document, with the same code.
     public var stale = 0
     /// Features that could not be imported, kept in `import.reject`.
     public var rejected = 0
@@ -20,9 +20,9 @@ public struct ImportCounts: Sendable, Equatable {
     public var retracted = 0
     /// Size of the document after inflation, in bytes.
     public var bytes = 0
-    /// Rejected features whose id can't be read: which events they are is not known.
+    /// Rejected features whose id can't be read, so that nobody knows which events they are.
     var unreadable = 0
-    /// Why nothing was deleted.
+    /// Why nothing was deleted; nil when the brake did not hold.
     var brake: BrakeHeld?
 
     /// The first and the last transaction in `history.transaction`; nil when nothing changed.
@@ -30,7 +30,7 @@ public struct ImportCounts: Sendable, Equatable {
 
     public init() {}
 
-    /// Whether anything but the counts has to be kept.
+    /// Whether the batch changed anything other than the counts.
     var changedRows: Bool { inserted + updated + superseded + retracted + rejected > 0 }
 
     var areAllNew: Bool { inserted > 0 && inserted + rejected == seen }
@@ -55,7 +55,7 @@ public struct ImportCounts: Sendable, Equatable {
     }
 }
 
-/// What the batches of a document have done so far.
+/// The counts of a document's batches so far.
 final class RunningCounts: Sendable {
     private let sum = Mutex(ImportCounts())
 

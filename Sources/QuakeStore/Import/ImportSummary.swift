@@ -1,25 +1,25 @@
 import Feed
 
-/// One import from its beginning to its end. The counts are what was committed.
+/// The result of one import. The counts include only what was committed.
 public struct ImportSummary: Sendable {
     public enum Outcome: String, Sendable {
         case done, failed, cancelled
-        /// The server says that the feed is what was imported last.
+        /// The server says that the feed has not changed since its last successful import.
         case notModified = "not_modified"
     }
 
     /// The run's number in `import.run`; nil for a dry run.
     public var run: Int?
     public var source: FeedSource
-    /// Which feed the document says it is.
+    /// The feed's URL, according to the document.
     public var feed: String?
-    /// When it was made, by its own account.
+    /// When the document was generated, according to itself.
     public var generated: Instant?
-    /// How long its server promises no news.
+    /// How long the server says that the feed will not change.
     public var freshFor: Duration?
     public var outcome = Outcome.done
     public var counts = ImportCounts()
-    /// History tokens of the run's first and last transaction that changed something.
+    /// The history tokens of the first and the last transaction in which the run changed anything.
     public var tokens: ClosedRange<Int>?
     public var duration = Duration.zero
     /// Why the outcome is not `done`.

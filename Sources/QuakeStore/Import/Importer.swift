@@ -2,13 +2,12 @@ import Feed
 import Logging
 import PostgreSQL
 
-/// Imports feeds into a database: one direction, in constant memory, whatever the feed's size.
+/// Imports feeds into a database, in constant memory whatever the feed's size.
 public struct Importer: Sendable {
     public struct Options: Sendable {
-        /// Features of one transaction; of several lanes, what they have in hand together.
+        /// The number of features per transaction; with several lanes, the number that they hold together.
         public var batchSize = 20_000
-        /// How many connections import one document side by side, when it is larger than a batch and nothing has to be
-        /// settled at its end.
+        /// How many connections import one document side by side, if it is larger than a batch and does not settle.
         public var lanes = 1
         public var rejectLimit = RejectLimit.standard
         /// Counts what an import would do, and writes nothing.
@@ -22,18 +21,19 @@ public struct Importer: Sendable {
 
     /// What happens to events that a document shows to be renamed or withdrawn.
     public enum Retraction: String, Sendable, CaseIterable {
-        /// They are deleted, unless they are suspiciously many.
+        /// They are deleted, unless there are suspiciously many.
         case auto
         /// They are deleted.
         case force
-        /// Nothing is.
+        /// They are kept.
         case never
     }
 
-    /// How far a run has come.
+    /// The progress of a run.
     public struct Progress: Sendable {
-        /// Bytes of the document after inflation, and features, that have been read.
+        /// How many bytes of the document have been read, after inflation.
         public var bytes: Int
+        /// How many features have been read.
         public var features: Int
     }
 
@@ -41,7 +41,7 @@ public struct Importer: Sendable {
     private let options: Options
     private let logger: Logger
 
-    /// Prepares a connection for imports. It must be used for nothing else meanwhile.
+    /// Prepares a connection for imports. Do not use it for anything else meanwhile.
     public init(_ connection: Connection, options: Options = Options(), logger: Logger) async throws {
         self.connection = connection
         self.options = options
@@ -51,13 +51,14 @@ public struct Importer: Sendable {
 
     /// Imports one feed, and records the run in `import.run`.
     ///
-    /// A document that fits one batch is imported whole or not at all. Of a longer one that breaks, the batches before
-    /// the break stay. Whatever happens after the run began is told by the summary: its outcome and failure.
+    /// A document that fits one batch is imported whole or not at all. If a longer document turns out to be broken, the
+    /// batches already committed stay. The summary reports whatever goes wrong after the run began, as its outcome and
+    /// failure.
     ///
-    /// A feed that its server says is unchanged since it was last imported well is no run: only `import.feed` notes that it
-    /// was asked for.
+    /// If the server says that the feed has not changed since its last successful import, no run is recorded. Only
+    /// `import.feed` notes that the feed was checked.
     ///
-    /// - Throws: `SourceBusy` when another process imports the source; `PostgresError` when the run can't be begun.
+    /// - Throws: `SourceBusy` when another process is importing the source; `PostgresError` when the run can't begin.
     public func run(
         _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
     ) async throws -> ImportSummary {
@@ -66,7 +67,7 @@ public struct Importer: Sendable {
             return await importing(source, window, log, ifChangedSince: nil, progress).summary
         }
         try await log.lock()
-        // Where an error ends this early, the lock ends with the connection.
+        // If an error ends this early, the lock ends with the connection.
         let validators = try await log.validators()
         var (summary, result) = await importing(source, window, log, ifChangedSince: validators, progress)
         do {
@@ -77,7 +78,7 @@ public struct Importer: Sendable {
             }
             try await log.unlock()
         } catch let error as PostgresError where error.connectionLost && summary.failure != nil {
-            // The connection took the lock with it, and left the run open: the source's next run closes it.
+            // The lock is gone with the connection, and the run is still open: the source's next run closes it.
         }
         return summary
     }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// One of the connections that import a document side by side, batch by batch.
 ///
-/// It has two batches, of which one is filled while the other one is imported; whoever fills waits for a slow lane, so that
-/// memory stays bounded.
+/// A lane has two batches: one is filled while the other is imported. The task that fills them waits for a slow lane,
+/// so that memory stays bounded.
 struct Lane: Sendable {
     private let filled = AsyncStream<Work>.makeStream()
     private let emptied = AsyncStream<FeatureBatch>.makeStream()
@@ -19,28 +19,28 @@ struct Lane: Sendable {
         emptied.continuation.yield(batch)
     }
 
-    /// Has a batch imported, and waits for the lane's other one.
+    /// Hands over a batch for import, and waits for the lane's other one.
     func exchange(_ batch: FeatureBatch, _ state: DocumentState) async throws -> FeatureBatch {
         hand(batch, state)
         var batches = emptied.stream.makeAsyncIterator()
-        // None comes when this task is cancelled, or when the lane has failed: its own error says more.
+        // There is none when this task is cancelled, or when the lane has failed: the lane's error says more.
         guard let next = await batches.next() else { throw CancellationError() }
         return next
     }
 
-    /// Has a batch imported.
+    /// Hands over a batch for import.
     func hand(_ batch: FeatureBatch, _ state: DocumentState) {
         filled.continuation.yield(Work(batch: batch, state: state))
     }
 
-    /// No batch comes any more.
+    /// Says that no further batch follows.
     func close() {
         filled.continuation.finish()
     }
 
-    /// Imports batches until the last one.
+    /// Imports batches up to the last one.
     ///
-    /// - Parameter opensConnection: over a connection of its own, opened as the other one was.
+    /// - Parameter opensConnection: whether to open another connection, with the same options as the first.
     func run(_ batchImport: BatchImport, opensConnection: Bool, _ runningCounts: RunningCounts) async throws {
         defer { emptied.continuation.finish() }
         guard opensConnection else { return try await importAll(batchImport, runningCounts) }

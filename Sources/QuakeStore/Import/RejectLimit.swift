@@ -3,10 +3,10 @@ public enum RejectLimit: Sendable, Equatable {
     /// The greater of 10 and 1 % of the document's features.
     case standard
     case count(Int)
-    /// Of the document's features.
+    /// A percentage of the document's features.
     case percent(Double)
 
-    /// Whether a document passes. One whose features were all rejected never does.
+    /// Whether a document passes. It never does when all of its features were rejected.
     public func allows(rejected: Int, of seen: Int) -> Bool {
         if rejected == 0 { return true }
         if rejected == seen { return false }
@@ -18,7 +18,8 @@ public enum RejectLimit: Sendable, Equatable {
     }
 }
 
-/// Why a run failed although its document could be read and its good features were imported.
+/// A run failed because too many features were rejected. Its document could be read, and the good features were
+/// imported.
 public struct TooManyRejects: Error, Equatable, CustomStringConvertible {
     public let rejected: Int
     public let seen: Int

@@ -1,11 +1,11 @@
 import Feed
 import PostgreSQL
 
-/// What `import.run` says of one run, and the lock that keeps a second one away from its source.
+/// One run's row in `import.run`, and the lock that keeps a second run away from its source.
 struct RunLog {
     let connection: Connection
     let source: FeedSource
-    /// How the run is named, and what is locked.
+    /// The name under which the run is recorded and its source is locked.
     let name: String
 
     init(connection: Connection, source: FeedSource, name: String? = nil) {
@@ -14,20 +14,20 @@ struct RunLog {
         self.name = name ?? "\(source)"
     }
 
-    /// The source's advisory lock. "quak" in ASCII keeps clear of other programs' locks.
+    /// The source's advisory lock. "quak" in ASCII keeps it clear of other programs' locks.
     private var lockKey: Query { "\(0x7175_616B)::int, hashtext(\(name))" }
 
-    /// Takes the source for this session.
+    /// Locks the source for this session.
     ///
-    /// - Throws: `SourceBusy` when another session has it.
+    /// - Throws: `SourceBusy` when another session holds the lock.
     func lock() async throws {
-        // What comes by standard input is another document every time.
+        // Standard input is a different document every time.
         if source == .standardInput { return }
         let row = try await connection.query(
             "select pg_try_advisory_lock(\(lockKey)) as locked",
             to: "lock the source")[0]
         guard try row.decode("locked") else { throw SourceBusy(source: source) }
-        // Whoever held it is gone, and left its run open.
+        // A worker that died has lost its lock, but left its run open.
         try await connection.execute(
             """
             update import.run
@@ -47,7 +47,7 @@ struct RunLog {
 
     private var isOwnName: Bool { name == "\(source)" }
 
-    /// What the feed's server said of it when it was last imported well.
+    /// The validators that the server sent with the feed's last successful import.
     func validators() async throws -> Validators? {
         guard case .url = source, isOwnName else { return nil }
         return try await connection.query(
@@ -59,14 +59,14 @@ struct RunLog {
         }
     }
 
-    /// Notes that the feed was asked for and is unchanged.
+    /// Notes that the feed was checked and is unchanged.
     func touch() async throws {
         try await connection.execute(
             "update import.feed set checked_at = clock_timestamp() where source = \(name)",
             to: "note that the feed is unchanged")
     }
 
-    /// Records the run, and names it as the context of what history records. One statement, so that a cancellation leaves
+    /// Records the run, and makes it the context that the history records. One statement, so that a cancellation leaves
     /// no run open.
     func begin() async throws -> Int {
         try await connection.query(
@@ -76,16 +76,16 @@ struct RunLog {
             """, to: "record the run")[0].decode("id")
     }
 
-    /// Names a run, as `begin` does, for another session that takes part in it.
+    /// Sets the context, as `begin` does, in another session that takes part in the run.
     static func naming(_ run: Int) -> Query {
         "select set_config('history.context', \(context(of: run)), false)"
     }
 
-    /// What history records of a run as its context.
+    /// The context that the history records for a run.
     private static func context(of run: Int) -> String { "run \(run)" }
 
-    /// Records the outcome, also when the task is cancelled; of a good one also the validators, so that a failed run never
-    /// hides data behind an "unchanged".
+    /// Records the outcome, even when the task is cancelled. Only a successful run also keeps the validators, so that a
+    /// failed one never hides data behind an "unchanged".
     ///
     /// - Returns: the history tokens of the run's first and last transaction.
     func end(_ summary: ImportSummary, _ result: FetchResult?) async throws -> ClosedRange<Int>? {
@@ -132,7 +132,7 @@ struct RunLog {
     }
 }
 
-/// Another process imports the same source.
+/// Another process is importing the same source.
 public struct SourceBusy: Error, Equatable, CustomStringConvertible {
     public let source: FeedSource
 

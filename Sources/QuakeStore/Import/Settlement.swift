@@ -1,17 +1,18 @@
 import Feed
 import PostgreSQL
 
-/// Deletes what a complete document shows to be renamed or withdrawn, in the transaction of its last batch.
+/// Deletes events that a complete document shows to be renamed or withdrawn, in the transaction of its last batch.
 struct Settlement {
     let identity: FeedIdentity
     let retraction: Importer.Retraction
     let rejectLimit: RejectLimit
 
-    /// Settles, unless the document is too bad to be believed. Of an event whose id can't be read nobody knows which it is.
+    /// Settles, unless too many features were rejected, or the id of one can't be read: that feature could be any
+    /// event.
     ///
     /// - Parameters:
-    ///   - counts: those of the last batch.
-    ///   - before: those of the batches before it.
+    ///   - counts: the counts of the last batch.
+    ///   - before: the counts of the earlier batches.
     func settle(
         _ counts: inout ImportCounts, before: ImportCounts, isDryRun: Bool, on connection: Connection
     ) async throws {
@@ -39,14 +40,14 @@ struct Settlement {
     }
 }
 
-/// A document lacks so many events that the feed is more likely broken than the events gone. The upserts of the document
-/// stay.
+/// A document lacks so many events that the feed is more likely to be broken than the events to be gone. The document's
+/// upserts stay.
 public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
     /// Such as `all_day`.
     public let feed: String
     /// How many events of the window the document lacks.
     public let missing: Int
-    /// How many there are.
+    /// How many events the window has.
     public let inWindow: Int
 
     public init(feed: String, missing: Int, inWindow: Int) {
@@ -54,6 +55,6 @@ public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
     }
 
     public var description: String {
-        "\(feed) lacks \(missing) of the \(inWindow) events of its window, too many to be believed: nothing was deleted; look at the feed, and if it is right: --retract force"
+        "\(feed) lacks \(missing) of the \(inWindow) events in its window, too many to be plausible; nothing was deleted; check the feed, and if it is right, import it with --retract force"
     }
 }

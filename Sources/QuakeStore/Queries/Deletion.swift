@@ -7,16 +7,16 @@ public struct Deletion: Sendable {
 
     /// - Parameter reason: kept in the history.
     public init(codes: [String], reason: String?) {
-        // Locked in code order, as the imports do.
+        // Rows are locked in code order, as imports lock them.
         self.codes = Array(Set(codes)).sorted()
         self.reason = reason
     }
 
-    /// - Throws: `UnknownCodes` when the table does not have them all; nothing is deleted then.
+    /// - Throws: `UnknownCodes` when the table lacks any of them; then nothing is deleted.
     public func run(on connection: Connection) async throws {
         try await connection.transaction(to: "delete earthquakes") {
             try await connection.query(
-                "select set_config('history.reason', \(reason ?? ""), true)", to: "give the reason")
+                "select set_config('history.reason', \(reason ?? ""), true)", to: "set the reason")
             var unknown: [String] = []
             for code in codes {
                 let count = try await connection.execute(
@@ -28,7 +28,7 @@ public struct Deletion: Sendable {
     }
 }
 
-/// There are no such earthquakes.
+/// The table has no earthquakes with these codes.
 public struct UnknownCodes: Error, Equatable, CustomStringConvertible {
     public let codes: [String]
 

@@ -1,32 +1,32 @@
 import Feed
 import PostgreSQL
 
-/// A moment of the table's past.
+/// A moment in the table's past.
 public enum PastMoment: Sendable, Equatable {
     /// After the transaction with this token.
     case token(Int)
     case time(Instant)
 }
 
-/// The moment asked for is not in the history.
+/// The history does not cover the requested moment.
 public enum PastError: Error, Equatable, CustomStringConvertible {
     /// History before this token was pruned, or never recorded.
     case pruned(Int)
-    /// The highest token there is.
+    /// The requested token is higher than this one, the newest there is.
     case future(Int)
 
     public var description: String {
         switch self {
-        case .pruned(let token): "history reaches back to token \(token) only"
+        case .pruned(let token): "history reaches back only to token \(token)"
         case .future(let token): "the newest token is \(token)"
         }
     }
 }
 
 extension PastMoment {
-    /// The token that stands for the moment.
+    /// The token of the last transaction up to the moment.
     ///
-    /// - Throws: `PastError` when history does not reach there.
+    /// - Throws: `PastError` when the history does not cover the moment.
     func token(on connection: Connection) async throws -> Int {
         let row = try await connection.query(
             """
@@ -53,8 +53,8 @@ extension PastMoment {
 }
 
 extension QuakeSelection {
-    /// The table as it was after `token`: the present rows, with every later change undone. Of several changes the
-    /// earliest tells what a column held.
+    /// The table as it was after `token`: the present rows, with every later change undone. When a column changed
+    /// several times, the earliest change tells what it held.
     static func table(after token: Int) -> Query {
         """
         (with undone as (

@@ -4,28 +4,28 @@ import PostgreSQL
 /// A feature that could not be imported.
 public struct Reject: Sendable, Equatable {
     public let id: Int
-    /// The last run that met it, and what that imported.
+    /// The last run that rejected it, and that run's source.
     public let run: Int
     public let source: String
-    /// Its place in that run's document, from 1, and where it began there, in bytes after inflation.
+    /// Its place in that run's document, counted from 1, and where it begins there, in bytes after inflation.
     public let ordinal: Int
     public let offset: Int
     /// One of `Rejection.Reason`.
     public let reason: String
     public let message: String
-    /// Of the feature; what is kept of it may be less.
+    /// The size of the feature, in bytes; fewer may be kept.
     public let size: Int
     public let isCut: Bool
-    /// How often these bytes were met.
+    /// How often these bytes were rejected.
     public let count: Int
     public let firstSeen: Instant
     public let lastSeen: Instant
 
-    /// The rejects that were met last come first.
+    /// Lists the rejects, the latest first.
     ///
     /// - Parameters:
-    ///   - run: only those that this run met last.
-    ///   - limit: nil is all.
+    ///   - run: only those that this run was the last to reject.
+    ///   - limit: the greatest number of rejects; nil means all.
     public static func list(run: Int?, limit: Int?, on connection: Connection) async throws -> [Reject] {
         try await connection.query(
             """

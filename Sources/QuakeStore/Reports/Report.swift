@@ -1,20 +1,20 @@
 import PostgreSQL
 
-/// One of the schema `report`: a view, or a function that gives rows.
+/// A report: a view in the schema `report`, or a function there that returns rows.
 public struct Report: Sendable, Equatable {
-    /// Such as `daily_activity`.
+    /// For example, `daily_activity`.
     public let name: String
-    /// What it tells, in the words of its comment.
+    /// What it reports, as its SQL comment says.
     public let summary: String
-    /// A function takes these; a view can be narrowed to rows that have given values in its columns.
+    /// The arguments that a function takes. For a view, its columns: an argument keeps only the rows with that value.
     public let parameters: [Parameter]
     public let columns: [Column]
     public let isFunction: Bool
 
-    /// What a function takes, or a column of a view.
+    /// A parameter of a function, or a column of a view.
     public struct Parameter: Sendable, Equatable {
         public let name: String
-        /// As SQL writes it, such as `double precision`.
+        /// The SQL type, such as `double precision`.
         public let type: String
         public let isRequired: Bool
     }
@@ -25,30 +25,30 @@ public struct Report: Sendable, Equatable {
         fileprivate let type: String
     }
 
-    /// What the cells of a column are.
+    /// The kind of value in a column's cells.
     public enum Kind: String, Sendable {
         case integer, number, boolean, time, text
     }
 
-    /// In which form a column's times come.
+    /// How times are formatted.
     public enum TimeForm: String, Sendable {
         /// Such as `2019-07-06T03:19:53.040Z`.
         case iso8601 = #"YYYY-MM-DD"T"HH24:MI:SS.MS"Z""#
-        /// For people, in UTC too: `2019-07-06 03:19:53`.
+        /// For people, also in UTC: `2019-07-06 03:19:53`.
         case short = "YYYY-MM-DD HH24:MI:SS"
     }
 
-    /// All of them, by name.
+    /// All reports, sorted by name.
     public static func all(on connection: Connection) async throws -> [Report] {
         try await connection.query(catalogue, to: "list the reports").map { try Report($0) }
     }
 
-    /// Hands over each row as it arrives, by the first column: its cells in the order of the columns, nil for null.
+    /// Hands over each row as it arrives, sorted by the first column. A row is its cells in column order, nil for null.
     ///
     /// - Parameters:
-    ///   - arguments: values by the names of `parameters`, as SQL writes them; times without a zone are UTC.
-    ///   - limit: nil is all rows.
-    /// - Throws: `PostgresError`; one that `isRefusedValue` when an argument is not of its parameter's type.
+    ///   - arguments: values as SQL writes them, keyed by the names of `parameters`; times without a zone are UTC.
+    ///   - limit: the greatest number of rows; nil means all.
+    /// - Throws: `PostgresError`; its `isRefusedValue` is true when an argument does not fit its parameter's type.
     public func forEachRow(
         _ arguments: [String: String], limit: Int?, times: TimeForm, on connection: Connection,
         _ body: @Sendable ([String?]) throws -> Void
@@ -86,7 +86,7 @@ public struct Report: Sendable, Equatable {
             "select \(unescaped: cells.joined(separator: ", ")) from \(source) order by \(unescaped: name).\(unescaped: columns[0].name) limit \(limit)"
     }
 
-    /// Names come quoted where SQL wants that, so that they can stand in a statement.
+    /// Quotes names where SQL requires it, so that they can be spliced into a statement.
     private static let catalogue: Query = """
         select report.name, report.is_function, report.summary,
                array(select quote_ident(a.attname) from pg_attribute a

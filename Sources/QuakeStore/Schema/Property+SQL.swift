@@ -5,16 +5,16 @@ import PostgreSQL
 extension Property {
     static let columns = allCases.map(\.column)
 
-    /// `code, net, …`, each behind `prefix`.
+    /// `code, net, …`, each with `prefix` in front.
     static func list(_ prefix: String = "") -> String {
         columns.map { prefix + $0 }.joined(separator: ", ")
     }
 
-    /// `net = excluded.net, …`: all but the key.
+    /// `net = excluded.net, …`, for every column but the key.
     static let assignments = allCases.filter { $0 != .code }
         .map { "\($0.column) = excluded.\($0.column)" }.joined(separator: ", ")
 
-    /// The columns as `Row.value(of:)` reads them.
+    /// The columns, in the form that `Row.value(of:)` reads.
     static let selected = allCases.map { property in
         switch property.kind {
         case .time:
@@ -25,7 +25,7 @@ extension Property {
 }
 
 extension Row {
-    /// The value of a property in a row of `Property.selected`.
+    /// The value of a property, in a row that was read with `Property.selected`.
     func value(of property: Property) throws -> Quake.Value {
         let column = property.column
         return switch property.kind {

@@ -1,28 +1,29 @@
 import PostgreSQL
 
-/// The four roles of a database: nobody logs in as one of them, they are granted to those who do.
+/// A database's four roles. Nobody logs in as one of them: they are granted to logins.
 ///
-/// Roles belong to the whole server, what they may do to one database. `establish` brings both to what this version wants,
-/// as often as it is called.
+/// Roles belong to the whole server, their privileges to one database. `establish` brings both up to date for this
+/// version, and may be called any number of times.
 public struct Roles: Sendable {
-    /// Before the names: `quakes_` makes `quakes_owner`, …
+    /// What every role name begins with: `quakes_` gives `quakes_owner`, and so on.
     public let prefix: String
 
     public static let standardPrefix = "quakes_"
 
     /// What a login is for.
     public enum Purpose: String, Sendable, CaseIterable {
-        /// Owns all there is, migrates and prunes.
+        /// Owns everything, migrates and prunes.
         case owner
         /// Imports and deletes earthquakes.
         case writer
-        /// Reads the table and its history, with what changes have overwritten, and tells how far it has come.
+        /// Reads the table and its history, including overwritten values, and reports its position.
         case reader
-        /// Reads the schema `report`, and nothing else.
+        /// Reads only the schema `report`.
         case report
     }
 
-    /// - Throws: `InvalidPrefix` when it needs quotes in SQL, or is PostgreSQL's own.
+    /// - Throws: `InvalidPrefix` when the prefix would need quotes in SQL, is longer than 41 characters, or begins with
+    ///   PostgreSQL's own `pg_`.
     public init(prefix: String = standardPrefix) throws {
         guard prefix.wholeMatch(of: /[a-z][a-z0-9_]{0,40}/) != nil, !prefix.hasPrefix("pg_") else {
             throw InvalidPrefix(prefix: prefix)
@@ -32,14 +33,15 @@ public struct Roles: Sendable {
 
     public func name(_ purpose: Purpose) -> String { prefix + purpose.rawValue }
 
-    /// Creates the roles that are missing, makes `owner` the owner of the schema, and gives each role what it needs and
-    /// takes away all else: from these roles, and from PUBLIC, which loses CONNECT and TEMPORARY on the database too.
+    /// Creates the roles that are missing, makes `owner` the owner of the schema, and grants each role what it needs.
+    /// It revokes every other privilege from the roles and from PUBLIC, which also loses CONNECT and TEMPORARY on the
+    /// database.
     ///
-    /// One transaction. Needs a superuser, or the database's owner with CREATEROLE; only a superuser can also keep all but the
-    /// owner and the writer from taking advisory locks, which keep workers apart.
+    /// Runs as one transaction. It needs a superuser, or the database's owner with CREATEROLE. Advisory locks keep
+    /// workers apart; only a superuser can reserve them for the owner and the writer.
     ///
     /// - Returns: the names of the roles it created.
-    /// - Throws: `PostgresError`; nothing has changed then.
+    /// - Throws: `PostgresError`; then nothing has changed.
     public func establish(on connection: Connection) async throws -> [String] {
         try await connection.transaction(to: "establish the roles") {
             try await connection.query(
@@ -49,7 +51,7 @@ public struct Roles: Sendable {
                 created.append(name(purpose))
             }
             try await connection.execute(script: ownership, to: "give the schema to \(name(.owner))")
-            try await connection.execute(script: grants, to: "grant the roles what they need")
+            try await connection.execute(script: grants, to: "grant the roles their privileges")
             return created
         }
     }
@@ -57,9 +59,9 @@ public struct Roles: Sendable {
     private func create(_ purpose: Purpose, on connection: Connection) async throws -> Bool {
         let name = name(purpose)
         let known = try await connection.query(
-            "select from pg_roles where rolname = \(name)", to: "look for role \(name)")
+            "select from pg_roles where rolname = \(name)", to: "look up role \(name)")
         guard known.isEmpty else { return false }
-        // The migrator of another database may be doing the same.
+        // Another database's migrator may be creating the same role.
         try await connection.execute(
             script: """
                 do $$
@@ -72,8 +74,8 @@ public struct Roles: Sendable {
         return true
     }
 
-    /// Everything in our schemas that belongs to another one. Who gives something away has to be a member of the one who gets
-    /// it, and that one needs CREATE where it will lie.
+    /// Gives the owner everything in our schemas that belongs to another role. For that, the current user must be a
+    /// member of the owner, and the owner needs CREATE on the schemas.
     private var ownership: String {
         let owner = name(.owner)
         return """
@@ -93,7 +95,7 @@ public struct Roles: Sendable {
                     from pg_namespace n
                     where n.nspname in ('import', 'history', 'report') and n.nspowner <> '\(owner)'::regrole
                     union all
-                    -- Sequences of identity columns go with their tables, types of rows with theirs.
+                    -- The sequences of identity columns and the row types follow their tables.
                     select format('alter %s %s owner to \(owner)',
                                   case c.relkind when 'v' then 'view' when 'S' then 'sequence' when 'c' then 'type'
                                                  else 'table' end,
@@ -121,7 +123,7 @@ public struct Roles: Sendable {
             """
     }
 
-    /// First nothing, then what each needs: what an earlier version granted does not stay.
+    /// Revokes everything, then grants what each role needs, so that nothing remains of an earlier version's grants.
     private var grants: String {
         let (owner, writer, reader, report) = (name(.owner), name(.writer), name(.reader), name(.report))
         let members = "\(writer), \(reader), \(report)"
@@ -130,7 +132,7 @@ public struct Roles: Sendable {
             begin
                 execute format('revoke all on database %I from public, \(members)', current_database());
                 execute format('grant connect on database %I to \(members)', current_database());
-                -- The batches on their way into the table.
+                -- For the temporary tables that hold a batch.
                 execute format('grant temporary on database %I to \(writer)', current_database());
             end
             $$;
@@ -139,11 +141,11 @@ public struct Roles: Sendable {
             revoke all on all tables in schema import, history, report from public, \(members);
             revoke all on all sequences in schema import, history, report from public, \(members);
             revoke all on all functions in schema import, history, report from public, \(members);
-            -- Also of what later migrations bring.
+            -- Also for functions that later migrations create.
             alter default privileges for role \(owner) revoke execute on functions from public;
 
-            -- What the server lets every login do: take the locks that keep workers apart, and store large objects. These
-            -- functions are the superuser's to grant.
+            -- By default, every login may take the locks that keep workers apart, and store large objects. Only a
+            -- superuser can change that.
             do $$
             declare
                 statement text;
@@ -164,7 +166,7 @@ public struct Roles: Sendable {
             end
             $$;
 
-            -- Whether the schema is that of their version.
+            -- So that they can check the schema's version.
             grant usage on schema import to \(members);
             grant select on import.migration to \(members);
 
@@ -172,7 +174,7 @@ public struct Roles: Sendable {
             grant select, insert, update on import.run, import.reject, import.feed, import.backfill to \(writer);
             grant select, insert, update, delete on import.settled, import.withdrawn to \(writer);
             grant execute on all functions in schema import to \(writer);
-            -- The tokens of a run; not what was overwritten.
+            -- To read a run's tokens, but not what was overwritten.
             grant usage on schema history to \(writer);
             grant select (id, token, context) on history.transaction to \(writer);
 
@@ -195,9 +197,9 @@ public struct Roles: Sendable {
             """
     }
 
-    /// What to grant whom, for a login that was refused something.
+    /// Says which role to grant to a login that was refused access.
     ///
-    /// Names the roles by the owner of the table, and says how to make them where there are none.
+    /// Derives the role's name from the table's owner. If there are no roles, it says how to create them.
     public static func remedy(for purpose: Purpose, on connection: Connection) async throws -> String {
         let row = try await connection.query(
             """
@@ -207,24 +209,24 @@ public struct Roles: Sendable {
             from (values (1)) as one
             left join (pg_class c join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public')
               on c.relname = 'quake' and c.relkind = 'r'
-            """, to: "look for the roles")[0]
+            """, to: "look up the roles")[0]
         let login: String = try row.decode("login")
         let owner = try row.decodeIfPresent("owner", as: String.self) ?? ""
         guard try row.decode("known"), owner.hasSuffix(Purpose.owner.rawValue) else {
             let roles = try Roles()
             return
-                "\(login) lacks a role: let the database's owner run quakes migrate --roles, then: grant \(roles.name(purpose)) to \(login)"
+                "\(login) lacks a role: have the database's owner run quakes migrate --roles, then: grant \(roles.name(purpose)) to \(login)"
         }
         let role = owner.dropLast(Purpose.owner.rawValue.count) + purpose.rawValue
         return "\(login) lacks a role: grant \(role) to \(login)"
     }
 }
 
-/// Not what a role's name can begin with.
+/// A prefix that role names may not begin with.
 public struct InvalidPrefix: Error, Equatable, CustomStringConvertible {
     public let prefix: String
 
     public var description: String {
-        "the prefix of roles is made of small letters, digits and _, begins with a letter, and not with pg_"
+        "a role prefix has at most 41 lower-case letters, digits and _; it begins with a letter, but not with pg_"
     }
 }

@@ -17,16 +17,16 @@ struct BatchImport {
         if let run { try await connection.query(RunLog.naming(run), to: "name the run") }
     }
 
-    /// Records that the server refuses, by their ordinals, and why.
+    /// Why the server refuses records, by their ordinals.
     private typealias Refused = [Int: Rejection]
 
     /// Imports a batch and returns what happened.
     ///
-    /// A deadlock or a serialisation failure repeats the batch, at most five times in all. A feature whose values the
-    /// server refuses is found and rejected alone. Where all features are expected to be new, they are first tried without a
-    /// look at what is there.
+    /// After a deadlock or a serialisation failure the batch is repeated, with at most five attempts in all. A feature
+    /// with a value that the server refuses is found and rejected alone. When all features are expected to be new, they
+    /// are first inserted without comparing them with the table.
     ///
-    /// - Parameter before: what the document's earlier batches counted.
+    /// - Parameter before: the counts of the document's earlier batches.
     func run(
         _ batch: FeatureBatch, _ document: DocumentState, before: ImportCounts
     ) async throws -> ImportCounts {
@@ -39,7 +39,8 @@ struct BatchImport {
             } catch let error as PostgresError where error.isUniqueViolation && expectsNew {
                 expectsNew = false
             } catch let error as PostgresError where error.isRefusedValue {
-                // Without them an older feature of the same code counts, which may be refused as well.
+                // Without the refused ones, an older feature with the same code takes its place, and may be refused as
+                // well.
                 let known = refused.count
                 try await findRefused(batch.newest(without: Set(refused.keys)).indices[...], batch, &refused)
                 guard refused.count > known else { throw error }
@@ -65,7 +66,7 @@ struct BatchImport {
             }
         return try await connection.transaction(to: "import a batch") {
             if document.isBeginning {
-                try await connection.execute("delete from pg_temp.present", to: "forget the last document")
+                try await connection.execute("delete from pg_temp.present", to: "clear the previous document")
             }
             var counts =
                 if expectsNew, try await !isOutdated(document) {
@@ -95,7 +96,7 @@ struct BatchImport {
         }
     }
 
-    /// Streams records into `incoming`, and merges them: counts what was inserted and updated, and what was older.
+    /// Streams records into `incoming` and merges them. Counts those that were inserted, updated or older.
     private func merge(
         _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
     ) async throws -> ImportCounts {
@@ -117,7 +118,7 @@ struct BatchImport {
             MergeStatement.isOutdated(generated), to: "look for newer documents")[0].decode("outdated")
     }
 
-    /// Streams records into the table itself, which fails when one of them is there.
+    /// Streams records into the table itself. Fails when one of them is already there.
     private func insert(_ records: ArraySlice<Int>, of batch: FeatureBatch) async throws -> ImportCounts {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
@@ -125,7 +126,7 @@ struct BatchImport {
         return counts
     }
 
-    /// In pieces of about 128 KiB. Returns how many rows the server took.
+    /// Copies records in pieces of about 128 KiB. Returns how many rows the server took.
     @discardableResult
     private func copy(
         _ records: ArraySlice<Int>, of batch: FeatureBatch, into table: String
@@ -172,7 +173,7 @@ struct BatchImport {
         return unreadable
     }
 
-    /// Halves the batch until each feature is found that the server refuses. Nothing of it is committed.
+    /// Halves the batch until it has found each feature that the server refuses. Commits nothing.
     private func findRefused(
         _ records: ArraySlice<Int>, _ batch: FeatureBatch, _ refused: inout Refused
     ) async throws {
@@ -188,12 +189,12 @@ struct BatchImport {
         try await findRefused(records[middle...], batch, &refused)
     }
 
-    /// Tries a part of the batch, and rolls it back.
+    /// Tries part of the batch, and rolls it back. Returns the error when the server refuses a value.
     private func refusal(of records: ArraySlice<Int>, _ batch: FeatureBatch) async throws
         -> PostgresError?
     {
         do {
-            try await connection.transaction(to: "try a part of a batch") {
+            try await connection.transaction(to: "try part of a batch") {
                 _ = try await merge(records, of: batch, DocumentState())
                 throw RolledBack()
             }

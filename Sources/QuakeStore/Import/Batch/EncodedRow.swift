@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// One feature as a row of binary COPY, and what a batch and a lane have to know of it.
+/// One feature as a row of binary COPY, and what a batch and a lane need to know about it.
 package struct EncodedRow {
     package private(set) var rows = BinaryRows()
     private(set) var updated = Instant(milliseconds: 0)
@@ -10,8 +10,8 @@ package struct EncodedRow {
 
     package mutating func encode(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
         rows.removeAll()
-        // Texts are parts of the feature, unescaped no longer than they stand there; the id may count twice. An element of
-        // a list has at least one byte, a comma, and here four more.
+        // A text is part of the feature, and unescaping never makes it longer; the id may count twice. A list element
+        // has at least one byte there, its comma, and needs four more here.
         rows.appendRow(columns: Property.count, capacity: 4 * bytes.count + 1024) { row in
             record.forEachValue { row.append($0, of: record, from: bytes) }
         }
@@ -21,13 +21,13 @@ package struct EncodedRow {
     /// Calls `body` with the first column.
     func withCode<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
         try rows.withBytes { row in
-            // Before it: the number of columns (2 bytes) and its own length (4).
+            // The number of columns (2 bytes) and the code's length (4 bytes) come first.
             let count = row[2..<6].reduce(0) { $0 << 8 | Int($1) }
             return try body(row.extracting(6..<6 + count))
         }
     }
 
-    /// The code's first eight bytes, the first one the highest.
+    /// The code's first eight bytes as one number, the first byte the most significant.
     var codePrefix: UInt64 {
         withCode { code in
             let prefix = code.prefix(8)

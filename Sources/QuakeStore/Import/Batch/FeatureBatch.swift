@@ -2,17 +2,17 @@ import Feed
 import Glibc
 import PostgreSQL
 
-/// Features that wait for their transaction: each as a row of COPY, or with the reason why it is none.
+/// Features that wait for their transaction: each as a row of COPY, or with the reason for its rejection.
 ///
-/// They are also kept as the feed wrote them, for the case that the server refuses one. All of it lies in spools, so that
-/// a batch of large features needs little more memory than one of small ones.
+/// They are also kept as the feed wrote them, in case the server refuses one. Everything is in spools, so that a batch
+/// of large features needs little more memory than one of small ones.
 ///
-/// A batch is filled by one task and imported by another one: whoever hands it over must not use it until he gets it back.
+/// One task fills a batch and another imports it. A task that has handed it over must not use it until it comes back.
 final class FeatureBatch: @unchecked Sendable {
     struct Feature {
         let ordinal: Int
         let offset: Int
-        /// Where its bytes begin among the batch's.
+        /// Where its bytes begin in the batch.
         fileprivate let start: Int
         let size: Int
         fileprivate let keptCount: Int32
@@ -20,11 +20,12 @@ final class FeatureBatch: @unchecked Sendable {
         fileprivate var kept: Range<Int> { start..<start + Int(keptCount) }
     }
 
-    /// A feature that is an earthquake.
+    /// A feature that was decoded as an earthquake.
     struct Record {
         let feature: Feature
         let updated: Instant
-        /// The first eight bytes of the code, the first one the highest: nearly all comparisons end with it.
+        /// The first eight bytes of the code as one number, the first byte the most significant: it decides nearly all
+        /// comparisons.
         fileprivate let codePrefix: UInt64
         fileprivate let rowStart: Int
         fileprivate let codeStart: Int
@@ -35,7 +36,7 @@ final class FeatureBatch: @unchecked Sendable {
 
     private(set) var records: [Record] = []
     private(set) var rejections: [(feature: Feature, rejection: Rejection)] = []
-    /// How much of the document came with these features.
+    /// How many bytes of the document these features account for.
     var documentBytes = 0
 
     private let rows: Spool
@@ -47,7 +48,7 @@ final class FeatureBatch: @unchecked Sendable {
     ///   - memoryLimit: how many bytes of rows stay in memory.
     init(capacity: Int, memoryLimit: Int) {
         rows = Spool(memoryLimit: memoryLimit, readAhead: 0)
-        // No more of it is touched than is used, and none is copied while it grows.
+        // Memory that is not used is never touched, and the array need not be copied as it grows.
         records.reserveCapacity(min(capacity, 20_000))
     }
 
@@ -96,13 +97,13 @@ final class FeatureBatch: @unchecked Sendable {
         try self.rows.withBytes(record.row) { rows.append(rows: $0) }
     }
 
-    // MARK: One row a code
+    // MARK: One row per code
 
-    /// Of the records with one code the newest, among equals the last of the document; in the order of their codes' bytes,
-    /// so that all workers lock rows in one order, and neighbours in the index come one after the other.
+    /// The newest record for each code; among equally new ones, the last in the document. They are sorted by the bytes
+    /// of their codes, so that all workers lock rows in the same order, and neighbours in the index follow one another.
     ///
-    /// - Parameter refused: ordinals of records that don't count.
-    /// - Returns: indices of those records, and how many of the others are older than theirs.
+    /// - Parameter refused: ordinals of records to leave out.
+    /// - Returns: the indices of those records, and how many of the others are older than the newest with their code.
     func newest(without refused: Set<Int>) -> (indices: [Int], olderCount: Int) {
         var newest: [Int] = []
         newest.reserveCapacity(records.count)
@@ -132,7 +133,7 @@ final class FeatureBatch: @unchecked Sendable {
         }
     }
 
-    /// Negative, 0 or positive, as of `memcmp`.
+    /// Negative, 0 or positive, as `memcmp` returns it.
     private func order(_ left: Record, _ right: Record, _ codes: UnsafeBufferPointer<UInt8>) -> Int {
         if left.codePrefix != right.codePrefix { return left.codePrefix < right.codePrefix ? -1 : 1 }
         let common = Int(min(left.codeCount, right.codeCount))

@@ -1,17 +1,17 @@
 import Feed
 
-/// Decodes features and puts them into the batches of their lanes. A code's features go to one lane.
+/// Decodes features and puts them into the batches of their lanes. Features with the same code go to the same lane.
 struct Intake {
-    /// Those that are being filled, one a lane.
+    /// The batches that are being filled, one per lane.
     var batches: [FeatureBatch]
     private var batchSize: Int
-    /// How many bytes of a batch's rows stay in memory: all of an hourly feed of 10,000 features.
+    /// How many bytes of a batch's rows stay in memory: enough for an hourly feed of 10,000 features.
     private var memoryLimit = 8 << 20
     private var decoder = FeatureDecoder()
     private var row = EncodedRow()
-    /// Of the feature that comes next, when it was decoded before its end was known.
+    /// The record of the next feature, when it was decoded before its end was known.
     private var record: QuakeRecord?
-    /// What of the document, in bytes from its start, belongs to some batch.
+    /// How many bytes, from the document's start, have been assigned to a batch.
     private var assigned = 0
 
     init(batchSize: Int) {
@@ -19,7 +19,8 @@ struct Intake {
         batches = [FeatureBatch(capacity: batchSize, memoryLimit: memoryLimit)]
     }
 
-    /// Goes on with empty batches, which together with those that are being imported have no more features than one had.
+    /// Continues with empty batches. Together with those that are being imported, they hold no more features than the
+    /// one batch did.
     mutating func divide(by lanes: Int) {
         if lanes > 1 { batchSize = max(1, batchSize / (2 * lanes)) }
         memoryLimit = (5 << 20) / (2 * lanes)
@@ -28,14 +29,14 @@ struct Intake {
 
     func emptyBatch() -> FeatureBatch { FeatureBatch(capacity: batchSize, memoryLimit: memoryLimit) }
 
-    /// Decodes the feature with which the bytes begin, if they hold all of it, and returns its size.
+    /// Decodes the feature at the start of the bytes, if they hold all of it, and returns its size.
     mutating func decodePrefix(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
         guard let (record, size) = decoder.decodePrefix(bytes) else { return nil }
         self.record = record
         return size
     }
 
-    /// Returns the lane whose batch is full by this feature.
+    /// Adds a feature to a batch. Returns the batch's lane when the batch is now full.
     mutating func add(_ feature: FeatureScanner.RawFeature) throws -> Int? {
         var lane = 0
         do {
@@ -52,7 +53,7 @@ struct Intake {
         return batches[lane].count >= batchSize ? lane : nil
     }
 
-    /// What stands behind the last feature goes to the first lane.
+    /// Assigns the bytes after the last feature to the first lane.
     mutating func endDocument(at end: Int) {
         take(0, upTo: end)
     }

@@ -1,17 +1,17 @@
 import Feed
 import PostgreSQL
 
-/// The SQL of one batch: from the temporary table into `quake`.
+/// The SQL that moves one batch from the temporary table into `quake`.
 enum MergeStatement {
-    /// What the worker's session needs, once for each connection.
+    /// What a worker's session needs, once per connection.
     ///
-    /// - A batch joins a few thousand rows with a table of any size by its key. Without statistics of the temporary
-    ///   table, or with old ones of the large one, the planner may prefer to read all of the large one, even once for
-    ///   each row; nested loops over the index never do.
-    /// - A session that plays replica would fire no trigger, and its changes would be missing from history.
-    /// - The backend of a worker that was killed notices it in the middle of a statement, and frees the source.
-    /// - The tables empty themselves at the end of each transaction, without a new file as TRUNCATE makes one; a batch
-    ///   fits the buffers of temporary tables, and is never written to disk.
+    /// - A batch joins a few thousand rows, by their keys, with a table of any size. Without statistics for the
+    ///   temporary table, or with old ones for the large table, the planner may read all of the large table, even once
+    ///   for each row. Nested loops over the index never do.
+    /// - A session in the replica role would fire no triggers, and its changes would be missing from the history.
+    /// - When a worker is killed, its backend notices in the middle of a statement, and frees the source.
+    /// - The tables are emptied at the end of each transaction, without the new file that TRUNCATE makes. A batch fits
+    ///   in the temporary buffers, and is never written to disk.
     private static let session = """
         set client_min_messages = warning;
         select set_config('session_replication_role', 'origin', false)
@@ -40,12 +40,12 @@ enum MergeStatement {
     static let incomingColumns = Property.columns
     static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size", "code"]
 
-    /// What is to be done with each row of `incoming`, which has one row a code, in the order of the codes.
+    /// Says what to do with each row of `incoming`, which has one row per code, in code order.
     ///
-    /// A feature is older when the row was revised later; and when a newer document has shown that the event is gone, or
-    /// what it is now. The result is narrow: of an unchanged feature nothing is copied.
+    /// A feature is older when the row was revised later, or when a newer document has shown that the event is gone, or
+    /// what it is now. The result is narrow: an unchanged feature is not copied.
     ///
-    /// - Parameter generated: when the document was made.
+    /// - Parameter generated: when the document was generated.
     private static func compared(_ document: DocumentState) -> Query {
         let generated = document.generated
         let isOld: Query = """
@@ -67,7 +67,7 @@ enum MergeStatement {
                                          where withdrawn.code = incoming.code
                                            and withdrawn.generated >= to_timestamp(\(generated?.milliseconds) / 1000.0))
                                  or \(isOld) and \(isBetterKnown)
-                            -- In this order: the wide comparison is inlined, and made as often as it is asked for.
+                            -- In this order: the wide comparison is inlined, and repeated wherever it is named.
                             when quake.updated = incoming.updated
                             then \(isOld) and differing.differs and \(isBetterKnown)
                             else quake.updated > incoming.updated end as is_older,
@@ -89,9 +89,9 @@ enum MergeStatement {
 
     /// Merges the batch and counts.
     ///
-    /// Rows that are equal are found by the join and never touched: no lock, no WAL, no change. The conditions of the
-    /// update are for the case that another worker came in between. Rows are locked in the order of `incoming`, so that two
-    /// workers wait for each other rather than deadlock.
+    /// The join finds equal rows, which are never touched: no lock, no WAL, no change. The conditions of the update are
+    /// there in case another worker got in between. Rows are locked in the order of `incoming`, so that two workers
+    /// wait for each other rather than deadlock.
     static func merge(_ document: DocumentState) -> Query {
         """
         with \(compared(document)),
@@ -114,8 +114,8 @@ enum MergeStatement {
         """
     }
 
-    /// Whether something newer is known than a document of this time could tell, so that even an event that is not there
-    /// may be stale.
+    /// Whether something newer is known than a document generated at this time could contain. Then even an event that
+    /// is not in the table may be stale.
     static func isOutdated(_ generated: Instant) -> Query {
         """
         select exists (select from import.settled
@@ -140,13 +140,13 @@ enum MergeStatement {
         """
     }
 
-    /// A rejected feature is present all the same.
+    /// A rejected feature is present in the document all the same.
     static let noteRejects: Query = """
         insert into pg_temp.present (code, is_current)
         select code, false from pg_temp.rejected where code is not null
         """
 
-    /// The same broken bytes are kept once and counted.
+    /// Keeps identical broken bytes once, and counts them.
     static func keepRejects(run: Int) -> Query {
         """
         insert into import.reject as kept (run, ordinal, byte_offset, reason, message, raw, size, count)
@@ -161,8 +161,8 @@ enum MergeStatement {
         """
     }
 
-    /// Adds a batch's counts, and tells which transaction of history it is, if it changed anything. Of one that changed no
-    /// row the commit need not wait for the disk: only the counts could be lost, of a run that died.
+    /// Adds a batch's counts, and returns its transaction in the history if it changed anything. If it changed no row,
+    /// the commit need not wait for the disk: a crash could lose only counts, of a run that died.
     static func addCounts(_ counts: ImportCounts, run: Int) -> Query {
         """
         update import.run

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Bytes that are written once and read back, of which only the last few MiB stay in memory; what is older lies in a
-/// temporary file without a name, gone with the process. Few bytes never touch the disk.
+/// Bytes that are written once and read back. Only the last few MiB stay in memory; older bytes are in a temporary file
+/// without a name, which is gone with the process. A small spool never touches the disk.
 ///
 /// What is appended in one piece can be read back in one piece.
 final class Spool {
@@ -10,14 +10,14 @@ final class Spool {
 
     private(set) var count = 0
     private var file: Int32?
-    /// The bytes before `fileCount` are in the file, those from it on in `tail`.
+    /// The bytes before this offset are in the file, the others in `tail`.
     private var fileCount = 0
     private var tail: [UInt8] = []
     private var window: [UInt8] = []
     private var windowStart = 0
 
-    /// - Parameter readAhead: how much is read from the file at once, for pieces that are read in order; at least the
-    ///   piece itself.
+    /// - Parameter readAhead: how many bytes to read from the file at once, for pieces that are read in order; at least
+    ///   the piece itself is read.
     init(memoryLimit: Int, readAhead: Int = 256 << 10) {
         self.memoryLimit = memoryLimit
         self.readAhead = readAhead
@@ -38,7 +38,7 @@ final class Spool {
         return count - bytes.count..<count
     }
 
-    /// Hands over bytes that were appended, as one piece or a part of it.
+    /// Hands over bytes that were appended in one piece: all of the piece, or part of it.
     ///
     /// - Throws: `SpoolError` when the temporary file can't be read.
     func withBytes<Result>(
@@ -57,7 +57,7 @@ final class Spool {
         }
     }
 
-    /// Forgets everything, and keeps the file for what comes.
+    /// Discards everything, but keeps the file for later use.
     func removeAll() {
         count = 0
         fileCount = 0
@@ -112,7 +112,7 @@ final class Spool {
     }
 }
 
-/// The temporary file of a batch can't be used.
+/// A batch's temporary file can't be used.
 struct SpoolError: Error, CustomStringConvertible {
     let operation: String
     let code: Int32
