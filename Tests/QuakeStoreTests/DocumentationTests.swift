@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What the documentation takes from a database is true; `make docs` makes it so.
-@Suite("Documentation", .timeLimit(.minutes(5)))
+@Suite("Documentation")
 struct DocumentationTests {
     let server = TestServer.shared
 

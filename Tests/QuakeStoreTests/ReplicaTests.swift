@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Reporting elsewhere than on the server that imports, as docs/reporting.md says.
-@Suite("Reporting from a replica", .timeLimit(.minutes(5)))
+@Suite("Reporting from a replica")
 struct ReplicaTests {
     @Test("A hot standby answers every report to a login that has the report role")
     func standby() async throws {

@@ -3,7 +3,7 @@ import QuakeStore
 import TestSupport
 import Testing
 
-@Suite("Roles", .timeLimit(.minutes(5)))
+@Suite("Roles")
 struct RolesTests {
     let server = TestServer.shared
 

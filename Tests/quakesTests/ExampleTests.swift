@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The programs of Examples/, as a reader of the documentation runs them.
-@Suite("Examples", .endsHanging)
+@Suite("Examples")
 struct ExampleTests {
     let server = TestServer.shared
 
