@@ -27,16 +27,19 @@ public struct Follower<V: View>: Sendable {
     /// Under which name the position is reported to `history.reader`; nil for none.
     private let name: String?
     private let poll: PollInterval
+    /// How long it waits before it connects again.
+    private let backoff: Backoff
     private let logger: Logger
 
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
-        logger: Logger
+        backoff: Backoff = Backoff(from: .milliseconds(500), to: .seconds(30)), logger: Logger
     ) {
         self.options = options
         self.view = view
         self.name = name
         self.poll = poll
+        self.backoff = backoff
         self.logger = logger
     }
 
@@ -61,7 +64,7 @@ public struct Follower<V: View>: Sendable {
     /// - Throws: `CancellationError`; `PostgresError` when the first connection fails, or for what a new connection
     ///   would not mend; and what the view throws.
     public func run() async throws {
-        var backoff = Backoff(from: .milliseconds(500), to: .seconds(30))
+        var backoff = backoff
         var random = SystemRandomNumberGenerator()
         var hasConnected = false
         while true {
