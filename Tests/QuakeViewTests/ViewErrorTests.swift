@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("What can't be a view", .endsHanging)
+@Suite("What can't be a view")
 struct ViewErrorTests {
     @Test("A second follower of a file is refused and told who has it; after the first it may")
     func followedAlready() async throws {
@@ -188,12 +188,6 @@ struct ViewErrorTests {
                 ($0, FileManager.default.contents(atPath: folder.appending(path: $0).path))
             })
     }
-}
-
-private final class Done: Sendable {
-    private let isDone = Atomic(false)
-    var isSet: Bool { isDone.load(ordering: .relaxed) }
-    func set() { isDone.store(true, ordering: .relaxed) }
 }
 
 /// Opens files and closes them again, and counts those that were closed by somebody else meanwhile.
