@@ -1,4 +1,5 @@
 import SampleFeed
+import TestSupport
 import Testing
 
 @testable import Feed

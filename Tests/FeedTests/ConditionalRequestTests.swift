@@ -4,7 +4,7 @@ import Testing
 
 @testable import Feed
 
-@Suite(.endsHanging) struct ConditionalRequestTests {
+@Suite struct ConditionalRequestTests {
     private static let feed = bytes(of: SampleFeed(count: 20))
     private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
 

@@ -50,13 +50,6 @@ func bytes(of feed: SampleFeed) -> [UInt8] {
     return bytes
 }
 
-/// A generator whose seed is printed. Set `SEED=…` to replay a failure.
-func seededRandom(_ test: String = #function) -> SplitMix64 {
-    let seed = ProcessInfo.processInfo.environment["SEED"].flatMap(UInt64.init) ?? .random(in: 0...99_999_999)
-    print("\(test): SEED=\(seed)")
-    return SplitMix64(seed: seed, stream: 0)
-}
-
 /// The project's root, and the real feeds beside it.
 let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Feed
 
-@Suite(.endsHanging) struct HTTPTests {
+@Suite struct HTTPTests {
     private static let feed = bytes(of: SampleFeed(count: 2000))
 
     @Test func aFeedIsReadPlainOrCompressed() async throws {

@@ -1,5 +1,6 @@
 import Foundation
 import SampleFeed
+import TestSupport
 import Testing
 
 @testable import Feed

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Feed
 
-@Suite(.endsHanging) struct ProxyTests {
+@Suite struct ProxyTests {
     private static let feed = bytes(of: SampleFeed(count: 20))
 
     private func options(_ environment: [String: String]) -> FetchOptions {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Feed
 
-@Suite(.endsHanging) struct ReadingTests {
+@Suite struct ReadingTests {
     private static let feed = bytes(of: SampleFeed(count: 1000))
 
     @Test func aFileIsReadWhateverItsName() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Feed
 
-@Suite(.endsHanging) struct RedirectTests {
+@Suite struct RedirectTests {
     private static let feed = bytes(of: SampleFeed(count: 20))
 
     private static func redirect(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Feed
 
-@Suite(.endsHanging) struct RetryTests {
+@Suite struct RetryTests {
     private static let feed = bytes(of: SampleFeed(count: 200))
     private static let compressed = gzip(feed)
 

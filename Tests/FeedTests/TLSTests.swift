@@ -5,7 +5,7 @@ import Testing
 
 @testable import Feed
 
-@Suite(.endsHanging, .enabled(if: TestCertificates.canBeMade)) struct TLSTests {
+@Suite(.enabled(if: TestCertificates.canBeMade)) struct TLSTests {
     private static let feed = bytes(of: SampleFeed(count: 20))
 
     private func reason(_ url: String, _ options: FetchOptions = .withoutWaiting()) async -> String? {

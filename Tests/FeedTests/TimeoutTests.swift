@@ -3,7 +3,7 @@ import Testing
 
 @testable import Feed
 
-@Suite(.endsHanging) struct TimeoutTests {
+@Suite struct TimeoutTests {
     /// More than what the client and the sockets between would buffer.
     private static let feed = [UInt8](repeating: UInt8(ascii: " "), count: 32 << 20)
     private static let options = FetchOptions.withoutWaiting().with(\.attempts, 1)

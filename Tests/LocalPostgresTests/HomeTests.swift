@@ -3,7 +3,7 @@ import Testing
 
 @testable import LocalPostgres
 
-@Suite("Where a cluster lives", .timeLimit(.minutes(3)))
+@Suite("Where a cluster lives")
 struct HomeTests {
     @Test("QUAKES_HOME comes first, then /var/lib/quakes for root, then the user's data folder")
     func defaultHome() {

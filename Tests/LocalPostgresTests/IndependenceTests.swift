@@ -1,9 +1,10 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import LocalPostgres
 
-@Suite("The server is independent of its starter", .timeLimit(.minutes(3)))
+@Suite("The server is independent of its starter")
 struct IndependenceTests {
     /// As in `quakes import … | cat`. The expectation reads the child's standard output to its end. It would wait for
     /// ever if the server had inherited it.
@@ -14,7 +15,7 @@ struct IndependenceTests {
                 processExitsWith: .success,
                 observing: [\.standardOutputContent, \.standardErrorContent]
             ) { [home = cluster.home as String] in
-                let start = try await LocalCluster(home: home).start()
+                let start = try await LocalCluster(home: home, settings: TemporaryCluster.settings).start()
                 print("start: \(start)")
             }
             let printed = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
@@ -34,7 +35,7 @@ struct IndependenceTests {
             // Other tests may be launching a program right now, so the pipe may take a moment to end.
             _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
             var byte: UInt8 = 0
-            #expect(try await poll(upTo: .seconds(30)) { read(ends[0], &byte, 1) == 0 })
+            try await waitUntil { read(ends[0], &byte, 1) == 0 }
             close(ends[0])
 
             let pid = try await cluster.pid()
@@ -62,7 +63,7 @@ struct IndependenceTests {
                 for (name, value) in ["PGDATA": "/nowhere", "PGPORT": "1", "PGOPTIONS": "-c nonsense=1"] {
                     setenv(name, value, 1)
                 }
-                let cluster = LocalCluster(home: home)
+                let cluster = LocalCluster(home: home, settings: TemporaryCluster.settings)
                 let start = try await cluster.start()
                 #expect(start == .created)
             }

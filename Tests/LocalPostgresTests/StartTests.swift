@@ -1,9 +1,10 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import LocalPostgres
 
-@Suite("Starting and stopping a local cluster", .timeLimit(.minutes(3)))
+@Suite("Starting and stopping a local cluster")
 struct StartTests {
     @Test("A cluster is created once, found running, stopped, and started again")
     func lifeCycle() async throws {
@@ -16,7 +17,7 @@ struct StartTests {
 
             let pid = try await cluster.pid()
             #expect(try await cluster.stop())
-            #expect(try await poll(upTo: .seconds(60)) { !lives(pid) })
+            try await waitUntil { !lives(pid) }
             guard case .stopped(let version) = try await cluster.status() else {
                 Issue.record("not stopped")
                 return
@@ -47,15 +48,15 @@ struct StartTests {
     func concurrentStarts() async throws {
         try await withCluster { cluster in
             let starts = try await withThrowingTaskGroup { group in
-                for _ in 0..<6 { group.addTask { try await LocalCluster(home: cluster.home).start() } }
+                for _ in 0..<6 { group.addTask { try await cluster.start() } }
                 return try await group.reduce(into: [LocalCluster.Start]()) { $0.append($1) }
             }
             #expect(starts.count { $0 == .created } == 1)
             #expect(starts.count { $0 == .alreadyRunning } == 5)
 
             try await cluster.stop()
-            async let one = LocalCluster(home: cluster.home).start()
-            async let other = LocalCluster(home: cluster.home).start()
+            async let one = cluster.start()
+            async let other = cluster.start()
             let again = try await [one, other]
             #expect(again.contains(.started) && again.contains(.alreadyRunning))
         }

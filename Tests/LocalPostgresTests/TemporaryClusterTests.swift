@@ -4,7 +4,7 @@ import Testing
 
 @testable import LocalPostgres
 
-@Suite("A temporary cluster leaves nothing behind", .timeLimit(.minutes(3)))
+@Suite("A temporary cluster leaves nothing behind")
 struct TemporaryClusterTests {
     @Test("It runs with fast settings, the caller's settings override them, and remove leaves nothing")
     func remove() async throws {
@@ -16,7 +16,7 @@ struct TemporaryClusterTests {
         #expect(await temporary.remove())
         #expect(await temporary.remove())
         #expect(!exists(cluster.home))
-        #expect(try await poll(upTo: .seconds(60)) { !lives(pid) })
+        try await waitUntil { !lives(pid) }
     }
 
     @Test("It is also removed if it is dropped without a call of remove")
@@ -25,7 +25,7 @@ struct TemporaryClusterTests {
         let home = temporary!.cluster.home
         let pid = try await temporary!.cluster.pid()
         temporary = nil
-        #expect(try await poll(upTo: .seconds(30)) { !exists(home) && !lives(pid) })
+        try await waitUntil { !exists(home) && !lives(pid) }
     }
 
     @Test("After kill -9 of its process, the server and the folder are removed")
@@ -43,7 +43,7 @@ struct TemporaryClusterTests {
         let home = String(line.split(separator: " ")[1])
         let pid = try #require(pid_t(line.split(separator: " ")[2]))
         #expect(home.contains("/quakes-"))
-        #expect(try await poll(upTo: .seconds(60)) { !exists(home) && !lives(pid) })
+        try await waitUntil { !exists(home) && !lives(pid) }
     }
 
     @Test("After kill -9 of its process during the start, no server appears later")
@@ -53,21 +53,25 @@ struct TemporaryClusterTests {
             let temporary = try await TemporaryCluster.guarded(in: folder)
             try await withThrowingTaskGroup { group in
                 group.addTask { _ = try await temporary.cluster.start() }
-                _ = try await poll(upTo: .seconds(30)) { exists("\(folder)/log") }
+                try await waitUntil { exists("\(folder)/log") }
                 kill(getpid(), SIGKILL)
             }
         }
         let socket = ServerSocket(home: folder)
-        #expect(try await poll(upTo: .seconds(60)) { !exists(folder) })
+        try await waitUntil { !exists(folder) }
         #expect(!socket.accepts())
         #expect(!(try await commandLines()).contains("postgres -D \(folder)"))
     }
 
     @Test("A cancelled start leaves nothing behind")
     func cancelled() async throws {
-        let start = Task { try await TemporaryCluster.start() }
-        start.cancel()
+        let folder = try TemporaryCluster.makeFolder()
+        let start = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await TemporaryCluster.start(in: folder)
+        }
         await #expect(throws: CancellationError.self) { try await start.value }
+        #expect(!exists(folder))
     }
 
     /// The command lines of all processes, one after the other.

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PostgreSQL
 
-@Suite("Connecting", .endsHanging)
+@Suite("Connecting")
 struct ConnectTests {
     @Test("What the options leave out comes from the environment")
     func environment() async throws {
@@ -50,23 +50,21 @@ struct ConnectTests {
         let connecting = Task {
             try await Connection.with(port.options(timeout: 300), logger: .quiet) { _ in }
         }
-        #expect(try await eventually { port.hasCaller })
-        let start = ContinuousClock.now
+        try await waitUntil { port.hasCaller }
         connecting.cancel()
+        // At its own limit it would throw another error.
         await #expect(throws: CancellationError.self) { try await connecting.value }
-        #expect(ContinuousClock.now - start < .seconds(150), "its own limit is 300 s")
     }
 
     @Test(
         "If nobody listens, the error comes at once, in one line, with a remedy",
         arguments: ["host=127.0.0.1 port=1", "host=/nonexistent", "host=127.0.0.1 port=99999"])
     func nobodyThere(_ conninfo: String) async throws {
-        let start = ContinuousClock.now
         let error = try await postgresError {
             let options = try ConnectionOptions("\(conninfo) connect_timeout=300")
             try await Connection.with(options, logger: .quiet) { _ in }
         }
-        #expect(ContinuousClock.now - start < .seconds(150), "the limit is 300 s")
+        #expect(!"\(error)".contains("no answer within"))
         #expect(error.connectionLost)
         #expect(error.remedy == "is the server running there?")
         #expect(!"\(error)".contains("\n") && !"\(error)".contains("Is the server running"))
@@ -139,8 +137,8 @@ struct ConnectTests {
         try await database.query("select pg_reload_conf()")
         var options = try database.options()
         options["user"] = role
-        // The server reads the file some time later.
-        let isGuarded = try await eventually { [options] in
+        // The server reads the file in its own time.
+        try await waitUntil { [options] in
             do {
                 try await Connection.with(options, logger: .quiet) { _ in }
                 return false
@@ -148,7 +146,6 @@ struct ConnectTests {
                 return true
             }
         }
-        #expect(isGuarded)
     }
 }
 

@@ -3,7 +3,7 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-@Suite("The server's notices", .endsHanging)
+@Suite("The server's notices")
 struct NoticeTests {
     @Test("Notices are logged at their level, in one line, and without the row they quote")
     func logged() async throws {

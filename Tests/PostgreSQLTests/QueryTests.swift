@@ -3,7 +3,7 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-@Suite("A query's values", .endsHanging)
+@Suite("A query's values")
 struct QueryTests {
     @Test("Values are bound, never spliced into the statement")
     func bound() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PostgreSQL
 
-@Suite("A row's columns", .endsHanging)
+@Suite("A row's columns")
 struct RowTests {
     @Test("Columns are decoded by name; of two with the same name, the first counts")
     func byName() async throws {

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Streaming rows", .endsHanging)
+@Suite("Streaming rows")
 struct StreamingTests {
     /// 300 MB pass through. A separate process keeps other tests' memory out of the measurement.
     @Test("A million rows are handed over in constant memory")
@@ -37,14 +37,12 @@ struct StreamingTests {
     func throwingBody(_ stop: any Error & Sendable) async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
-                let start = ContinuousClock.now
                 let error = await #expect(throws: (any Error).self) {
                     try await connection.forEachRow(
-                        of: "select i, pg_sleep(0.001) from generate_series(1, 1000000) i", to: "stream"
+                        of: "select generate_series(1, 1000000000), pg_sleep(0.001)", to: "stream"
                     ) { _ in throw stop }
                 }
                 #expect("\(error!)" == "\(stop)")
-                #expect(ContinuousClock.now - start < .seconds(500), "all of it would be 1000 s")
                 try await connection.expectUsable()
             }
         }

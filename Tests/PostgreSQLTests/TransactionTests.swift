@@ -3,7 +3,7 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-@Suite("Transactions", .endsHanging)
+@Suite("Transactions")
 struct TransactionTests {
     @Test("The transaction is committed when the body returns, and the body's result is returned")
     func commit() async throws {
@@ -155,7 +155,7 @@ struct TransactionTests {
             try await connection.execute(
                 script: """
                     create function die() returns trigger language plpgsql as
-                        'begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(5); return null; end';
+                        'begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(3600); return null; end';
                     create constraint trigger die after insert on n deferrable initially deferred
                         for each row execute function die()
                     """, to: "create")

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Conditional imports", .endsHanging)
+@Suite("Conditional imports")
 struct ConditionalImportTests {
     let server = TestServer.shared
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What the documentation quotes from a database is up to date; `make docs` updates it.
-@Suite("Documentation", .timeLimit(.minutes(5)))
+@Suite("Documentation")
 struct DocumentationTests {
     let server = TestServer.shared
 

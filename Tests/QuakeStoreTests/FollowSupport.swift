@@ -116,12 +116,14 @@ extension ViewValue {
 }
 
 extension TestDatabase {
-    /// Follows into `view` while `body` runs.
+    /// Follows into `view` while `body` runs; a lost connection is made anew without much waiting.
     func following(
         _ view: some View, name: String? = nil, poll: PollInterval = PollInterval(),
         logger: Logger = .quiet, _ body: () async throws -> Void
     ) async throws {
-        let follower = Follower(try options(), view: view, name: name, poll: poll, logger: logger)
+        let follower = Follower(
+            try options(), view: view, name: name, poll: poll,
+            backoff: Backoff(from: .milliseconds(10), to: .milliseconds(100)), logger: logger)
         let running = Task { try await follower.run() }
         do {
             try await body()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import QuakeStore
 
-@Suite("Following", .endsHanging)
+@Suite("Following")
 struct FollowTests {
     let server = TestServer.shared
     private static let rarely = PollInterval(listening: .seconds(3600))
@@ -191,9 +191,12 @@ struct FollowTests {
                 try await database.setMagnitude(2)
                 altering.withLock {
                     $0 = Task {
-                        try await database.withConnection {
-                            try await $0.execute(
-                                script: "alter table quake set unlogged; select pg_sleep(0.5)", to: "alter")
+                        try await database.withConnection { connection in
+                            try await connection.execute(
+                                script: "begin; alter table quake set unlogged", to: "alter")
+                            // The second pass waits for it.
+                            try await waitUntil { try await database.blockedSessions() == 1 }
+                            try await connection.execute(script: "commit", to: "alter")
                         }
                     }
                 }

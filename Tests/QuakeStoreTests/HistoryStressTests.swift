@@ -2,36 +2,32 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-/// Eight writers that collide, and two readers: one by token, one by the highest change it has seen.
+/// Eight writers that collide, and a reader by token.
 ///
 /// `QUAKES_STRESS_SECONDS=60 swift test --filter HistoryStress` runs it longer.
-@Suite("History under stress", .endsHanging)
+@Suite("History under stress")
 struct HistoryStressTests {
     let server = TestServer.shared
 
     @Test(
-        "A reader by token misses nothing, doubles nothing, and always holds a state that was; a reader by number loses changes",
+        "A reader by token misses nothing, doubles nothing, and always holds a state that was",
         arguments: 1...5 as ClosedRange<UInt64>)
-    func writersAndReaders(seed: UInt64) async throws {
+    func writersAndReader(seed: UInt64) async throws {
         try await server.withDatabase { database in
             let writers = try await NoteWriters(database, seed: seed)
-            async let token = readByToken(database, beside: writers)
-            async let number = readByNumber(database, beside: writers)
-            try await writers.write(8, seconds: 3)
-            writers.areDone.withLock { $0 = true }
-            let (byToken, byNumber) = try await (token, number)
+            async let reading = readByToken(database, beside: writers)
+            try await writers.write(8)
+            writers.areDone.set()
+            let byToken = try await reading
 
             let all = try await database.query("select token, ordinal from history.changes(0, 'note')")
                 .map { try Place($0) }
-            #expect(all.count > 50)
+            #expect(all.count >= 300)
             #expect(byToken == all)
-            let lost = Set(all).subtracting(byNumber)
-            print("seed \(seed): \(all.count) changes; the reader by number lost \(lost.count)")
-            #expect(!lost.isEmpty)
         }
     }
 
-    private struct Place: Hashable {
+    private struct Place: Equatable {
         let token: Int
         let ordinal: Int
 
@@ -46,7 +42,7 @@ struct HistoryStressTests {
         try await database.withConnection { connection in
             var isLast = false
             while !isLast {
-                isLast = writers.areDone.withLock { $0 }
+                isLast = writers.areDone.isSet
                 try await connection.transaction(.repeatableReadOnly, to: "read") {
                     let changes = try await connection.query(
                         "select token, ordinal, key, row from history.changes(\(token), 'note')", to: "read")
@@ -65,28 +61,6 @@ struct HistoryStressTests {
                         uniqueKeysWithValues: rows.map { try ($0.decode("key"), $0.decode("row")) })
                     #expect(view == table)
                 }
-            }
-        }
-        return seen
-    }
-
-    /// What readers do where changes have only a number of their own.
-    private func readByNumber(
-        _ database: TestDatabase, beside writers: NoteWriters
-    ) async throws -> Set<Place> {
-        var (last, seen) = (0, Set<Place>())
-        try await database.withConnection { connection in
-            var isLast = false
-            while !isLast {
-                isLast = writers.areDone.withLock { $0 }
-                let changes = try await connection.query(
-                    """
-                    select t.id, t.token, c.ordinal
-                    from history.transaction t join history.change c on c.transaction = t.id
-                    where t.id > \(last) order by t.id
-                    """, to: "read")
-                for change in changes { try seen.insert(Place(change)) }
-                if let change = changes.last { last = try change.decode("id") }
             }
         }
         return seen

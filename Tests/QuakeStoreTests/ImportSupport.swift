@@ -19,17 +19,7 @@ extension TestDatabase {
 }
 
 extension TestDatabase {
-    /// How many sessions wait for a lock.
-    func blockedSessions() async throws -> Int {
-        try await query(
-            """
-            select from pg_stat_activity
-            where datname = current_database() and wait_event_type = 'Lock'
-            """
-        ).count
-    }
-
-    /// Makes the server refuse rows; an error of class 22 means a value out of range.
+    /// Makes the server refuse rows; an error of class 22 is that of a value out of range.
     func refusing(_ condition: String, sqlState: String) async throws {
         try await withConnection { connection in
             try await connection.execute(

@@ -194,12 +194,13 @@ struct MergeTests {
 
     @Test("Four workers on overlapping feeds at once lose and double nothing")
     func concurrentWorkers() async throws {
+        var random = seededRandom()
         try await server.withDatabase { database in
             let summaries = try await withThrowingTaskGroup(of: ImportSummary.self) { group in
                 for worker in 0..<4 {
+                    let codes = (0..<400).shuffled(using: &random).map { "c\($0)" }
                     group.addTask {
-                        let codes = (0..<400).shuffled().map { "c\($0)" }
-                        return try await database.importFeatures(
+                        try await database.importFeatures(
                             codes.map { SmallFeed.feature($0, updated: 1000 + worker, place: "\(worker)") },
                             batchSize: 50)
                     }

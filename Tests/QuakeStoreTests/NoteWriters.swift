@@ -1,7 +1,6 @@
 import Foundation
 import PostgreSQL
 import SampleFeed
-import Synchronization
 import TestSupport
 
 /// Writers that collide on a small tracked table `note`.
@@ -9,8 +8,8 @@ import TestSupport
 /// Some are SERIALIZABLE, and some have hostile settings or forge the setting that the history uses. All of them hold
 /// transactions open, use savepoints and roll back at random.
 final class NoteWriters: Sendable {
-    /// Tells the readers that they have seen enough after one more look.
-    let areDone = Mutex(false)
+    /// For the readers: whether they have seen enough after one more look.
+    let areDone = Done()
 
     private let database: TestDatabase
     private let seed: UInt64
@@ -28,17 +27,17 @@ final class NoteWriters: Sendable {
         }
     }
 
-    /// Lets `count` writers work side by side for some seconds, and until there are 100 transactions.
-    func write(_ count: Int, seconds: Int) async throws {
-        try await database.writeSideBySide(count, seconds: seconds) { writer, deadline in
-            try await self.write(writer, until: deadline)
-        } isEnough: {
-            try await self.database.query("select history.current_token() >= 100 as enough")[0]
+    /// Has `count` of them write side by side until there are 300 transactions.
+    func write(_ count: Int) async throws {
+        try await database.writeSideBySide(count) { writer, isDone in
+            try await self.write(writer, until: isDone)
+        } until: {
+            try await self.database.query("select history.current_token() >= 300 as enough")[0]
                 .decode("enough")
         }
     }
 
-    private func write(_ writer: Int, until deadline: ContinuousClock.Instant) async throws {
+    private func write(_ writer: Int, until isDone: Done) async throws {
         var random = SplitMix64(seed: seed << 8 + UInt64(writer))
         let database =
             switch writer {
@@ -48,7 +47,7 @@ final class NoteWriters: Sendable {
             default: database
             }
         try await database.writeAtRandom(
-            writer.isMultiple(of: 4) ? .serializable : .readCommitted, upTo: 3, until: deadline, &random, step
+            writer.isMultiple(of: 4) ? .serializable : .readCommitted, upTo: 3, until: isDone, &random, step
         )
     }
 
@@ -75,33 +74,32 @@ extension TestDatabase {
     /// on a busy machine, next to nothing may happen in a few seconds. QUAKES_STRESS_SECONDS overrides the test's
     /// duration.
     func writeSideBySide(
-        _ count: Int, seconds: Int,
-        _ write:
-            @escaping @Sendable (_ writer: Int, _ deadline: ContinuousClock.Instant) async throws -> Void,
-        isEnough: () async throws -> Bool
+        _ count: Int,
+        _ write: @escaping @Sendable (_ writer: Int, _ isDone: Done) async throws -> Void,
+        until isEnough: () async throws -> Bool
     ) async throws {
-        let wanted = ProcessInfo.processInfo.environment["QUAKES_STRESS_SECONDS"].flatMap { Int($0) }
-        for _ in 0..<10 {
-            let deadline = ContinuousClock.now + .seconds(wanted ?? seconds)
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for writer in 0..<count {
-                    group.addTask { try await write(writer, deadline) }
-                }
-                try await group.waitForAll()
+        let seconds = ProcessInfo.processInfo.environment["QUAKES_STRESS_SECONDS"].flatMap { Int($0) } ?? 0
+        let end = ContinuousClock.now + .seconds(seconds)
+        let isDone = Done()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<count {
+                group.addTask { try await write(writer, isDone) }
             }
-            if try await isEnough() { return }
+            try await waitUntil { try await isEnough() && ContinuousClock.now >= end }
+            isDone.set()
+            try await group.waitForAll()
         }
     }
 
     /// Runs transactions of one to `steps` steps, one after the other, until a deadline. One in six is rolled back. One
     /// that collides with another writer is given up: it ends with a retryable error or with the SQLSTATE `collision`.
     func writeAtRandom(
-        _ isolation: Connection.Isolation, upTo steps: Int, until deadline: ContinuousClock.Instant,
+        _ isolation: Connection.Isolation, upTo steps: Int, until isDone: Done,
         _ random: inout SplitMix64, collision: String? = nil,
         _ step: (Connection, inout SplitMix64) async throws -> Void
     ) async throws {
         try await withConnection { connection in
-            while ContinuousClock.now < deadline {
+            while !isDone.isSet {
                 do {
                     try await connection.transaction(isolation, to: "write") {
                         for _ in 0...random.below(steps) { try await step(connection, &random) }

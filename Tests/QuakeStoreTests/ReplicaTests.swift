@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Reporting from another server than the one that imports, as docs/reporting.md describes.
-@Suite("Reporting from a replica", .timeLimit(.minutes(5)))
+@Suite("Reporting from a replica")
 struct ReplicaTests {
     @Test("A login with the report role can read every report on a hot standby")
     func standby() async throws {

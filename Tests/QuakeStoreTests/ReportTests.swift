@@ -5,7 +5,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-@Suite("Reports", .timeLimit(.minutes(5)))
+@Suite("Reports")
 struct ReportTests {
     let server = TestServer.shared
 

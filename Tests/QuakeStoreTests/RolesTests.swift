@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Roles", .timeLimit(.minutes(5)))
+@Suite("Roles")
 struct RolesTests {
     let server = TestServer.shared
 

@@ -168,32 +168,48 @@ struct RunTests {
         }
     }
 
+    /// other:  locks b                         waits for a ─────────────── has it, commits
+    /// worker:          locks a, waits for 8 ────────────── waits for b: is the victim, repeats
+    /// third:  holds 8                                   lets go
     @Test("A deadlock with another writer repeats the batch")
     func deadlock() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
-            // other: locks b            | worker: locks a, waits for b
-            // other: waits for a        | after its deadlock_timeout, 5 s, the worker is the victim, and repeats
-            // other: commits            | the worker merges a and b
-            let summary = try await database.withConnection { other in
-                try await other.execute(
-                    script: "set deadlock_timeout = '1h'; begin; update quake set sig = 1 where code = 'q0b'",
-                    to: "lock b")
-                let run = Task {
-                    try await database.with("-cdeadlock_timeout=5s").importFeatures([
-                        SmallFeed.feature("a", updated: 2000), SmallFeed.feature("b", updated: 2000),
-                    ])
+            try await database.execute(
+                """
+                create function pause() returns trigger language plpgsql as
+                    'begin perform pg_advisory_xact_lock_shared(8); return new; end';
+                create trigger pause before update on quake
+                    for each row when (old.code = 'q0a') execute function pause()
+                """)
+            let summary = try await database.withConnection { third in
+                try await third.query("select pg_advisory_lock(8)", to: "hold 8")
+                return try await database.withConnection { other in
+                    try await other.execute(
+                        script:
+                            "set deadlock_timeout = '1h'; begin; update quake set sig = 1 where code = 'q0b'",
+                        to: "lock b")
+                    let run = Task {
+                        try await database.with("-cdeadlock_timeout=10ms").importFeatures([
+                            SmallFeed.feature("a", updated: 2000), SmallFeed.feature("b", updated: 2000),
+                        ])
+                    }
+                    try await waitUntil { try await database.blockedSessions() == 1 }
+                    let locking = Task {
+                        try await other.execute(
+                            script: "update quake set sig = 1 where code = 'q0a'; commit", to: "lock a")
+                    }
+                    try await waitUntil { try await database.blockedSessions() == 2 }
+                    try await third.query("select pg_advisory_unlock(8)", to: "let go")
+                    try await locking.value
+                    return try await run.value
                 }
-                try await waitUntil {
-                    try await database.blockedSessions() > 0
-                }
-                try await other.execute(
-                    script: "update quake set sig = 1 where code = 'q0a'; commit", to: "lock a")
-                return try await run.value
             }
 
             #expect(summary.figures == [0, 2, 0, 0, 0])
             #expect(try await database.column("sig") == ["q0a": nil, "q0b": nil])
+            let deadlocks = try await database.deadlocks()
+            #expect(deadlocks == 1)
         }
     }
 
@@ -233,5 +249,17 @@ struct RunTests {
             unlink(path)
         }
         try await body(path)
+    }
+}
+
+extension TestDatabase {
+    /// How many there were; a session's count arrives when it has ended.
+    fileprivate func deadlocks() async throws -> Int {
+        func count() async throws -> Int {
+            try await query("select deadlocks from pg_stat_database where datname = current_database()")[0]
+                .decode("deadlocks")
+        }
+        try await waitUntil { try await count() > 0 }
+        return try await count()
     }
 }

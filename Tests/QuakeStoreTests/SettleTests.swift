@@ -5,7 +5,7 @@ import SampleFeed
 import TestSupport
 import Testing
 
-@Suite("Settling a feed", .endsHanging)
+@Suite("Settling a feed")
 struct SettleTests {
     let server = TestServer.shared
 

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Files that cannot be views", .endsHanging)
+@Suite("Files that cannot be views")
 struct ViewErrorTests {
     @Test(
         "A second follower of a file is refused and learns who the first is; once that has ended, another may follow"
@@ -194,13 +194,7 @@ struct ViewErrorTests {
     }
 }
 
-private final class Done: Sendable {
-    private let isDone = Atomic(false)
-    var isSet: Bool { isDone.load(ordering: .relaxed) }
-    func set() { isDone.store(true, ordering: .relaxed) }
-}
-
-/// Opens and closes files, and counts those that something else closed in between.
+/// Opens files and closes them again, and counts those that were closed by somebody else meanwhile.
 private func filesLost(until done: Done) async -> Int {
     var lost = 0
     while !done.isSet {

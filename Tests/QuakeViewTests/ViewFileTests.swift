@@ -6,14 +6,14 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Reading a view's file", .endsHanging)
+@Suite("Reading a view's file")
 struct ViewFileTests {
     @Test("Every selection gives the same as on the server, even when the database is gone")
     func selections() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
             let expected = try await TestServer.shared.withDatabase { database in
-                try await database.importSample(2000)
+                try await database.importSample(500)
                 try await database.query(Self.edges)
                 try await database.catchUp(SQLiteView(path))
                 var expected: [[Quake]] = []

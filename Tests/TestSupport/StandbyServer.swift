@@ -41,8 +41,6 @@ public struct StandbyServer: Sendable {
     }
 
     /// Waits until it shows all that is committed on the primary now.
-    ///
-    /// - Throws: `NeverHappened` when it does not within two minutes.
     public func catchUp() async throws {
         // The place right behind a record of our own. Where the log ends is no such place: it may lie behind a
         // page's header, which nothing is replayed up to until the next record.
@@ -52,8 +50,6 @@ public struct StandbyServer: Sendable {
     }
 
     /// Cuts it off for good: what the primary commits after this, the standby will never have.
-    ///
-    /// - Throws: `NeverHappened` when replication still runs after two minutes.
     public func disconnect() async throws {
         try await maintenance.withConnection { connection in
             try await connection.execute(
@@ -64,12 +60,9 @@ public struct StandbyServer: Sendable {
     }
 
     /// Makes it a primary of its own, which takes writes when this returns. The old one is not told.
-    ///
-    /// - Throws: `NeverHappened` when that takes more than a minute.
     public func promote() async throws {
-        let isPromoted: Bool = try await maintenance.query("select pg_promote() as promoted")[0]
-            .decode("promoted")
-        guard isPromoted else { throw NeverHappened() }
+        try await maintenance.query("select pg_promote(wait => false)")
+        try await waitUntil("not pg_is_in_recovery()")
     }
 
     fileprivate func waitUntilStreaming() async throws {

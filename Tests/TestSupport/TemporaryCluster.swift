@@ -14,7 +14,7 @@ public final class TemporaryCluster: Sendable {
     private let watchdog: Watchdog
 
     /// What makes it fast; the caller's settings go before these.
-    static let settings = [
+    package static let settings = [
         "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
         "max_connections": "200", "shared_buffers": "128MB",
     ]
@@ -23,7 +23,13 @@ public final class TemporaryCluster: Sendable {
     ///
     /// - Throws: `LocalPostgresError`, or CancellationError; nothing stays behind then either.
     public static func start(settings: [String: String] = [:]) async throws -> TemporaryCluster {
-        let temporary = try await guarded(in: makeFolder(), settings: settings)
+        try await start(in: makeFolder(), settings: settings)
+    }
+
+    package static func start(
+        in folder: String, settings: [String: String] = [:]
+    ) async throws -> TemporaryCluster {
+        let temporary = try await guarded(in: folder, settings: settings)
         do {
             try await temporary.cluster.start()
         } catch {

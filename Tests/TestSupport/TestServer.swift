@@ -2,6 +2,7 @@ import LocalPostgres
 import PostgreSQL
 import QuakeStore
 import Synchronization
+import Testing
 
 /// The PostgreSQL server of this test process: started by the first test that asks for it, gone with the process, also when
 /// that crashes.
@@ -38,7 +39,7 @@ public actor TestServer {
         template: String, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
         await takeTurn()
-        let name = "test_\(Self.counter.add(1, ordering: .relaxed).newValue)"
+        let name = Self.databaseName()
         do {
             try await administer("create database \(name) template \(template)")
             let database = TestDatabase(url: try await cluster().url(database: name))
@@ -74,6 +75,12 @@ public actor TestServer {
     }
 
     private static let counter = Atomic(0)
+
+    /// Has the test's name in it: the list of processes shows which tests are at work.
+    private static func databaseName() -> String {
+        let test = (Test.current?.name ?? "").prefix { $0.isLetter }.lowercased().prefix(40)
+        return "test_\(counter.add(1, ordering: .relaxed).newValue)_\(test)"
+    }
 
     private func prepareTemplate() async throws {
         let task =

@@ -46,15 +46,18 @@ final class Watchdog: Sendable {
         // The outer shell ends at once and leaves the inner one to init, so nobody has to wait for it.
         // Descriptor 3, because a shell gives its background jobs /dev/null as standard input.
         let launcher = #"exec 3<&0; /bin/sh -c "$0" watchdog "$@" <&3 3<&- >/dev/null 2>&1 &"#
-        var options = PlatformOptions()
-        options.createSession = true
-        let result = try await Subprocess.run(
-            .path("/bin/sh"),
-            arguments: ["-c", launcher, Self.script, cluster.home, cluster.socketDirectory, folder],
-            environment: .custom(["PATH": "/usr/bin:/bin"]), workingDirectory: "/",
-            platformOptions: options,
-            input: .fileDescriptor(.init(rawValue: ends[0]), closeAfterSpawningProcess: true),
-            output: .discarded, error: .discarded)
+        // Also when the caller is cancelled: somebody has to take the folder away.
+        let result = try await uncancelled { [readEnd = ends[0]] in
+            var options = PlatformOptions()
+            options.createSession = true
+            return try await Subprocess.run(
+                .path("/bin/sh"),
+                arguments: ["-c", launcher, Self.script, cluster.home, cluster.socketDirectory, folder],
+                environment: .custom(["PATH": "/usr/bin:/bin"]), workingDirectory: "/",
+                platformOptions: options,
+                input: .fileDescriptor(.init(rawValue: readEnd), closeAfterSpawningProcess: true),
+                output: .discarded, error: .discarded)
+        }
         guard result.terminationStatus.isSuccess else {
             throw LocalPostgresError.launchFailed(
                 program: "/bin/sh (watchdog)", reason: result.terminationStatus.description)

@@ -1,6 +1,5 @@
 import PostgreSQL
 import SampleFeed
-import Synchronization
 import TestSupport
 
 /// Keeps a table busy while it is followed: imports of feeds in many batches, revisions, deletions and changes of keys,
@@ -55,12 +54,6 @@ struct BusyTable: Sendable {
         """,
         "savepoint s; delete from quake; rollback to s",
     ]
-
-    private final class Done: Sendable {
-        private let isDone = Mutex(false)
-        var isSet: Bool { isDone.withLock { $0 } }
-        func set() { isDone.withLock { $0 = true } }
-    }
 
     private func repeatedly(
         _ stream: UInt64, until isDone: Done,

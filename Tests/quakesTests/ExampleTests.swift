@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Runs the programs in Examples/ as a reader of the documentation would.
-@Suite("Examples", .endsHanging)
+@Suite("Examples")
 struct ExampleTests {
     let server = TestServer.shared
 

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("quakes follow", .endsHanging)
+@Suite("quakes follow")
 struct FollowCommandTests {
     let server = TestServer.shared
 

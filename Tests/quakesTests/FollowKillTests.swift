@@ -6,14 +6,15 @@ import Testing
 
 /// `QUAKES_STRESS_KILLS=200 swift test --filter FollowKill` kills more often. QUAKES_STRESS_SEED repeats a seed, but
 /// not the timing of the server and the scheduler.
-@Suite("Followers that are killed", .endsHanging)
+@Suite("Followers that are killed")
 struct FollowKillTests {
     private let server = TestServer.shared
-    private let kills = Self.number("QUAKES_STRESS_KILLS") ?? 20
-    private let seed = UInt64(Self.number("QUAKES_STRESS_SEED") ?? Int.random(in: 1..<1_000_000))
+    private let kills =
+        ProcessInfo.processInfo.environment["QUAKES_STRESS_KILLS"].flatMap { Int($0) } ?? 20
 
     @Test("A view whose follower is killed at any moment resumes exactly, and ends up equal to the table")
     func view() async throws {
+        let seed = printedSeed()
         try await withFolder { folder in
             try await server.withDatabase { database in
                 let path = folder.appending(path: "view.sqlite").path
@@ -25,12 +26,11 @@ struct FollowKillTests {
                 try await lives.catchUp()
 
                 let (table, file) = (try await database.tableText(), try TableText(file: path))
-                #expect(table.difference(from: file) == nil, "seed \(seed)")
+                #expect(table.difference(from: file) == nil)
                 let list = try await QuakesCommand().run("list", "--view", path, "--limit", "1")
                 let token: Int = try await database.query("select history.current_token() as token")[0]
                     .decode("token")
                 #expect(list.errors.contains(" as of token \(token),"), "\(list.errors)")
-                print("view: seed \(seed), \(kills) kills, token \(token), \(table.rows.count) rows")
             }
         }
     }
@@ -39,6 +39,7 @@ struct FollowKillTests {
         "A stream that is killed at any moment brings each change at least once and in order; a replay gives the table"
     )
     func stream() async throws {
+        let seed = printedSeed()
         try await withFolder { folder in
             try await server.withDatabase { database in
                 let path = folder.appending(path: "stream").path
@@ -55,24 +56,17 @@ struct FollowKillTests {
 
                 let replay = try StreamReplay(Data(contentsOf: URL(filePath: path)), lives: lives.beginnings)
                 let table = try await StreamReplay.table(of: database)
-                #expect(Set(replay.rows.keys) == Set(table.keys), "seed \(seed)")
-                #expect(table.allSatisfy { replay.rows[$0.key] == $0.value }, "seed \(seed)")
+                #expect(Set(replay.rows.keys) == Set(table.keys))
+                #expect(table.allSatisfy { replay.rows[$0.key] == $0.value })
                 let history = try await database.query(
                     "select token || '.' || ordinal as place from history.changes(0, 'quake')")
                 let missing = try Set(history.map { try $0.decode("place", as: String.self) })
                     .subtracting(replay.changes)
-                #expect(missing.isEmpty, "seed \(seed)")
-                #expect(replay.disorder == nil, "seed \(seed)")
+                #expect(missing.isEmpty)
+                #expect(replay.disorder == nil)
                 #expect(replay.tornLines <= kills)
-                print(
-                    "stream: seed \(seed), \(kills) kills, \(replay.tornLines) torn lines, \(history.count) changes, \(replay.lineCount) lines"
-                )
             }
         }
-    }
-
-    private static func number(_ variable: String) -> Int? {
-        ProcessInfo.processInfo.environment[variable].flatMap { Int($0) }
     }
 }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `QUAKES_STRESS_CHANGES=1000000 swift test --filter FollowMemory` uses a larger transaction.
-@Suite("Memory of a follower", .endsHanging)
+@Suite("Memory of a follower")
 struct FollowMemoryTests {
     private static let changes =
         ProcessInfo.processInfo.environment["QUAKES_STRESS_CHANGES"].flatMap { Int($0) } ?? 200_000

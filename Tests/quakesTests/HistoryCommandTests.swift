@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("quakes status and quakes prune", .endsHanging)
+@Suite("quakes status and quakes prune")
 struct HistoryCommandTests {
     let server = TestServer.shared
 

@@ -193,9 +193,7 @@ struct ImportCommandTests {
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
 
             let result = try await quakes.run(["import", "-"]) { process in
-                while try await database.query("select from import.run").isEmpty {
-                    try await Task.sleep(for: .milliseconds(10))
-                }
+                try await waitUntil { try await !database.query("select from import.run").isEmpty }
                 kill(process, signal)
             }
 

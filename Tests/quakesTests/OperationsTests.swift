@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Operations", .endsHanging)
+@Suite("Operations")
 struct OperationsTests {
     let server = TestServer.shared
 

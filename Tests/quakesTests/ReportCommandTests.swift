@@ -3,7 +3,7 @@ import QuakeStore
 import TestSupport
 import Testing
 
-@Suite("quakes report", .timeLimit(.minutes(5)))
+@Suite("quakes report")
 struct ReportCommandTests {
     let server = TestServer.shared
 

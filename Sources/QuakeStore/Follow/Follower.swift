@@ -11,16 +11,19 @@ public struct Follower<V: View>: Sendable {
     /// The name under which the position is reported to `history.reader`; nil to report nothing.
     private let name: String?
     private let poll: PollInterval
+    /// How long it waits before it connects again.
+    private let backoff: Backoff
     private let logger: Logger
 
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
-        logger: Logger
+        backoff: Backoff = Backoff(from: .milliseconds(500), to: .seconds(30)), logger: Logger
     ) {
         self.options = options
         self.view = view
         self.name = name
         self.poll = poll
+        self.backoff = backoff
         self.logger = logger
     }
 
@@ -44,7 +47,7 @@ public struct Follower<V: View>: Sendable {
     /// - Throws: `CancellationError`; `PostgresError` when the first connection fails, or when a new connection would
     ///   not help; what the view throws.
     public func run() async throws {
-        var backoff = Backoff(from: .milliseconds(500), to: .seconds(30))
+        var backoff = backoff
         var random = SystemRandomNumberGenerator()
         var hasConnected = false
         while true {

@@ -1,0 +1,11 @@
+import Synchronization
+
+/// Tells tasks side by side that they have done enough.
+package final class Done: Sendable {
+    private let isDone = Mutex(false)
+
+    package init() {}
+
+    package var isSet: Bool { isDone.withLock { $0 } }
+    package func set() { isDone.withLock { $0 = true } }
+}

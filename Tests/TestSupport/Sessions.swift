@@ -1,0 +1,23 @@
+/// What the sessions of a database are at.
+extension TestDatabase {
+    /// How many wait for a lock.
+    public func blockedSessions() async throws -> Int {
+        try await query(
+            """
+            select from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock'
+            """
+        ).count
+    }
+
+    /// How many advisory locks are held: a run holds one while its session lives, also when the worker was killed.
+    public func advisoryLocks() async throws -> Int {
+        try await query(
+            """
+            select from pg_locks
+            where locktype = 'advisory'
+                and database = (select oid from pg_database where datname = current_database())
+            """
+        ).count
+    }
+}
