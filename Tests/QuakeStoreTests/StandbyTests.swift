@@ -36,7 +36,7 @@ struct StandbyTests {
     func overtaken() async throws {
         try await withPrimary { server, primary in
             try await primary.query("create table note (key text primary key)")
-            try await primary.query("select history.track('note', 'key')")
+            try await primary.query("select history.track('note', 'key', 'note_changes')")
             try await withStandby(of: server.cluster) { standby in
                 try await TestDatabase(url: standby.url()).withConnection { reader in
                     try await primary.withConnection { early in
