@@ -11,18 +11,21 @@ extension Row {
         let column = property.column
         guard hasColumn(column) else { throw Self.unreadable(column) }
         guard let stored: DatabaseValue = self[column], !stored.isNull else { return .null }
-        let value: Quake.Value? =
-            switch property.kind {
-            case .text: String.fromDatabaseValue(stored).map { .text($0) }
-            case .number: Double.fromDatabaseValue(stored).map { .number($0) }
-            case .integer: Int32.fromDatabaseValue(stored).map { .integer($0) }
-            case .flag: Bool.fromDatabaseValue(stored).map { .flag($0) }
-            case .time: String.fromDatabaseValue(stored).flatMap { Instant($0) }.map { .time($0) }
-            case .list: try String.fromDatabaseValue(stored).map { .list(try Self.list($0, column)) }
-            case .json: String.fromDatabaseValue(stored).map { .json($0) }
-            }
-        guard let value else { throw Self.unreadable(column) }
-        return value
+        func decode<Value: DatabaseValueConvertible>(_ type: Value.Type = Value.self) throws -> Value {
+            guard let value = Value.fromDatabaseValue(stored) else { throw Self.unreadable(column) }
+            return value
+        }
+        switch property.kind {
+        case .text: return .text(try decode())
+        case .number: return .number(try decode())
+        case .integer: return .integer(try decode())
+        case .flag: return .flag(try decode())
+        case .time:
+            guard let time = Instant(try decode(String.self)) else { throw Self.unreadable(column) }
+            return .time(time)
+        case .list: return .list(try Self.list(decode(), column))
+        case .json: return .json(try decode())
+        }
     }
 
     private static func list(_ text: String, _ column: String) throws -> [String] {
