@@ -1,13 +1,13 @@
-/// One step of the schema, carried inside the executable.
+/// One step of the schema. The executable carries it.
 public struct Migration: Sendable {
-    /// Steps are applied in the order of their numbers, from 1, without gaps.
+    /// Migrations are applied in the order of their numbers, which start at 1 and have no gaps.
     public let number: Int
     public let name: String
     public let sql: String
-    /// Tells this text from an edited one: 64-bit FNV-1a of its UTF-8, as 16 hexadecimal digits.
+    /// The 64-bit FNV-1a hash of the text in UTF-8, as 16 hexadecimal digits. It shows whether a migration was edited.
     ///
-    /// It notices accidents; whoever means harm and may write to the database needs no collision. A cryptographic hash
-    /// would take a package, or the server, which would need the text of every migration at every connection.
+    /// It is there to notice accidents: an attacker who may write to the database needs no collision. A cryptographic hash
+    /// would need another package, or the server, which would then need every migration's text at every connection.
     public let checksum: String
 
     private init(_ number: Int, _ name: String, _ bytes: [UInt8]) {
@@ -29,10 +29,10 @@ public struct Migration: Sendable {
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name
     }
 
-    /// Every migration. A new one is a file here, a line in `Package.swift` and a line below; a test tells when
-    /// one of the three is missing. A published one is never edited: databases remember its checksum.
+    /// All migrations. A new one is a file here, a line in `Package.swift` and a line below; a test notices if one of the
+    /// three is missing. Never edit a published one: databases remember its checksum.
     public static let all = [
-        // SwiftPM writes an underscore for the first digit.
+        // SwiftPM replaces the first digit with an underscore.
         Migration(1, "history", PackageResources._001_history_sql),
         Migration(2, "quake", PackageResources._002_quake_sql),
         Migration(3, "import", PackageResources._003_import_sql),

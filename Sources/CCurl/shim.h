@@ -1,6 +1,6 @@
 #include <curl/curl.h>
 
-// Swift calls no function of variable arguments: here is one for each kind of argument that Quakes uses.
+// Swift can't call functions with variable arguments. There is one function here for each kind of argument in use.
 
 static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -14,7 +14,7 @@ static inline CURLcode ccurl_set_callback(CURL *easy, CURLoption option, curl_wr
     return curl_easy_setopt(easy, option, value);
 }
 
-/// The bytes are copied.
+/// libcurl copies the bytes.
 static inline CURLcode ccurl_set_bytes(CURL *easy, CURLoption option, const void *bytes, size_t count) {
     struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
     return curl_easy_setopt(easy, option, &blob);

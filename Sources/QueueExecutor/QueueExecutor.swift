@@ -1,10 +1,10 @@
 import Dispatch
 
-/// Runs an actor's jobs on a serial dispatch queue of its own.
+/// Runs an actor's jobs on a separate serial dispatch queue.
 ///
-/// The calls of libpq and libcurl block, and so does reading from a pipe. Swift's cooperative pool has only as many
-/// threads as the machine has cores: blocked there, a few slow calls stop every other task of the process. With a queue
-/// for each actor, any number of them block side by side.
+/// Calls of libpq and libcurl block, and so does reading from a pipe. Swift's cooperative pool has only as many threads
+/// as the machine has cores: a few slow calls would stop every other task of the process. With one queue per actor, any
+/// number of actors can block side by side.
 package final class QueueExecutor: SerialExecutor {
     private let queue: DispatchQueue
 

@@ -81,7 +81,7 @@ import Testing
                 error as? FeedError
                     == .unavailable(
                         url: server.url("/feed"),
-                        reason: "its content encoding is \(encoding), which was not asked for; gzip would do")
+                        reason: "its content encoding is \(encoding), but only gzip was requested")
             )
         }
     }

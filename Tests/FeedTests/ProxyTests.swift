@@ -110,7 +110,7 @@ import Testing
             error as? FeedError
                 == .unavailable(
                     url: "http://feed.example/",
-                    reason: "http_proxy is no http://HOST:PORT; proxies of other kinds are not supported"))
+                    reason: "http_proxy is not of the form http://HOST:PORT; other kinds of proxies are not supported"))
     }
 
     @Test(arguments: [

@@ -1,17 +1,17 @@
 import CCurl
 
-/// libcurl's handles for one transfer, and what has come over it. One thread at a time may use it; only waking it up is
-/// safe from any.
+/// libcurl's handles for one transfer, and what it has received. Only one thread at a time may use them. Waking up is
+/// the exception: any thread may do that.
 ///
-/// Nothing of it depends on the process's environment, a `.netrc` file or an earlier transfer.
+/// A transfer does not depend on the process's environment, on a `.netrc` file or on earlier transfers.
 final class CurlHandle {
-    /// Bytes of the body that nobody has taken yet.
+    /// Bytes of the body that have not been taken yet.
     var bytes: [UInt8] = []
-    /// The last line that began a head, such as `HTTP/1.1 200 OK`.
+    /// The first line of the last head, such as `HTTP/1.1 200 OK`.
     private var statusLine = ""
-    /// Whether the final head has come. What looks like one later is a trailer.
+    /// Whether the final head has arrived. Anything later that looks like one is a trailer.
     private(set) var hasHead = false
-    /// How the transfer ended; nil as long as it lasts.
+    /// How the transfer ended; nil while it lasts.
     private(set) var result: CURLcode?
 
     let multi: UnsafeMutableRawPointer
@@ -23,7 +23,7 @@ final class CurlHandle {
 
     init() {
         Self.isReady
-        // Without memory there is nothing to go on with.
+        // libcurl fails here only if there is no memory left.
         easy = curl_easy_init()!
         multi = curl_multi_init()!
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -63,12 +63,12 @@ final class CurlHandle {
 
     func set(_ option: CURLoption, _ value: Int) { ccurl_set_long(easy, option, value) }
 
-    /// The text is copied.
+    /// libcurl copies the text.
     func set(_ option: CURLoption, _ value: String) { ccurl_set_pointer(easy, option, value) }
 
     func set(_ option: CURLoption, _ value: [UInt8]) { ccurl_set_bytes(easy, option, value, value.count) }
 
-    /// The request's header fields, `NAME: VALUE` each.
+    /// The request's header fields, each as `NAME: VALUE`.
     func set(fields lines: [String]) {
         for line in lines { fields = curl_slist_append(fields, line) }
         ccurl_set_pointer(easy, CURLOPT_HTTPHEADER, fields)
@@ -78,9 +78,9 @@ final class CurlHandle {
 
     func start() { curl_multi_add_handle(multi, easy) }
 
-    /// Does what can be done without waiting, until there is a good piece of the body.
+    /// Does what can be done without waiting, until a good piece of the body is there.
     ///
-    /// At once libcurl reads up to a hundred times into its buffer of 16 KB.
+    /// One call of libcurl fills its buffer of 16 KB up to a hundred times.
     func perform() {
         var count: Int32 = 0
         var before = 0
@@ -93,23 +93,23 @@ final class CurlHandle {
         }
     }
 
-    /// Waits until there is something to do, but no longer than this.
+    /// Waits until there is something to do, but not longer than the limit.
     func wait(_ limit: Duration) {
         let milliseconds = min(1000, limit / .milliseconds(1)).rounded(.up)
         curl_multi_poll(multi, nil, 0, Int32(milliseconds), nil)
     }
 
-    // MARK: What came of it
+    // MARK: Results
 
     subscript(info: CURLINFO) -> Int { ccurl_get_long(easy, info) }
 
-    /// libcurl's words for how the transfer failed.
+    /// How libcurl describes the failure.
     var failure: String {
         let text = String(cString: errorText)
         return text.isEmpty ? String(cString: curl_easy_strerror(result ?? CURLE_OK)) : text
     }
 
-    /// The final head, without the fields of heads before it, trailers, and a proxy's.
+    /// The final head. The fields of earlier heads, of trailers and of a proxy's answer are left out.
     var head: HTTPHead {
         var fields: [(name: String, value: String)] = []
         var field: UnsafeMutablePointer<curl_header>?

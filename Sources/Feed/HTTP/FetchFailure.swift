@@ -4,10 +4,10 @@ import Glibc
 /// Why one attempt to fetch a feed failed.
 struct FetchFailure: Error {
     var reason: String
-    /// Whether it may go away by itself.
+    /// Whether another attempt may succeed.
     var isPassing = false
     var status: Int?
-    /// The wait that the server asks for.
+    /// How long the server asks clients to wait.
     var retryAfter: Duration?
 
     init(_ reason: String, isPassing: Bool = false) {
@@ -22,7 +22,7 @@ struct FetchFailure: Error {
         retryAfter = isPassing ? head.retryAfter : nil
     }
 
-    /// How a transfer ended, in words.
+    /// Describes how a transfer ended.
     init(_ result: CURLcode, _ handle: CurlHandle, _ exchange: HTTPExchange) {
         let text = handle.failure
         switch result {
@@ -35,17 +35,17 @@ struct FetchFailure: Error {
         case CURLE_COULDNT_CONNECT:
             let error = handle[CURLINFO_OS_ERRNO]
             self.init(error == 0 ? text : String(cString: strerror(Int32(error))), isPassing: true)
-        // Connecting is the one thing whose time libcurl limits.
+        // libcurl limits only the time to connect.
         case CURLE_OPERATION_TIMEDOUT:
             self.init("no connection within \(exchange.options.connectTimeout.inWords)", isPassing: true)
         case CURLE_PEER_FAILED_VERIFICATION:
-            // OpenSSL gives its objection a number above 1. It has none, but the name is libcurl's own check.
+            // OpenSSL numbers its own objections from 2 on. Without a number, libcurl's check of the name has failed.
             let isTrusted = handle[CURLINFO_SSL_VERIFYRESULT] <= 1
             self.init(isTrusted ? "its TLS certificate is for another host" : Self.untrusted)
         case CURLE_SSL_CACERT_BADFILE:
             self.init("the certificates in \(exchange.options.authorities ?? "the system") can't be read")
         case CURLE_SSL_CONNECT_ERROR:
-            // OpenSSL numbers what breaks the protocol, and a connection that ends has no number.
+            // OpenSSL numbers violations of the protocol. A connection that ends has no number.
             let isPassing = !text.contains("error:") || text.contains("unexpected eof")
             self.init("the TLS handshake failed: \(text)", isPassing: isPassing)
         case CURLE_RECV_ERROR where text.contains("chunked-encoding"),

@@ -1,6 +1,6 @@
 import CCurl
 
-/// One request, and what its response means for the fetch.
+/// One request and its response.
 struct HTTPExchange: Sendable {
     enum Outcome {
         case result(FetchResult)
@@ -13,7 +13,7 @@ struct HTTPExchange: Sendable {
     let proxy: Proxy?
     let validators: Validators?
     let options: FetchOptions
-    /// PEM certificates of the authorities that are trusted; nil means the system's.
+    /// PEM certificates of the authorities to trust; nil for the system's.
     let authorities: [UInt8]?
 
     /// - Throws: `FetchFailure`, `FeedError`, `CancellationError`, what `body` throws.
@@ -45,14 +45,14 @@ struct HTTPExchange: Sendable {
         _ head: HTTPHead, _ transfer: Transfer, _ body: ([UInt8]) async throws -> Void
     ) async throws {
         if let encoding = head.unknownContentEncoding {
-            throw FetchFailure("its content encoding is \(encoding), which was not asked for; gzip would do")
+            throw FetchFailure("its content encoding is \(encoding), but only gzip was requested")
         }
         var decoder = ContentDecoder(limit: options.inflatedLimit)
         while let chunk = try await transfer.chunk() { try await decoder.decode(chunk, body) }
         try await decoder.finish(body)
     }
 
-    // MARK: Asking
+    // MARK: The request
 
     func configure(_ handle: CurlHandle) {
         handle.set(CURLOPT_URL, target.url)
@@ -61,14 +61,14 @@ struct HTTPExchange: Sendable {
         handle.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(options.connectTimeout / .milliseconds(1))))
         handle.set(CURLOPT_NOSIGNAL, 1)
-        // A name that is still looked up when time is up must not hold the thread.
+        // A name lookup that is still under way when the time is up must not hold the thread.
         handle.set(CURLOPT_QUICK_EXIT, 1)
         if let authorities { handle.set(CURLOPT_CAINFO_BLOB, authorities) }
         if let (user, password) = credentials {
             handle.set(CURLOPT_USERNAME, user)
             handle.set(CURLOPT_PASSWORD, password)
         }
-        // Empty is not unset: libcurl would read the process's environment.
+        // Empty rather than unset: otherwise libcurl would read the process's environment.
         handle.set(CURLOPT_PROXY, proxy.map { "http://\($0)" } ?? "")
         handle.set(CURLOPT_NOPROXY, "")
         if let proxy {
@@ -84,7 +84,7 @@ struct HTTPExchange: Sendable {
         handle.set(fields: fields)
     }
 
-    /// The fields that libcurl does not write by itself. One without a value is not sent.
+    /// The fields that libcurl does not add by itself. A field without a value is not sent.
     private var fields: [String] {
         var fields = [
             "Accept: application/geo+json, application/json", "Accept-Encoding: gzip", "Connection: close",

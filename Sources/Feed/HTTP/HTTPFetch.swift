@@ -1,7 +1,7 @@
 import CCurl
 import FoundationEssentials
 
-/// One read of a feed over HTTP: attempts, and the redirects within each.
+/// Reads a feed over HTTP: repeats failed attempts, and follows redirects within each.
 struct HTTPFetch {
     private static let redirectLimit = 5
 
@@ -10,7 +10,7 @@ struct HTTPFetch {
     let options: FetchOptions
     private let authorities: [UInt8]?
 
-    /// - Throws: `FeedError` when the authorities can't be read.
+    /// - Throws: `FeedError` if the file of authorities can't be read.
     init(_ url: String, ifChangedSince validators: Validators?, options: FetchOptions) throws {
         self.url = url
         self.validators = validators == Validators() ? nil : validators
@@ -18,7 +18,7 @@ struct HTTPFetch {
         authorities = try options.authorities.map(Self.trusting)
     }
 
-    /// Hands the feed over. Once a byte has been handed over there is no further attempt.
+    /// Hands over the feed. There is no further attempt once a byte has been handed over.
     func read(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
         var hasBegun = false
         var attempt = 1
@@ -60,7 +60,7 @@ struct HTTPFetch {
         }
     }
 
-    /// One attempt: asks, and asks again where it is sent to.
+    /// Makes one attempt, and follows its redirects.
     private func follow(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
         guard let first = HTTPTarget(url) else { throw FetchFailure(FetchFailure.noURL) }
         var target = first
@@ -91,7 +91,7 @@ struct HTTPFetch {
 
     private func next(after target: HTTPTarget, _ location: String) throws(FetchFailure) -> HTTPTarget {
         guard let next = target.redirected(to: location) else {
-            throw FetchFailure("it redirects to what is no http or https URL")
+            throw FetchFailure("it redirects to something that is not an http or https URL")
         }
         guard next.isSecure || !target.isSecure else {
             throw FetchFailure("it redirects from https to http, where anyone could change the feed")
@@ -99,7 +99,7 @@ struct HTTPFetch {
         return next
     }
 
-    /// The certificates of a PEM file, and the system's.
+    /// The certificates of a PEM file and those of the system.
     private static func trusting(_ path: String) throws -> [UInt8] {
         let own = FileManager.default.contents(atPath: path) ?? Data()
         guard String(decoding: own, as: UTF8.self).contains("-----BEGIN CERTIFICATE-----") else {

@@ -1,10 +1,10 @@
 import CCurl
 import Glibc
 
-/// The head of a response: its status, its fields, and what they say.
+/// The head of a response: its status, its fields and what they mean.
 struct HTTPHead: Sendable {
     let status: Int
-    /// The status as the server words it, such as `404 Not Found`.
+    /// The status in the server's words, such as `404 Not Found`.
     let statusText: String
     private let fields: [(name: String, value: String)]
 
@@ -16,10 +16,10 @@ struct HTTPHead: Sendable {
         statusText = words.prefix(80).trimmed
     }
 
-    /// The values of the fields of that name, which is in lower case.
+    /// The values of all fields with this name, given in lower case.
     subscript(name: String) -> [String] { fields.filter { $0.name == name }.map(\.value) }
 
-    /// The members of the lists that these fields are.
+    /// The members of all fields with this name, which hold lists.
     private func list(_ name: String) -> [String] {
         self[name].flatMap { $0.split(separator: ",").map(\.trimmed) }.filter { !$0.isEmpty }
     }
@@ -29,7 +29,7 @@ struct HTTPHead: Sendable {
         return validators == Validators() ? nil : validators
     }
 
-    /// How long the response stays fresh (RFC 9111, sections 4.2 and 5.2.2); nil when it does not say.
+    /// How long the response stays fresh (RFC 9111, sections 4.2 and 5.2.2); nil if it does not say.
     var freshFor: Duration? {
         let directives = list("cache-control").map {
             $0.split(separator: "=", maxSplits: 1).map(\.trimmed)
@@ -44,8 +44,8 @@ struct HTTPHead: Sendable {
         return ages.min().map { .seconds($0 < age ? 0 : $0 - age) }
     }
 
-    /// How long the server asks to be left alone (RFC 9110, section 10.2.3). A date is taken relative to the server's
-    /// own clock when the response tells it.
+    /// How long the server asks clients to wait (RFC 9110, section 10.2.3). A date counts from the server's own clock,
+    /// if the response has a `Date`.
     var retryAfter: Duration? {
         guard let text = self["retry-after"].first else { return nil }
         if let seconds = deltaSeconds(text) { return .seconds(seconds) }
@@ -54,7 +54,7 @@ struct HTTPHead: Sendable {
         return .seconds(date < now ? 0 : date - now)
     }
 
-    /// The content codings besides gzip, which is recognised by its bytes; and more than one.
+    /// The content encodings, if there are several or any but gzip. Gzip is recognised by its bytes.
     var unknownContentEncoding: String? {
         let codings = list("content-encoding").map { $0.lowercased() }.filter { $0 != "identity" }
         return codings.count > 1 || codings.contains { $0 != "gzip" && $0 != "x-gzip" }
@@ -62,14 +62,14 @@ struct HTTPHead: Sendable {
     }
 }
 
-/// Too large a number is 2³¹ (RFC 9111, section 1.2.2).
+/// A number that is too large counts as 2³¹ (RFC 9111, section 1.2.2).
 private func deltaSeconds(_ text: some StringProtocol) -> Int? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
     else { return nil }
     return min(Int(text) ?? .max, 1 << 31)
 }
 
-/// A date in any of the three forms that a recipient must take (RFC 9110, section 5.6.7), and some more.
+/// A date in one of the three forms that a recipient must accept (RFC 9110, section 5.6.7), or in a similar one.
 private func secondsSince1970(_ text: String) -> Int? {
     let seconds = curl_getdate(text, nil)
     return seconds < 0 ? nil : seconds

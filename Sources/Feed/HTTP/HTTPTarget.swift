@@ -1,19 +1,19 @@
 import CCurl
 
-/// What a request asks for: an http or https URL without credentials and fragment.
+/// The target of a request: an http or https URL without credentials and fragment.
 struct HTTPTarget: Hashable {
-    /// Written one way, so that the same target is known again.
+    /// In one normal form, so that equal targets compare as equal.
     let url: String
     let isSecure: Bool
     let host: String
     let port: Int
 
-    /// Nil when the text is no http or https URL.
+    /// Nil if the text is not an http or https URL.
     init?(_ text: String) { self.init(text, relativeTo: nil) }
 
     private init?(_ text: String, relativeTo base: String?) {
         let text = text.withoutUserInfo
-        // To libcurl, http:///x is http://x.
+        // libcurl takes http:///x for http://x.
         guard !["http:///", "https:///"].contains(where: text.lowercased().hasPrefix), let handle = curl_url()
         else { return nil }
         defer { curl_url_cleanup(handle) }
@@ -42,10 +42,10 @@ struct HTTPTarget: Hashable {
         isSecure = scheme == "https"
     }
 
-    /// `HOST:PORT`, without the scheme's own port.
+    /// `HOST:PORT`, without the port if it is the scheme's default.
     var authority: String { String(url.split(separator: "/")[1]) }
 
-    /// Where `Location: TEXT` leads to; nil when that is no http or https URL.
+    /// The target of `Location: TEXT`; nil if it is not an http or https URL.
     func redirected(to location: String) -> HTTPTarget? { HTTPTarget(location, relativeTo: url) }
 
     func hasSameOrigin(as other: HTTPTarget) -> Bool {

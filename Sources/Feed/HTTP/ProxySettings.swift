@@ -1,11 +1,11 @@
 import Glibc
 
-/// Which proxy a request goes through, as the environment says: `http_proxy`, `https_proxy` or `HTTPS_PROXY`,
-/// `all_proxy` or `ALL_PROXY`; and `no_proxy` or `NO_PROXY`, a list of hosts, domains, addresses and networks that are
-/// reached directly, or `*`.
+/// Which proxy a request goes through. The environment decides: `http_proxy`, `https_proxy` or `HTTPS_PROXY`, and
+/// `all_proxy` or `ALL_PROXY`. `no_proxy` or `NO_PROXY` lists the hosts, domains, addresses and networks that are reached
+/// directly; `*` means all.
 ///
-/// `HTTP_PROXY` counts for nothing: a CGI server sets it to what a request's header says (https://httpoxy.org).
-/// A server on this machine's loopback is always reached directly.
+/// `HTTP_PROXY` is ignored: a CGI server sets it from a request's header (https://httpoxy.org). Servers on this machine's
+/// loopback are always reached directly.
 public struct ProxySettings: Sendable {
     private let environment: [String: String]
 
@@ -21,7 +21,8 @@ public struct ProxySettings: Sendable {
             !isReachedDirectly(target)
         else { return nil }
         guard let proxy = Proxy(value) else {
-            throw FetchFailure("\(name) is no http://HOST:PORT; proxies of other kinds are not supported")
+            throw FetchFailure(
+                "\(name) is not of the form http://HOST:PORT; other kinds of proxies are not supported")
         }
         return proxy
     }
@@ -61,7 +62,7 @@ struct Proxy: Sendable, Equatable, CustomStringConvertible {
     let user: String?
     let password: String
 
-    /// Reads `[http://][USER:PASSWORD@]HOST[:PORT]`. The port is 80 when not said.
+    /// Reads `[http://][USER:PASSWORD@]HOST[:PORT]`. The default port is 80.
     init?(_ text: String) {
         let url = text.contains("://") ? text : "http://\(text)"
         guard let target = HTTPTarget(url), !target.isSecure else { return nil }

@@ -1,12 +1,12 @@
 import CCurl
 import QueueExecutor
 
-/// One request and its response, over a connection of its own, on a thread of its own.
+/// One request and its response, over a separate connection and on a separate thread.
 ///
-/// libcurl works only while the reader waits for something. So nothing is taken from the network that the reader does
-/// not want yet, and the time that the reader takes for itself is never taken for the server's silence.
+/// libcurl works only while the reader waits for bytes. So the network delivers no more than the reader wants, and the
+/// time that the reader takes for its own work does not count as the server's silence.
 ///
-/// A cancelled task's wait ends at once. The connection is closed when the transfer is released.
+/// Cancelling the task ends a wait at once. The connection is closed when the transfer is released.
 actor Transfer {
     private let executor = QueueExecutor(label: "feed.transfer")
     private let handle: CurlHandle
@@ -23,7 +23,7 @@ actor Transfer {
         handle.start()
     }
 
-    /// Closing may say goodbye over the network: not on Swift's cooperative pool.
+    /// Isolated, because closing a TLS connection writes to the network, and that must not block Swift's cooperative pool.
     isolated deinit {}
 
     /// Waits for the response's head.
@@ -45,7 +45,7 @@ actor Transfer {
         return handle.bytes.isEmpty ? nil : handle.bytes
     }
 
-    /// Lets libcurl work until there is enough, or nothing more to come.
+    /// Lets libcurl work until there is enough, or until the response ends.
     private func work(atMost limit: Duration, else reason: String, until isEnough: () -> Bool) async throws {
         let deadline = ContinuousClock.now + limit
         try await withTaskCancellationHandler {

@@ -1,9 +1,9 @@
 import Glibc
 import QueueExecutor
 
-/// Reads from a file or a pipe, on a thread of its own: a pipe's read blocks for as long as its writer likes.
+/// Reads from a file or a pipe on a separate thread, because reading from a pipe blocks until its writer writes.
 actor DescriptorReader {
-    /// The number of a system call's error.
+    /// The `errno` of a system call.
     struct SystemError: Error { let code: Int32 }
 
     private let executor = QueueExecutor(label: "feed.file")
@@ -11,16 +11,16 @@ actor DescriptorReader {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// The descriptor stays the caller's, who closes it.
+    /// The caller keeps the descriptor and closes it.
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
     }
 
-    /// Waits for the next bytes; none are the end.
+    /// Waits for the next bytes. An empty result is the end.
     func read() throws -> [UInt8] {
         while true {
             try Task.checkCancellation()
-            // A quarter of a second, and another look at cancellation.
+            // Looks for a cancellation four times a second.
             var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard poll(&ready, 1, 250) > 0 else { continue }
             var error: Int32 = 0

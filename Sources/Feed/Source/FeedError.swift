@@ -1,14 +1,14 @@
-/// Why a feed could not be read. Each text names the subject and, where there is one, the remedy.
+/// Why a feed could not be read. Each text names the subject and the remedy, if there is one.
 public enum FeedError: Error, Sendable, Equatable {
-    /// The document as a whole is no GeoJSON FeatureCollection, or ends too early. The offset counts bytes from the
-    /// start of the inflated document.
+    /// The document is not a GeoJSON FeatureCollection, or it ends too early. The offset is in bytes from the start of the
+    /// inflated document.
     case brokenDocument(reason: String, offset: Int)
-    /// The compressed data are damaged or inflate beyond the limit. The offset counts compressed bytes.
+    /// The compressed data are damaged, or inflate beyond the limit. The offset is in compressed bytes.
     case brokenCompression(reason: String, offset: Int)
-    /// There is no such file, or it can't be read.
+    /// The file does not exist, or it can't be read.
     case noInput(path: String, reason: String)
-    /// The feed's server can't be reached or does not deliver. The HTTP status, when it came to one; and how long the
-    /// server asks to be left alone, when that is longer than the fetch would wait.
+    /// The feed's server can't be reached, or does not deliver. `status` is the HTTP status, if there was an answer.
+    /// `retryAfter` is how long the server asks clients to wait, if that is longer than a fetch waits.
     case unavailable(url: String, reason: String, status: Int? = nil, retryAfter: Duration? = nil)
 }
 

@@ -1,12 +1,11 @@
 import Glibc
 
 extension FeedSource {
-    /// Reads the feed from its beginning to its end and hands over its inflated bytes, chunk by chunk. The source
-    /// waits while `body` works.
+    /// Reads the feed from beginning to end and hands over its inflated bytes, chunk by chunk. The source waits while
+    /// `body` works.
     ///
-    /// Over HTTP, a feed that the server says is still what `validators` name is not handed over at all. An attempt that
-    /// fails is repeated, but never once a byte has been handed over: what came then stays the beginning of a feed whose
-    /// end is missing.
+    /// Over HTTP, nothing is handed over if the server says that the feed has not changed since the validators were
+    /// taken. A failed attempt is repeated only while no byte has been handed over. After that, the error is thrown.
     ///
     /// - Throws: `FeedError`, `CancellationError`, what `body` throws.
     @discardableResult
@@ -30,7 +29,7 @@ extension FeedSource {
     }
 
     private func openFile(_ path: String) throws -> Int32 {
-        // Not waiting: a FIFO without a writer would hold the thread in `open`, out of cancellation's reach.
+        // Opened without waiting: a FIFO without a writer would block in `open`, and could not be cancelled.
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw noInput(errno) }
         var status = stat()

@@ -12,8 +12,8 @@ public enum FeedSource: Sendable, Hashable {
         ["hour", "day", "week", "month"].map { "\(magnitude)_\($0)" }
     }
 
-    /// Reads `-`, the name of a summary feed, an http(s) URL, or else a path. A file that is named like a feed is
-    /// written `./all_day`.
+    /// Reads `-`, the name of a summary feed, an http(s) URL, or else a path. A file with
+    /// the name of a feed is written `./all_day`.
     public init(_ argument: String) {
         if argument == "-" {
             self = .standardInput
@@ -27,7 +27,7 @@ public enum FeedSource: Sendable, Hashable {
     }
 }
 
-/// How a source is named in messages, logs and `import.run`: a URL without its password.
+/// The name of a source in messages, logs and `import.run`: a URL without its password.
 extension FeedSource: CustomStringConvertible {
     public var description: String {
         switch self {
@@ -45,7 +45,7 @@ extension String {
         return String(self[..<range.lowerBound] + self[index(after: range.upperBound)...])
     }
 
-    /// The URL as an error may show it: without credentials, and without the query, which may hold a key.
+    /// The URL as errors may show it: without credentials and without the query, which may contain a key.
     var withoutSecrets: String {
         let url = withoutUserInfo
         return url.firstIndex(of: "?").map { url[..<$0] + "?…" } ?? url
@@ -58,8 +58,8 @@ extension String {
         return (parts[0].withoutPercentEscapes, parts.count > 1 ? parts[1].withoutPercentEscapes : "")
     }
 
-    /// What stands between `://` and the `@`. A password with an unescaped slash in it is no valid URL, but must not
-    /// be shown either: when what should be the port is none, everything up to the last `@` counts.
+    /// The text between `://` and the `@`. A URL whose password contains an unescaped slash is not valid, but must not be
+    /// shown either: if there is no number in the place of the port, everything up to the last `@` counts.
     private var userInfoRange: Range<Index>? {
         guard let scheme = firstRange(of: "://") else { return nil }
         let rest = self[scheme.upperBound...]

@@ -1,8 +1,8 @@
 import CZlib
 
-/// Inflates gzip data that arrive in chunks, members after another included (RFC 1952).
+/// Inflates gzip data that arrive in chunks and may have several members (RFC 1952).
 struct GzipDecoder: ~Copyable {
-    /// Inflated beyond this, the data are taken as a bomb: 4 GiB, some five million events.
+    /// Data that inflate to more count as a bomb: 4 GiB, about five million events.
     static let defaultLimit = 4 << 30
     private static let pieceSize = 256 << 10
 
@@ -10,16 +10,16 @@ struct GzipDecoder: ~Copyable {
     private let limit: Int
     private var inflated = 0
     private var consumed = 0
-    /// Whether the data may end here: a member is complete and no other has begun.
+    /// Whether the data may end here: one member is complete, and the next has not begun.
     private var isBetweenMembers = false
-    /// Zeros follow the last member, as tape archives pad theirs.
+    /// Whether zeros follow the last member, as in padded tape archives.
     private var isInPadding = false
 
     init(limit: Int = defaultLimit) {
         self.limit = limit
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
-        // 15 bits of window, and 16 to take gzip only.
+        // A window of 15 bits; adding 16 accepts only gzip.
         inflateInit2_(stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     }
 
@@ -38,7 +38,7 @@ struct GzipDecoder: ~Copyable {
         repeat {
             let piece = try inflate(input, &start)
             if !piece.isEmpty { try await body(piece) }
-            // A full piece may have more behind it although all input is taken.
+            // After a full piece there may be more output, even if all input has been consumed.
             if piece.count < Self.pieceSize, start == input.count { return }
         } while true
     }
@@ -97,13 +97,13 @@ struct GzipDecoder: ~Copyable {
     }
 }
 
-/// Inflates a feed when its first two bytes say that it is gzip, whatever its name or headers say, and passes it
-/// through otherwise.
+/// Inflates a feed if its first two bytes are those of gzip, whatever its name or headers say. Otherwise passes it
+/// through.
 struct ContentDecoder: ~Copyable {
     private let limit: Int
     private var gzip: GzipDecoder?
     private var isDecided = false
-    /// A first byte that came alone.
+    /// A first byte that arrived alone.
     private var held: [UInt8] = []
 
     /// - Parameter limit: the most bytes that gzip data may inflate to.
@@ -130,7 +130,7 @@ struct ContentDecoder: ~Copyable {
         }
     }
 
-    /// Hands over what is left and checks that compressed data are complete.
+    /// Hands over the rest, and checks that compressed data are complete.
     mutating func finish(_ body: ([UInt8]) async throws -> Void) async throws {
         if !held.isEmpty { try await body(held) }
         if gzip != nil { try gzip!.finish() }

@@ -1,31 +1,31 @@
 import Feed
 import PostgreSQL
 
-/// Where the history stands, and how far its readers are behind.
+/// The state of the history, and how far its readers are behind.
 public struct HistoryStatus: Sendable, Equatable {
-    /// The highest token, and when its transaction was committed; where there is none yet, that of the horizon.
+    /// The highest token and the commit time of its transaction. If there is none yet, those of the horizon.
     public let token: Int
     public let committedAt: Instant
     /// History begins after this token.
     public let horizon: Int
-    /// By name.
+    /// Ordered by name.
     public let readers: [Reader]
 
     /// A reader that reports its position.
     public struct Reader: Sendable, Equatable {
         public let name: String
-        /// Up to which token it had applied the changes when it last said so.
+        /// The token up to which it had applied the changes when it last reported.
         public let token: Int
         public let seenAt: Instant
-        /// How many transactions it has not applied.
+        /// The number of transactions that it has not applied.
         public let transactionsBehind: Int
-        /// For how long the first of them has been there; zero when there is none.
+        /// The age of the oldest of them; zero if there is none.
         public let behind: Duration
-        /// What it needs was pruned: it will take a fresh snapshot.
+        /// Whether the history that it needs was pruned. It will then take a fresh snapshot.
         public let isBeforeHorizon: Bool
     }
 
-    /// Reads it, in one snapshot.
+    /// Reads the status in one snapshot.
     public static func read(on connection: Connection) async throws -> HistoryStatus {
         try await connection.transaction(.repeatableReadOnly, to: "read the history's state") {
             let row = try await connection.query(

@@ -1,20 +1,20 @@
 import Feed
 import PostgreSQL
 
-/// What the last runs say, source by source.
+/// The last run of each source.
 public struct ImportStatus: Sendable, Equatable {
-    /// By name.
+    /// Ordered by name.
     public let sources: [Source]
-    /// Different features that could not be imported, and how often such were met.
+    /// The number of different features that could not be imported, and how often they were found in feeds.
     public let rejects: Int
     public let rejected: Int
 
     public struct Source: Sendable, Equatable {
         /// A URL, a path, or `-` for standard input.
         public let name: String
-        /// When it was last imported well, or asked for and not changed; nil for never.
+        /// When it was last imported successfully, or found unchanged; nil if never.
         public let freshAt: Instant?
-        /// For how long ago that is.
+        /// The time since then.
         public let age: Duration?
         /// The last run.
         public let run: Int
@@ -27,7 +27,7 @@ public struct ImportStatus: Sendable, Equatable {
         public let rejected: Int
         public let error: String?
 
-        /// Whether it can be asked again: a file or a pipe is imported once.
+        /// Whether it is a feed that can be fetched again. A file or a pipe is imported once.
         public var isFeed: Bool { ["http://", "https://"].contains { name.lowercased().hasPrefix($0) } }
     }
 

@@ -2,20 +2,20 @@ import Feed
 import Glibc
 import PostgreSQL
 
-/// Which earthquakes to read: the newest first, all that are asked for.
+/// Which earthquakes to read. The newest come first.
 public struct QuakeSelection: Sendable {
-    /// Origin time, from this moment on.
+    /// Only events with this origin time or later.
     public var since: Instant?
     public var minimumMagnitude: Double?
     public var near: Circle?
-    /// nil is all.
+    /// nil for all.
     public var limit: Int?
-    /// The table as it was then, rather than as it is.
+    /// Reads the table as it was at this moment; nil for the present.
     public var asOf: PastMoment?
 
     public init() {}
 
-    /// A circle on the earth's surface, taken as a sphere of 6371 km radius.
+    /// A circle on the earth's surface. The earth counts as a sphere with a radius of 6371 km.
     public struct Circle: Sendable, Equatable {
         /// Degrees.
         public var latitude: Double
@@ -28,7 +28,7 @@ public struct QuakeSelection: Sendable {
             self.kilometres = kilometres
         }
 
-        /// The rule of `report.distance_km`, for rows that are in no database.
+        /// The same rule as `report.distance_km`, for rows that do not come from a database.
         public func contains(_ quake: Quake) -> Bool {
             func radians(_ degrees: Double) -> Double { degrees * .pi / 180 }
             let south = sin(radians(quake.latitude - latitude) / 2)
@@ -39,9 +39,9 @@ public struct QuakeSelection: Sendable {
         }
     }
 
-    /// Hands over each earthquake as it arrives: constant memory, whatever their number.
+    /// Hands over each earthquake as it arrives, in constant memory.
     ///
-    /// - Throws: `PastError` when history does not reach back to `asOf`; `PostgresError`; what `body` throws.
+    /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`; what `body` throws.
     public func forEach(on connection: Connection, _ body: @Sendable (Quake) throws -> Void) async throws {
         var (table, operation): (Query, String) = ("public.quake", "list earthquakes")
         if let asOf {

@@ -2,10 +2,10 @@ import Feed
 import Migrations
 import PostgreSQL
 
-/// Brings a database's schema to this version.
+/// Brings a database's schema up to this version.
 ///
-/// Each migration is one transaction. Several migrators can start at once: an advisory lock lets one work, and the
-/// others find the work done.
+/// Each migration is one transaction. Several migrators can start at once: an advisory lock lets one of them work, and
+/// the others find the work done.
 public struct Migrator: Sendable {
     private let connection: Connection
 
@@ -13,7 +13,7 @@ public struct Migrator: Sendable {
         self.connection = connection
     }
 
-    /// Where a database stands, compared with this version.
+    /// How a database's schema compares with this version.
     public enum State: Sendable, Equatable {
         case current
         /// The migrations that are missing.
@@ -22,9 +22,9 @@ public struct Migrator: Sendable {
         case ahead(Int)
     }
 
-    /// Compares the database with this version; changes nothing.
+    /// Compares the database with this version, and changes nothing.
     ///
-    /// - Throws: `MigrationError.edited` when an applied migration is not what this version carries.
+    /// - Throws: `MigrationError.edited` if an applied migration differs from the one in this version.
     public func state() async throws -> State {
         let applied = try await appliedMigrations()
         try checkForEdits(applied)
@@ -35,12 +35,12 @@ public struct Migrator: Sendable {
         return missing.isEmpty ? .current : .behind(missing.map(\.title))
     }
 
-    /// Applies what is missing and returns its titles.
+    /// Applies the missing migrations and returns their titles.
     ///
-    /// - Throws: `PostgresError` naming the migration; those before it stay applied. `MigrationError`.
+    /// - Throws: `PostgresError`, which names the migration; those before it stay applied. `MigrationError`.
     @discardableResult
     public func migrate() async throws -> [String] {
-        // Held until the unlock below, or where an error comes first, until the connection closes.
+        // Held until the unlock below or, after an error, until the connection closes.
         try await connection.query(
             "select pg_advisory_lock(\(Self.lock))", to: "take the migration lock")
         let titles = try await migrateLocked()
@@ -49,7 +49,7 @@ public struct Migrator: Sendable {
         return titles
     }
 
-    /// "quakes" in ASCII, to stay clear of other programs' advisory locks.
+    /// "quakes" in ASCII, so that it differs from other programs' advisory locks.
     static let lock = 0x7175_616B_6573
 
     private func migrateLocked() async throws -> [String] {
@@ -101,13 +101,13 @@ public struct Migrator: Sendable {
         }
     }
 
-    /// For the rest of the transaction.
+    /// Works as the owner until the transaction ends.
     private func become(_ owner: String?) async throws {
         guard let owner else { return }
         try await connection.query("select set_config('role', \(owner), true)", to: "migrate as \(owner)")
     }
 
-    /// Who owns the table, when it is not the login: what is added belongs to the same role (`Roles`).
+    /// The table's owner, if that is not the login. New objects belong to the same role (see `Roles`).
     private func otherOwner() async throws -> String? {
         try await connection.query(
             """
@@ -117,7 +117,7 @@ public struct Migrator: Sendable {
         ).first?.decode("owner")
     }
 
-    /// Feeds name places in every script; another encoding would refuse some of them, or keep their bytes unchecked.
+    /// Feeds have place names in every script. Another encoding would refuse some of them, or not check their bytes.
     private func checkEncoding() async throws {
         let row = try await connection.query(
             "select current_setting('server_encoding') as encoding", to: "read the database's encoding")[0]
@@ -144,8 +144,8 @@ public struct Migrator: Sendable {
 
     /// Checksums by number; empty for a database that was never migrated.
     ///
-    /// All that a command asks before its own work, so it is one small statement. An unmigrated database answers it with an
-    /// error: don't call this in a transaction.
+    /// Every command asks this before its own work, so it is one small statement. A database that was never migrated
+    /// answers it with an error: do not call this in a transaction.
     private func appliedMigrations() async throws -> [Int: String] {
         do {
             let rows = try await connection.query(
@@ -166,7 +166,7 @@ public struct Migrator: Sendable {
     }
 }
 
-/// Why a database and this version do not fit together.
+/// Why this version can't use a database.
 public enum MigrationError: Error, Equatable, CustomStringConvertible {
     case behind([String])
     case ahead(Int)
