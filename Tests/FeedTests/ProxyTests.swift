@@ -110,7 +110,9 @@ import Testing
             error as? FeedError
                 == .unavailable(
                     url: "http://feed.example/",
-                    reason: "http_proxy is not of the form http://HOST:PORT; other kinds of proxies are not supported"))
+                    reason:
+                        "http_proxy is not of the form http://HOST:PORT; other kinds of proxies are not supported"
+                ))
     }
 
     @Test(arguments: [

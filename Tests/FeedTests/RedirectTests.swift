@@ -62,7 +62,8 @@ import Testing
     @Test(arguments: ["ftp://127.0.0.1/", "file:///etc/passwd", "http://", "unix:///run/x", "//"])
     func onlyHTTPIsFollowed(location: String) async throws {
         try await TestFeedServer.run(script: [Self.redirect(to: location)]) { server in
-            #expect(await reason(server.url("/")) == "it redirects to something that is not an http or https URL")
+            #expect(
+                await reason(server.url("/")) == "it redirects to something that is not an http or https URL")
         }
     }
 
