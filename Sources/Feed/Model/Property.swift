@@ -19,46 +19,52 @@ public enum Property: Int, CaseIterable, Sendable {
                 .id, .text, "code", isRequired: true,
                 "Network-qualified event id, such as us7000abcd: unique, and the key of every import.")
         case .net:
-            .text("net", isRequired: true, "Preferred network of the event, such as us or ci.")
+            .member("net", .text, isRequired: true, "Preferred network of the event, such as us or ci.")
         case .netCode:
-            .text(
-                "code", column: "net_code", isRequired: true,
+            .member(
+                "code", .text, column: "net_code", isRequired: true,
                 "The network's own code for the event; unique only within the network.")
-        case .magnitude: .number("mag", column: "magnitude", "Magnitude; can be negative.")
+        case .magnitude: .member("mag", .number, column: "magnitude", "Magnitude; can be negative.")
         case .magnitudeType:
-            .text("magType", column: "magnitude_type", "Method behind the magnitude, such as mww, ml or md.")
-        case .place: .text("place", "Named place near the epicentre.")
-        case .title: .text("title", "Headline of the event.")
-        case .url: .text("url", "Event page. Its host tells which service the row came from.")
-        case .detail: .text("detail", "URL of the detail feed.")
-        case .status: .text("status", "automatic, reviewed or deleted.")
-        case .alert: .text("alert", "PAGER alert level: green, yellow, orange or red.")
+            .member(
+                "magType", .text, column: "magnitude_type",
+                "Method behind the magnitude, such as mww, ml or md.")
+        case .place: .member("place", .text, "Named place near the epicentre.")
+        case .title: .member("title", .text, "Headline of the event.")
+        case .url: .member("url", .text, "Event page. Its host tells which service the row came from.")
+        case .detail: .member("detail", .text, "URL of the detail feed.")
+        case .status: .member("status", .text, "automatic, reviewed or deleted.")
+        case .alert: .member("alert", .text, "PAGER alert level: green, yellow, orange or red.")
         case .type:
-            .text("type", "Kind of event: earthquake, quarry blast, explosion, ice quake and others.")
-        case .time: .time("time", isRequired: true, "Origin time, to the millisecond.")
+            .member(
+                "type", .text, "Kind of event: earthquake, quarry blast, explosion, ice quake and others.")
+        case .time: .member("time", .time, isRequired: true, "Origin time, to the millisecond.")
         case .updated:
-            .time(
-                "updated", isRequired: true,
+            .member(
+                "updated", .time, isRequired: true,
                 "When the event was last revised upstream, to the millisecond. An import never replaces a row with an older version."
             )
-        case .tz: .integer("tz", unit: "minutes", "Offset of local time from UTC at the epicentre.")
-        case .felt: .integer("felt", "Number of felt reports.")
-        case .sig: .integer("sig", "Significance, 0 to about 1000: larger is more significant.")
-        case .nst: .integer("nst", "Number of seismic stations used for the location.")
-        case .cdi: .number("cdi", "Maximum reported intensity (community internet intensity), 0 to 10.")
-        case .mmi: .number("mmi", "Maximum estimated instrumental intensity (modified Mercalli), 0 to 10.")
+        case .tz: .member("tz", .integer, unit: "minutes", "Offset of local time from UTC at the epicentre.")
+        case .felt: .member("felt", .integer, "Number of felt reports.")
+        case .sig: .member("sig", .integer, "Significance, 0 to about 1000: larger is more significant.")
+        case .nst: .member("nst", .integer, "Number of seismic stations used for the location.")
+        case .cdi:
+            .member("cdi", .number, "Maximum reported intensity (community internet intensity), 0 to 10.")
+        case .mmi:
+            .member("mmi", .number, "Maximum estimated instrumental intensity (modified Mercalli), 0 to 10.")
         case .dmin:
-            .number("dmin", unit: "degrees", "Distance from the epicentre to the nearest station.")
-        case .rms: .number("rms", unit: "seconds", "Root-mean-square travel time residual.")
-        case .gap: .number("gap", unit: "degrees", "Largest azimuthal gap between adjacent stations.")
+            .member("dmin", .number, unit: "degrees", "Distance from the epicentre to the nearest station.")
+        case .rms: .member("rms", .number, unit: "seconds", "Root-mean-square travel time residual.")
+        case .gap:
+            .member("gap", .number, unit: "degrees", "Largest azimuthal gap between adjacent stations.")
         case .tsunami:
-            .flag(
-                "tsunami",
+            .member(
+                "tsunami", .flag,
                 "Whether the event page links to a tsunami service. It does not say that there was a tsunami."
             )
-        case .ids: .list("ids", "All ids the event has ever had.")
-        case .sources: .list("sources", "Networks that contributed to the event.")
-        case .types: .list("types", "Types of the products that exist for the event.")
+        case .ids: .member("ids", .list, "All ids the event has ever had.")
+        case .sources: .member("sources", .list, "Networks that contributed to the event.")
+        case .types: .member("types", .list, "Types of the products that exist for the event.")
         case .longitude:
             // Two conventions are in use: −180 to 180, and 0 to 360.
             .coordinate(
@@ -147,35 +153,17 @@ struct Declaration {
         self.meaning = unit.map { "\(meaning.dropLast()), in \($0)." } ?? meaning
     }
 
-    static func text(
-        _ name: StaticString, column: String? = nil, isRequired: Bool = false, _ meaning: String
+    /// A member of `properties`. Its column has the same name, unless another one is given.
+    static func member(
+        _ name: StaticString, _ kind: Property.Kind, column: String? = nil, isRequired: Bool = false,
+        unit: String? = nil, limit: Double? = nil, _ meaning: String
     ) -> Declaration {
-        Declaration(.property(name), .text, column ?? "\(name)", isRequired: isRequired, meaning)
+        Declaration(
+            .property(name), kind, column ?? "\(name)", isRequired: isRequired, unit: unit, limit: limit,
+            meaning)
     }
 
-    static func number(
-        _ name: StaticString, column: String? = nil, unit: String? = nil, limit: Double? = nil,
-        _ meaning: String
-    ) -> Declaration {
-        Declaration(.property(name), .number, column ?? "\(name)", unit: unit, limit: limit, meaning)
-    }
-
-    static func integer(_ name: StaticString, unit: String? = nil, _ meaning: String) -> Declaration {
-        Declaration(.property(name), .integer, "\(name)", unit: unit, meaning)
-    }
-
-    static func flag(_ name: StaticString, _ meaning: String) -> Declaration {
-        Declaration(.property(name), .flag, "\(name)", meaning)
-    }
-
-    static func time(_ name: StaticString, isRequired: Bool, _ meaning: String) -> Declaration {
-        Declaration(.property(name), .time, "\(name)", isRequired: isRequired, meaning)
-    }
-
-    static func list(_ name: StaticString, _ meaning: String) -> Declaration {
-        Declaration(.property(name), .list, "\(name)", meaning)
-    }
-
+    /// An element of `geometry.coordinates`.
     static func coordinate(
         _ index: Int, _ column: String, isRequired: Bool = false, unit: String, limit: Double? = nil,
         _ meaning: String
