@@ -24,7 +24,9 @@ struct ReplicaTests {
             let found = try await there.text(of: "daily_activity")
             #expect(found == expected && !found.isEmpty)
             try await there.withConnection { connection in
-                for report in try await Report.all(on: connection) {
+                let reports = try await Report.all(on: connection)
+                #expect(reports.count > 10)
+                for report in reports {
                     let arguments = report.parameters.contains { $0.isRequired } ? ["mainshock": "q00"] : [:]
                     try await report.forEachRow(arguments, limit: 1, times: .short, on: connection) { _ in }
                 }

@@ -76,9 +76,13 @@ public final class TemporaryCluster: Sendable {
         }
     }
 
-    /// A fresh folder that the server's user may enter.
+    private static func variable(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// A fresh folder that the server's user may enter: in TEST_CLUSTERS, else in TMPDIR.
     package static func makeFolder() throws(LocalPostgresError) -> String {
-        let parent = getenv("TMPDIR").map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+        let parent = variable("TEST_CLUSTERS") ?? variable("TMPDIR") ?? "/tmp"
         var template = Array("\(parent)/quakes-XXXXXX".utf8CString)  // mkdtemp replaces the six X
         guard mkdtemp(&template) != nil else {
             throw .fileSystem(operation: "create a temporary directory in", path: parent, code: errno)
