@@ -24,7 +24,10 @@ public enum Property: Int, CaseIterable, Sendable {
             .text(
                 "code", column: "net_code", isRequired: true,
                 "The network's own code for the event; unique only within the network.")
-        case .magnitude: .number("mag", column: "magnitude", "Magnitude; can be negative.")
+        case .magnitude:
+            // Catalogues have −3 to 9.5. By the moment magnitude, 12 is a fault that does not fit on the Earth, and −12 a
+            // crack of a thousandth of a millimetre. Beyond, the reports' powers of ten would soon be absurd.
+            .number("mag", column: "magnitude", limit: 12, "Magnitude; can be negative.")
         case .magnitudeType:
             .text("magType", column: "magnitude_type", "Method behind the magnitude, such as mww, ml or md.")
         case .place: .text("place", "Named place near the epicentre.")
@@ -69,7 +72,9 @@ public enum Property: Int, CaseIterable, Sendable {
                 1, "latitude", isRequired: true, unit: "degrees", limit: 90,
                 "Latitude of the epicentre, positive north.")
         case .depth:
-            .coordinate(2, "depth", unit: "km", "Depth of the hypocentre, negative above sea level.")
+            // The Earth's radius is 6378 km.
+            .coordinate(
+                2, "depth", unit: "km", limit: 6400, "Depth of the hypocentre, negative above sea level.")
         case .extra:
             Declaration(
                 .otherProperties, .json, "extra",
@@ -93,6 +98,9 @@ public enum Property: Int, CaseIterable, Sendable {
     /// Its meaning and its unit, which is also the column's comment.
     public var meaning: String { declaration.meaning }
 
+    /// The greatest absolute value of a number; nil if any finite one is taken. The table has the same limit.
+    public var limit: Double? { declaration.limit }
+
     /// Its name in a feature's `properties`; nil for what is elsewhere in a feature.
     public var feedName: String? {
         if case .property(let name) = declaration.origin { "\(name)" } else { nil }
@@ -105,7 +113,7 @@ public enum Property: Int, CaseIterable, Sendable {
         case number
         case integer
         case flag
-        /// A moment, to the millisecond.
+        /// A moment within `Instant.possible`, to the millisecond.
         case time
         /// A list of texts, which the feed separates by commas.
         case list
