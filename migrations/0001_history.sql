@@ -13,6 +13,8 @@ create table history.store (
     store uuid primary key default gen_random_uuid(),
     pruned_token bigint not null default 0,
     pruned_committed_at timestamptz not null default now(),
+    seen_token bigint,
+    seen_at timestamptz,
     is_only boolean not null unique default true check (is_only)
 );
 comment on table history.store is 'A single row: the identity of this store, and where its history begins.';
@@ -20,6 +22,9 @@ comment on column history.store.store is 'Identity of the store. A token is wort
 comment on column history.store.pruned_token is 'The highest token that was pruned; 0 before the first pruning.';
 comment on column history.store.pruned_committed_at is
     'When that token''s transaction was committed; before the first pruning, when the store was created.';
+comment on column history.store.seen_token is
+    'The newest token when pruning found it to be from the future; null if that never happened. See history.prune.';
+comment on column history.store.seen_at is 'When pruning found that.';
 comment on column history.store.is_only is 'Keeps the table at one row.';
 insert into history.store default values;
 
@@ -426,6 +431,10 @@ $$;
 comment on function history.report(text, bigint) is
     'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps what comes after it.';
 
+-- Age is counted from when a transaction was surely committed. That is its committed_at, unless the server's clock was ahead
+-- at that time and was set right since: then committed_at lies in the future, and so do those of all later transactions,
+-- because times never go back. Such a time says nothing. What is known is when a pruning saw the transaction, so the first
+-- one to notice keeps a note, and what it saw is as old as the note. When all of that is gone, the next note is made.
 create function history.prune(
     keep interval, keep_at_most interval default null, at_most integer default 1000,
     out transactions bigint, out changes bigint)
@@ -433,21 +442,36 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    store constant history.store := (select s from history.store s for update);
-    needed constant bigint := (select min(r.token) from history.reader r where r.seen_at > now() - interval '24 hours');
+    store history.store := (select s from history.store s for update);
+    newest record;
+    present timestamptz;
+    needed bigint;
     last record;
 begin
     if keep < interval '0' or keep_at_most < keep then
         raise exception 'prune needs 0 <= keep <= keep_at_most' using errcode = 'invalid_parameter_value';
     end if;
+    select t.token, t.committed_at into newest
+    from history.transaction t where t.token is not null order by t.token desc limit 1;
+    -- Read after the newest token, so that only a clock that was ahead makes that one lie in the future.
+    present := clock_timestamp();
+    if newest.committed_at > present and coalesce(store.seen_token <= store.pruned_token, true) then
+        update history.store s set seen_token = newest.token, seen_at = present returning s.* into store;
+    end if;
+    -- A reader that reported under a clock that was ahead is not needed for longer because of that.
+    needed := (select min(r.token) from history.reader r
+               where r.seen_at between present - interval '24 hours' and present + interval '24 hours');
     -- Only an unbroken run of the oldest may go, so that what stays begins at one token.
     select t.token, t.committed_at into last
     from (select o.token, o.committed_at,
-                 bool_and(o.committed_at <= now() - keep
+                 bool_and(o.known_at <= present - keep
                           and (needed is null or o.token <= needed
-                               or coalesce(o.committed_at <= now() - keep_at_most, false)))
+                               or coalesce(o.known_at <= present - keep_at_most, false)))
                      over (order by o.token) as may_go
-          from (select n.token, n.committed_at from history.transaction n
+          from (select n.token, n.committed_at,
+                       case when n.committed_at > present and n.token <= store.seen_token then store.seen_at
+                            else n.committed_at end as known_at
+                from history.transaction n
                 where n.token > store.pruned_token order by n.token limit at_most) as o) as t
     where t.may_go
     order by t.token desc limit 1;
@@ -463,4 +487,4 @@ begin
 end
 $$;
 comment on function history.prune(interval, interval, integer) is
-    'Deletes the oldest history, at most so many transactions at a time: what was committed longer ago than keep, except what a reader seen in the last 24 hours still needs. Nothing stays longer than keep_at_most. Call it again until it returns 0.';
+    'Deletes the oldest history, at most so many transactions at a time: what was committed longer ago than keep, except what a reader seen in the last 24 hours still needs. Nothing stays longer than keep_at_most. What a clock that was ahead dated in the future is as old as the first pruning that saw it. Call it again until it returns 0.';
