@@ -13,6 +13,8 @@ create table history.store (
     store uuid primary key default gen_random_uuid(),
     pruned_token bigint not null default 0,
     pruned_committed_at timestamptz not null default now(),
+    seen_token bigint,
+    seen_at timestamptz,
     is_only boolean not null unique default true check (is_only)
 );
 comment on table history.store is 'A single row: the identity of this store, and where its history begins.';
@@ -20,6 +22,9 @@ comment on column history.store.store is 'Identity of the store. A token is wort
 comment on column history.store.pruned_token is 'The highest token that was pruned; 0 before the first pruning.';
 comment on column history.store.pruned_committed_at is
     'When that token''s transaction was committed; before the first pruning, when the store was created.';
+comment on column history.store.seen_token is
+    'The newest token when pruning found it to be from the future; null if that never happened. See history.prune.';
+comment on column history.store.seen_at is 'When pruning found that.';
 comment on column history.store.is_only is 'Keeps the table at one row.';
 insert into history.store default values;
 
@@ -39,8 +44,13 @@ create table history.transaction (
     author text not null,
     context text,
     committed_at timestamptz,
-    channels text[]
+    channels text[],
+    changes bigint not null
 );
+-- Finds the running transaction's own row, with `on conflict` only: a look-up that reads the index would make SERIALIZABLE
+-- transactions fail each other.
+create unique index transaction_open on history.transaction (xid) where token is null;
+comment on index history.transaction_open is 'Transactions that are not committed yet: one row each, whatever a writer does.';
 comment on table history.transaction is 'Transactions that changed a tracked table.';
 comment on column history.transaction.id is
     'Number in the order in which transactions made their first change. Says nothing about the order of commits.';
@@ -52,6 +62,7 @@ comment on column history.transaction.author is
 comment on column history.transaction.context is 'The setting history.context: whatever the writer wants to find its transactions by.';
 comment on column history.transaction.committed_at is 'When it was committed; never before the previous token.';
 comment on column history.transaction.channels is 'Channels to notify at commit, each once; null afterwards.';
+comment on column history.transaction.changes is 'Number of its changes, which is the ordinal of the last one.';
 
 create table history.change (
     transaction bigint not null,
@@ -100,45 +111,16 @@ comment on column history.reader_lag.needs_snapshot is 'Whether changes it needs
 
 -- Recording.
 
--- Finds the running transaction's row or inserts it.
+-- Records the rows that one statement changed.
 --
--- The setting history.transaction holds the row's id, the xid, the row's position and the number of changes so far. Any
--- login can forge it, so it is only a hint: the row it points to must be this transaction's own. The row is read by its
--- position, because a look-up by index would make SERIALIZABLE transactions fail each other.
-create function history.own_transaction(
-    channel text, out id bigint, out place tid, out changes bigint, out channels text[])
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-    hint text := current_setting('history.transaction', true);
-    part text[];
-begin
-    if hint ~ '^\d{1,18} \d{1,20} \(\d{1,9},\d{1,4}\) \d{1,18}$' then
-        part := string_to_array(hint, ' ');
-        if part[2] = pg_current_xact_id()::text then
-            select t.id, t.ctid, part[4]::bigint, t.channels into id, place, changes, channels
-            from history.transaction t
-            where t.ctid = part[3]::tid and t.id = part[1]::bigint
-              and t.xid = pg_current_xact_id() and t.token is null;
-            if found then
-                return;
-            end if;
-        end if;
-    end if;
-    insert into history.transaction as t (xid, author, context, channels)
-    values (pg_current_xact_id(),
-            coalesce(nullif(current_setting('history.author', true), ''),
-                     nullif(current_setting('application_name'), ''), session_user),
-            nullif(current_setting('history.context', true), ''), array[channel])
-    returning t.id, t.ctid, t.channels into id, place, channels;
-    changes := 0;
-end
-$$;
-comment on function history.own_transaction(text) is 'Private: the running transaction''s row in history.transaction.';
-
--- Records the rows that one statement changed. The settings that shape values as text are pinned, so that no writer's
--- session can blur what is kept; so is the one that keeps a large update fast.
+-- The setting history.transaction holds the id of the running transaction's row and the row's position. Any login can set
+-- it to anything, so it only saves time: the row at that position counts only if it is this transaction's own, and all that
+-- matters is read from the row. It is read by its position, because a look-up by index, or a scan of a small table, would
+-- make SERIALIZABLE transactions fail each other. If the setting leads nowhere, the changes are recorded first, under a new id. The unique index on open
+-- transactions then tells whether there was a row already.
+--
+-- The settings that shape values as text are pinned, so that no writer's session can blur what is kept; so are those that
+-- keep a large update fast and a look-up by position. No literal has a backslash, which a session can give another meaning.
 -- A row is written old_rows.*, because a table may have a column named old_rows.
 create function history.record() returns trigger
 language plpgsql security definer
@@ -149,35 +131,36 @@ set intervalstyle = 'postgres'
 set extra_float_digits = 1
 set bytea_output = 'hex'
 set enable_hashjoin = on
+set enable_seqscan = off
 as $$
 declare
     entity constant text := tg_argv[0];
     key constant text := tg_argv[1];
     channel constant text := tg_argv[2];
     reason constant text := nullif(current_setting('history.reason', true), '');
+    hint constant text[] := regexp_match(current_setting('history.transaction', true),
+                                         '^([0-9]{1,18}) ([(][0-9]{1,9},[0-9]{1,4}[)])$');
+    statement text;
+    is_known boolean;
     own record;
+    kept record;
     recorded bigint;
 begin
     if tg_op = 'INSERT' then
         if not exists (select from new_rows) then return null; end if;
-        own := history.own_transaction(channel);
-        execute format(
+        statement := format(
             'insert into history.change (transaction, ordinal, entity, key, operation, reason)
-             select $1, $2 + row_number() over (), $3, %I, ''insert'', $4 from new_rows', key)
-        using own.id, own.changes, entity, reason;
+             select $1, $2 + row_number() over (), $3, %I, ''insert'', $4 from new_rows', key);
     elsif tg_op = 'DELETE' then
         if not exists (select from old_rows) then return null; end if;
-        own := history.own_transaction(channel);
-        execute format(
+        statement := format(
             'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
-             select $1, $2 + row_number() over (), $3, %I, ''delete'', $4, to_jsonb(old_rows.*) from old_rows', key)
-        using own.id, own.changes, entity, reason;
+             select $1, $2 + row_number() over (), $3, %I, ''delete'', $4, to_jsonb(old_rows.*) from old_rows', key);
     else
         -- An update of the key is a delete and an insert. An update that leaves a row as it was is no change.
         if not exists (select from old_rows) then return null; end if;
-        own := history.own_transaction(channel);
         -- `offset 0` keeps the planner from taking the subquery apart; it would convert each row to jsonb once per column.
-        execute format(
+        statement := format(
             'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
              select $1, $2 + row_number() over (), $3, pair.key,
                     case when pair.new is null then ''delete'' when pair.old is null then ''insert'' else ''update'' end,
@@ -191,23 +174,44 @@ begin
              from (select coalesce(o.%1$I, n.%1$I) as key, to_jsonb(o.*) as old, to_jsonb(n.*) as new
                    from old_rows o full join new_rows n on o.%1$I = n.%1$I
                    offset 0) as pair
-             where pair.old is distinct from pair.new', key)
-        using own.id, own.changes, entity, reason;
+             where pair.old is distinct from pair.new', key);
     end if;
+
+    select t.id, t.ctid as place, t.changes into own from history.transaction t
+    where t.ctid = hint[2]::tid and t.id = hint[1]::bigint and t.xid = pg_current_xact_id() and t.token is null;
+    is_known := found;
+    if not is_known then
+        select nextval('history.transaction_id_seq') as id, null::tid as place, 0::bigint as changes into own;
+    end if;
+    execute statement using own.id, own.changes, entity, reason;
     get diagnostics recorded = row_count;
-    if recorded + own.changes = 0 then
-        -- Nothing has changed so far, so there is no transaction to tell of. Its commit trigger will find no row.
-        delete from history.transaction t where t.ctid = own.place and t.id = own.id;
-        return null;
+    if recorded = 0 then return null; end if;
+
+    if not is_known then
+        insert into history.transaction as t (id, xid, author, context, channels, changes) overriding system value
+        values (own.id, pg_current_xact_id(),
+                coalesce(nullif(current_setting('history.author', true), ''),
+                         nullif(current_setting('application_name'), ''), session_user),
+                nullif(current_setting('history.context', true), ''), array[channel], recorded)
+        on conflict (xid) where token is null do update set xid = excluded.xid
+        returning t.id, t.ctid as place, t.changes into kept;
+        if kept.id <> own.id then
+            -- Somebody set the setting in mid-transaction. These changes belong to the row that was there.
+            update history.change c
+            set transaction = kept.id, ordinal = kept.changes + c.ordinal
+            where c.transaction = own.id;
+            is_known := true;
+        end if;
+        own := kept;
     end if;
-    if recorded > 0 and channel <> all (own.channels) then
-        update history.transaction t set channels = t.channels || channel
+    if is_known then
+        update history.transaction t
+        set changes = t.changes + recorded,
+            channels = case when channel = any (t.channels) then t.channels else t.channels || channel end
         where t.ctid = own.place and t.id = own.id
-        returning t.ctid into own.place;
+        returning t.id, t.ctid as place, t.changes into own;
     end if;
-    perform set_config(
-        'history.transaction',
-        format('%s %s %s %s', own.id, pg_current_xact_id(), own.place, own.changes + recorded), true);
+    perform set_config('history.transaction', format('%s %s', own.id, own.place), true);
     return null;
 end
 $$;
@@ -218,9 +222,11 @@ comment on function history.record() is 'Trigger: records the rows that one stat
 create function history.commit() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
 as $$
 declare
-    place tid := substring(current_setting('history.transaction', true) from '^\d{1,18} \d{1,20} (\(\d{1,9},\d{1,4}\)) ')::tid;
+    place tid := substring(current_setting('history.transaction', true) from '[(][0-9]{1,9},[0-9]{1,4}[)]$')::tid;
     -- From the row, never from a setting: a writer can't keep a commit quiet.
     to_notify text[];
     drawn bigint;
@@ -228,7 +234,7 @@ declare
 begin
     select t.channels into to_notify from history.transaction t where t.ctid = place and t.id = new.id;
     if not found then
-        -- The setting is not ours, or the row is gone because nothing had changed.
+        -- The setting is not ours.
         select t.ctid, t.channels into place, to_notify from history.transaction t where t.id = new.id;
         if not found then return null; end if;
     end if;
@@ -375,7 +381,7 @@ declare
 begin
     select t.tgrelid::regclass as "table", arguments[2] as key into tracked
     from pg_trigger t,
-         lateral (select string_to_array(encode(t.tgargs, 'escape'), '\000') as arguments) as a
+         lateral (select string_to_array(encode(t.tgargs, 'escape'), E'\\000') as arguments) as a
     where t.tgname = 'history_insert' and arguments[1] = encode(convert_to(of_entity, 'UTF8'), 'escape');
     if not found then
         raise exception '% is not tracked', of_entity using errcode = 'undefined_object';
@@ -425,6 +431,10 @@ $$;
 comment on function history.report(text, bigint) is
     'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps what comes after it.';
 
+-- Age is counted from when a transaction was surely committed. That is its committed_at, unless the server's clock was ahead
+-- at that time and was set right since: then committed_at lies in the future, and so do those of all later transactions,
+-- because times never go back. Such a time says nothing. What is known is when a pruning saw the transaction, so the first
+-- one to notice keeps a note, and what it saw is as old as the note. When all of that is gone, the next note is made.
 create function history.prune(
     keep interval, keep_at_most interval default null, at_most integer default 1000,
     out transactions bigint, out changes bigint)
@@ -432,21 +442,36 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    store constant history.store := (select s from history.store s for update);
-    needed constant bigint := (select min(r.token) from history.reader r where r.seen_at > now() - interval '24 hours');
+    store history.store := (select s from history.store s for update);
+    newest record;
+    present timestamptz;
+    needed bigint;
     last record;
 begin
     if keep < interval '0' or keep_at_most < keep then
         raise exception 'prune needs 0 <= keep <= keep_at_most' using errcode = 'invalid_parameter_value';
     end if;
+    select t.token, t.committed_at into newest
+    from history.transaction t where t.token is not null order by t.token desc limit 1;
+    -- Read after the newest token, so that only a clock that was ahead makes that one lie in the future.
+    present := clock_timestamp();
+    if newest.committed_at > present and coalesce(store.seen_token <= store.pruned_token, true) then
+        update history.store s set seen_token = newest.token, seen_at = present returning s.* into store;
+    end if;
+    -- A reader that reported under a clock that was ahead is not needed for longer because of that.
+    needed := (select min(r.token) from history.reader r
+               where r.seen_at between present - interval '24 hours' and present + interval '24 hours');
     -- Only an unbroken run of the oldest may go, so that what stays begins at one token.
     select t.token, t.committed_at into last
     from (select o.token, o.committed_at,
-                 bool_and(o.committed_at <= now() - keep
+                 bool_and(o.known_at <= present - keep
                           and (needed is null or o.token <= needed
-                               or coalesce(o.committed_at <= now() - keep_at_most, false)))
+                               or coalesce(o.known_at <= present - keep_at_most, false)))
                      over (order by o.token) as may_go
-          from (select n.token, n.committed_at from history.transaction n
+          from (select n.token, n.committed_at,
+                       case when n.committed_at > present and n.token <= store.seen_token then store.seen_at
+                            else n.committed_at end as known_at
+                from history.transaction n
                 where n.token > store.pruned_token order by n.token limit at_most) as o) as t
     where t.may_go
     order by t.token desc limit 1;
@@ -462,4 +487,4 @@ begin
 end
 $$;
 comment on function history.prune(interval, interval, integer) is
-    'Deletes the oldest history, at most so many transactions at a time: what was committed longer ago than keep, except what a reader seen in the last 24 hours still needs. Nothing stays longer than keep_at_most. Call it again until it returns 0.';
+    'Deletes the oldest history, at most so many transactions at a time: what was committed longer ago than keep, except what a reader seen in the last 24 hours still needs. Nothing stays longer than keep_at_most. What a clock that was ahead dated in the future is as old as the first pruning that saw it. Call it again until it returns 0.';

@@ -32,7 +32,24 @@ create table public.quake (
     latitude double precision not null,
     depth double precision,
     extra jsonb,
-    imported_at timestamptz not null default now()
+    imported_at timestamptz not null default now(),
+    -- The limits that Sources/Feed/Model/Property.swift declares, for every other writer: one absurd value would break the
+    -- reports for everybody. NaN is greater than any number.
+    constraint quake_magnitude check (magnitude between -12 and 12),
+    constraint quake_position check (latitude between -90 and 90 and longitude between -360 and 360 and depth between -6400 and 6400),
+    constraint quake_numbers check (
+        cdi > '-infinity' and cdi < 'infinity' and mmi > '-infinity' and mmi < 'infinity'
+        and dmin > '-infinity' and dmin < 'infinity' and rms > '-infinity' and rms < 'infinity'
+        and gap > '-infinity' and gap < 'infinity'),
+    constraint quake_times check (
+        time >= '0001-01-01 00:00:00+00' and time < '10000-01-01 00:00:00+00'
+        and updated >= '0001-01-01 00:00:00+00' and updated < '10000-01-01 00:00:00+00'
+        and imported_at >= '0001-01-01 00:00:00+00' and imported_at < '10000-01-01 00:00:00+00'),
+    constraint quake_lists check (
+        array_ndims(ids) = 1 and array_lower(ids, 1) = 1 and array_position(ids, null) is null
+        and array_ndims(sources) = 1 and array_lower(sources, 1) = 1 and array_position(sources, null) is null
+        and array_ndims(types) = 1 and array_lower(types, 1) = 1 and array_position(types, null) is null),
+    constraint quake_extra check (jsonb_typeof(extra) = 'object' and extra <> '{}')
 )
 -- Leaves room for revisions: two thirds of them stay on their page and touch no index (heap-only tuples).
 with (fillfactor = 90);
@@ -42,6 +59,15 @@ comment on index public.quake_time is 'The newest events, and windows of time.';
 -- The expression of report.day(), spelled out: every writer would need the right to execute a function of ours.
 create index quake_day on public.quake (date_bin('1 day', time, timestamptz '1970-01-01 00:00:00+00'));
 comment on index public.quake_day is 'Whole days, for report.daily_activity and report.daily_energy.';
+
+comment on constraint quake_magnitude on public.quake is 'A magnitude is within 12 of 0; catalogues have -3 to 9.5.';
+comment on constraint quake_position on public.quake is
+    'A latitude is within 90 degrees of 0, a longitude within 360, and a depth within 6400 km.';
+comment on constraint quake_numbers on public.quake is 'cdi, mmi, dmin, rms and gap are neither infinite nor NaN.';
+comment on constraint quake_times on public.quake is 'time, updated and imported_at are in the years 1 to 9999, in UTC.';
+comment on constraint quake_lists on public.quake is
+    'ids, sources and types are lists: of one dimension, from 1 on, without null.';
+comment on constraint quake_extra on public.quake is 'extra is a JSON object that is not empty.';
 
 comment on table public.quake is
     'Earthquakes and other seismic events, one row per event, as the USGS GeoJSON summary feeds describe them (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php).';

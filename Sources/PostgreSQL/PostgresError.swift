@@ -34,8 +34,13 @@ public struct PostgresError: Error, Sendable, Equatable {
     /// A row with the same key already exists.
     public var isUniqueViolation: Bool { sqlState == "23505" }
 
-    /// The server refused a value (class 22, data exception, or 54, a program limit exceeded).
+    /// The server refused a value: class 22, data exception, 54, a program limit exceeded, or 23514, a check constraint.
     public var isRefusedValue: Bool {
+        quotesValue || sqlState == "23514"
+    }
+
+    /// The message may quote the value that the server refused. That of a check constraint names only the constraint.
+    var quotesValue: Bool {
         sqlState.map { $0.hasPrefix("22") || $0.hasPrefix("54") } ?? false
     }
 

@@ -147,7 +147,7 @@ import Testing
         #expect(ScanOutcome(document([], members: metadata)).metadata == FeedMetadata())
         #expect(ScanOutcome(document([], members: #""metadata":[1],"#)).metadata == FeedMetadata())
         let outside =
-            #""metadata":{"generated":9224318016000000,"url":"a\u0000b","title":"\u0000","count":1e300},"#
+            #""metadata":{"generated":253402300800000,"url":"a\u0000b","title":"\u0000","count":1e300},"#
         #expect(ScanOutcome(document([], members: outside)).metadata == FeedMetadata())
     }
 }

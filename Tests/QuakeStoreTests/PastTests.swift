@@ -50,9 +50,61 @@ struct PastTests {
     func outOfReach() async throws {
         try await server.withDatabase { database in
             await #expect(throws: PastError.future(0)) { try await database.state(.token(1)) }
-            await #expect(throws: PastError.pruned(0)) {
+            await #expect {
                 try await database.state(.time(Instant(milliseconds: 0)))
+            } throws: { ($0 as? PastError)?.horizon == 0 }
+        }
+    }
+
+    @Test("Changes after a token that was pruned are an error with the horizon, never a part of them")
+    func prunedChanges() async throws {
+        try await server.withDatabase { database in
+            try await database.changeThrice()
+            try await database.query("select history.prune('0', null, 2)")
+            let horizon = try await database.query(
+                "select (extract(epoch from pruned_committed_at) * 1000)::bigint as at from history.store")[0]
+            let at = Instant(milliseconds: try horizon.decode("at"))
+
+            await #expect {
+                try await database.story(after: 1)
+            } throws: {
+                "\($0)" == "history does not reach that far back: history begins after token 2, \(at)"
             }
+            await #expect {
+                try await database.story(after: 0)
+            } throws: { ($0 as? PastError)?.horizon == 2 }
+            #expect(try await database.story(after: 2).map(\.token) == [3])
+            #expect(try await database.story().map(\.token) == [3])
+        }
+    }
+
+    /// reader: reads the horizon ──── waits for history.change ───────────────────────── reads the changes
+    /// prune:                         holds history.change, prunes all history, commits
+    @Test(
+        "A pruning that commits while the past is read takes nothing away from it", arguments: [true, false])
+    func prunedMeanwhile(_ readsTable: Bool) async throws {
+        try await server.withDatabase { database in
+            try await database.changeThrice()
+            let state = try await database.state(.token(1))
+            let changes = try await database.story(after: 1).map(\.token)
+            #expect(changes == [2, 3])
+            try await database.withConnection { pruner in
+                try await pruner.execute(
+                    script: "begin; lock table history.change in access exclusive mode", to: "hold the reader"
+                )
+                async let reading = readsTable ? database.state(.token(1)) : []
+                async let telling = readsTable ? [] : database.story(after: 1)
+                try await waitUntil { try await database.blockedSessions() == 1 }
+                try await pruner.execute(script: "select history.prune('0'); commit", to: "prune")
+
+                if readsTable {
+                    #expect(try await reading == state)
+                } else {
+                    #expect(try await telling.map(\.token) == changes)
+                }
+                _ = try await (reading, telling)
+            }
+            #expect(try await database.count("history.change") == 0)
         }
     }
 
@@ -126,13 +178,26 @@ extension TestDatabase {
         }
     }
 
-    fileprivate func story() async throws -> [Change] {
-        try await withConnection { connection in
+    /// Tokens 1 to 3.
+    fileprivate func changeThrice() async throws {
+        try await importFeatures([SmallFeed.feature("a")])
+        for magnitude in [2.0, 3.0] { try await query("update quake set magnitude = \(magnitude)") }
+    }
+
+    fileprivate func story(after token: Int? = nil) async throws -> [Change] {
+        var selection = ChangeSelection()
+        selection.after = token
+        return try await withConnection { connection in
             let found = Mutex<[Change]>([])
-            try await ChangeSelection().forEach(on: connection) { change in
+            try await selection.forEach(on: connection) { change in
                 found.withLock { $0.append(change) }
             }
             return found.withLock { $0 }
         }
     }
+}
+
+extension PastError {
+    /// The token after which history begins.
+    fileprivate var horizon: Int? { if case .pruned(let horizon) = self { horizon.token } else { nil } }
 }

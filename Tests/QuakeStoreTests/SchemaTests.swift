@@ -46,6 +46,61 @@ struct SchemaTests {
         }
     }
 
+    @Test("The decoder and the table take the same numbers and times, up to each limit and not beyond")
+    func limits() async throws {
+        let bounded = Property.allCases.filter { $0.kind == .number || $0.kind == .time }
+        #expect(bounded.count == 11)
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            for property in bounded {
+                for (value, isTaken) in Self.edges(of: property) {
+                    #expect(Self.isDecoded(value.json, as: property) == isTaken, "\(property) \(value.json)")
+                    let refusal = try await database.refusal(of: value.sql, in: property.column)
+                    #expect((refusal == nil) == isTaken, "\(property) \(value.sql)")
+                    #expect(refusal?.sqlState ?? "23514" == "23514")
+                    #expect(refusal?.message.contains("violates check constraint \"quake_") ?? true)
+                }
+                for value in property.kind == .time
+                    ? ["infinity", "-infinity"] : ["NaN", "infinity", "-infinity"]
+                {
+                    let refusal = try await database.refusal(of: "'\(value)'", in: property.column)
+                    #expect(refusal?.sqlState == "23514", "\(property) \(value)")
+                }
+            }
+        }
+    }
+
+    @Test(
+        "A writer in SQL can't store a list or an object that no reader expects",
+        arguments: [
+            "ids = '{a,null}'", "sources = '{{a,b},{c,d}}'", "types = '[0:1]={a,b}'", "ids = '{NULL}'",
+            "imported_at = 'infinity'", "imported_at = '0044-03-15 BC'", "extra = '[1]'", "extra = 'null'",
+            "extra = '{}'",
+        ])
+    func shapes(_ assignment: String) async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            await #expect {
+                try await database.query("update quake set \(unescaped: assignment)")
+            } throws: { ($0 as? PostgresError)?.sqlState == "23514" }
+            try await database.query("update quake set ids = '{}', sources = null, types = '{\"NULL\",\"\"}'")
+            #expect(try await database.quakes().count == 1)
+        }
+    }
+
+    @Test("Every constraint of the table says what it means")
+    func constraints() async throws {
+        try await server.withDatabase { database in
+            let silent = try await database.query(
+                """
+                select conname as name from pg_constraint
+                where conrelid = 'public.quake'::regclass and contype = 'c'
+                  and obj_description(oid, 'pg_constraint') is null
+                """)
+            #expect(try silent.map { try $0.decode("name", as: String.self) } == [])
+        }
+    }
+
     @Test("Every property keeps its value from a feed through the table and back")
     func roundTrip() async throws {
         try await server.withDatabase { database in
@@ -65,6 +120,45 @@ struct SchemaTests {
             }
             #expect(quake == (try Self.decoded(feature)))
         }
+    }
+
+    /// Values at the limits of a property, in JSON and in SQL, and whether they are taken.
+    private static func edges(of property: Property) -> [(value: (json: String, sql: String), isTaken: Bool)]
+    {
+        if property.kind == .time {
+            let (first, last) = (Instant.possible.lowerBound, Instant.possible.upperBound)
+            func value(_ milliseconds: Int64) -> (String, String) {
+                ("\(milliseconds)", "timestamptz 'epoch' + \(milliseconds) * interval '1 millisecond'")
+            }
+            return [
+                (value(first.milliseconds), true), (value(last.milliseconds), true),
+                (value(first.milliseconds - 1), false), (value(last.milliseconds + 1), false),
+            ]
+        }
+        let limit = property.limit ?? .greatestFiniteMagnitude
+        var edges = [(("\(limit)", "'\(limit)'"), true), (("\(-limit)", "'\(-limit)'"), true)]
+        if property.limit != nil {
+            edges += [limit.nextUp, -limit.nextUp].map { (("\($0)", "'\($0)'"), false) }
+        }
+        return edges
+    }
+
+    /// Whether the decoder takes this value of a property.
+    private static func isDecoded(_ json: String, as property: Property) -> Bool {
+        var members = ["time": "1000", "updated": "1000", "net": "\"q0\"", "code": "\"a\""]
+        var coordinates = ["10", "20", "30"]
+        if let name = property.feedName {
+            members[name] = json
+        } else {
+            coordinates[[.longitude, .latitude, .depth].firstIndex(of: property) ?? 0] = json
+        }
+        let properties = members.map { "\"\($0)\":\($1)" }.joined(separator: ",")
+        let feature = """
+            {"type":"Feature","id":"q0a","properties":{\(properties)},\
+            "geometry":{"type":"Point","coordinates":[\(coordinates.joined(separator: ","))]}}
+            """
+        var decoder = FeatureDecoder()
+        return Array(feature.utf8).withUnsafeBufferPointer { (try? decoder.decode($0)) != nil }
     }
 
     /// A value unlike that of any other property.
@@ -114,6 +208,16 @@ extension SchemaTests.Column {
 }
 
 extension TestDatabase {
+    /// The error when the table refuses a value, given as an expression; nil when it takes it.
+    fileprivate func refusal(of value: String, in column: String) async throws -> PostgresError? {
+        do {
+            try await query("update quake set \(unescaped: column) = \(unescaped: value)")
+            return nil
+        } catch let error as PostgresError {
+            return error
+        }
+    }
+
     fileprivate func quakes() async throws -> [Quake] {
         try await withConnection { connection in
             let quakes = Mutex<[Quake]>([])

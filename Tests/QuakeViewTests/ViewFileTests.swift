@@ -31,7 +31,7 @@ struct ViewFileTests {
         }
     }
 
-    /// Events at the poles, at the antimeridian, at equal times, at fractions of a millisecond, and far from our time.
+    /// Events at the poles, at the antimeridian, at equal times, at fractions of a millisecond, and at the ends of the calendar.
     private static let edges = Query(
         stringLiteral: """
             insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
@@ -40,8 +40,8 @@ struct ViewFileTests {
                          (7, -135, 89.9), (8, 45, 89.9), (9, 0, -90), (null, -180, -89.95), (5.5, 359.5, 0.2))
                      as places (magnitude, longitude, latitude),
                  (values ('2025-06-01 12:00:00.0005+00'), ('2025-06-01 12:00:00.0015+00'), ('1906-04-18 13:12:21.9999+00'),
-                         ('0044-03-15 12:00:00+00 BC'), ('0044-05-15 12:00:00+00 BC'), ('0300-01-01+00 BC'),
-                         ('0079-08-24+00'), ('12026-01-01+00'), ('102026-01-01+00')) as times (time)
+                         ('0001-01-01 00:00:00+00'), ('0001-05-15 12:00:00+00'), ('0300-01-01+00'),
+                         ('0079-08-24+00'), ('9999-01-01+00'), ('9999-12-31 23:59:59.999999+00')) as times (time)
             """)
 
     private static let selections: [QuakeSelection] = {

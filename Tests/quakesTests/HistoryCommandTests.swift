@@ -92,4 +92,29 @@ struct HistoryCommandTests {
             #expect(status.output.contains("needs a fresh snapshot"))
         }
     }
+
+    @Test("changes says where a pruned history begins, and refuses a token before that")
+    func prunedChanges() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let whole = try await quakes.run("changes", "--format", "ndjson")
+            try await database.query("update quake set magnitude = 2")
+            try await database.query("select history.prune('0', null, 1)")
+
+            let rest = try await quakes.run("changes", "--format", "ndjson")
+            let zero = try await quakes.run("changes", "--after", "0")
+            let asked = try await quakes.run("changes", "--after", "1", "--format", "ndjson")
+            let past = try await quakes.run("list", "--as-of", "0")
+
+            #expect(whole.status == 0 && whole.lines.count == 1 && whole.errors == "")
+            #expect(rest.status == 0 && rest.lines.count == 1)
+            #expect(rest.errors.wholeMatch(of: /quakes: history begins after token 1, 20\S+Z\n/) != nil)
+            #expect(asked.status == 0 && asked.output == rest.output && asked.errors == "")
+            for refused in [zero, past] {
+                #expect(refused.status == 66 && refused.output == "")
+                #expect(refused.errors.contains("history begins after token 1, 20"))
+            }
+        }
+    }
 }

@@ -33,13 +33,9 @@ struct JSONNumber {
     /// Whether there are non-zero digits after the decimal point.
     var hasFraction: Bool { integer == nil && (exponent < 0 || exponent == 0 && !isWhole) }
 
-    /// The number as milliseconds since 1970 within the range of PostgreSQL's timestamptz, 4714-11-24 BC to
-    /// 294276-12-31 (https://www.postgresql.org/docs/current/datatype-datetime.html); nil when it is not a
-    /// whole number in that range.
+    /// The number as milliseconds since 1970; nil when it is not a whole number, or not within `Instant.possible`.
     var timestamp: Int64? {
-        guard let integer, (-210_866_803_200_000...9_224_318_015_999_999).contains(integer) else {
-            return nil
-        }
+        guard let integer, Instant.possible.contains(Instant(milliseconds: integer)) else { return nil }
         return integer
     }
 

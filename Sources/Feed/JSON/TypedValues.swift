@@ -45,13 +45,13 @@ extension JSONCursor {
         return value
     }
 
-    /// Milliseconds since 1970 that PostgreSQL's timestamptz can hold.
+    /// Milliseconds since 1970.
     @inline(__always)
     private mutating func readTimestamp() throws(JSONError) -> Int64 {
         let number = try readExpectedNumber()
         if number.hasFraction { throw refusal(.type, "not a whole number of milliseconds") }
         guard let value = number.timestamp else {
-            throw refusal(.range, "time outside the range of timestamptz")
+            throw refusal(.range, "time outside the years 1 to 9999")
         }
         return value
     }

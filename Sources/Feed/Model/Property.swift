@@ -24,7 +24,10 @@ public enum Property: Int, CaseIterable, Sendable {
             .member(
                 "code", .text, column: "net_code", isRequired: true,
                 "The network's own code for the event; unique only within the network.")
-        case .magnitude: .member("mag", .number, column: "magnitude", "Magnitude; can be negative.")
+        case .magnitude:
+            // Catalogues have values from −3 to 9.5. A moment magnitude of 12 would need a fault larger than the Earth. With
+            // values beyond that, the reports' powers of ten would overflow.
+            .member("mag", .number, column: "magnitude", limit: 12, "Magnitude; can be negative.")
         case .magnitudeType:
             .member(
                 "magType", .text, column: "magnitude_type",
@@ -75,7 +78,9 @@ public enum Property: Int, CaseIterable, Sendable {
                 1, "latitude", isRequired: true, unit: "degrees", limit: 90,
                 "Latitude of the epicentre, positive north.")
         case .depth:
-            .coordinate(2, "depth", unit: "km", "Depth of the hypocentre, negative above sea level.")
+            // The Earth's radius is 6378 km.
+            .coordinate(
+                2, "depth", unit: "km", limit: 6400, "Depth of the hypocentre, negative above sea level.")
         case .extra:
             Declaration(
                 .otherProperties, .json, "extra",
@@ -99,6 +104,9 @@ public enum Property: Int, CaseIterable, Sendable {
     /// Its meaning and its unit, which is also the column's comment.
     public var meaning: String { declaration.meaning }
 
+    /// The greatest absolute value of a number; nil if any finite one is taken. The table has the same limit.
+    public var limit: Double? { declaration.limit }
+
     /// Its name in a feature's `properties`; nil for what is elsewhere in a feature.
     public var feedName: String? {
         if case .property(let name) = declaration.origin { "\(name)" } else { nil }
@@ -111,7 +119,7 @@ public enum Property: Int, CaseIterable, Sendable {
         case number
         case integer
         case flag
-        /// A moment, to the millisecond.
+        /// A moment within `Instant.possible`, to the millisecond.
         case time
         /// A list of texts, which the feed separates by commas.
         case list

@@ -41,8 +41,8 @@ public struct Change: Sendable {
 
 /// Which changes to read. They are read in token order.
 public struct ChangeSelection: Sendable {
-    /// Only changes after this token.
-    public var after = 0
+    /// Only changes after this token; nil means all that are kept.
+    public var after: Int?
     public var code: String?
     public var author: String?
     /// The greatest number of changes; nil means all.
@@ -50,19 +50,33 @@ public struct ChangeSelection: Sendable {
 
     public init() {}
 
-    /// Hands over each change as it arrives.
-    public func forEach(on connection: Connection, _ body: @Sendable (Change) throws -> Void) async throws {
-        try await connection.forEachRow(of: query, to: "read the history") { try body(Change($0)) }
+    /// Hands over each change as it arrives, all from one snapshot.
+    ///
+    /// - Parameter begin: called once before the changes, with where history begins in that snapshot.
+    /// - Throws: `PastError.pruned` when history does not reach back to `after`.
+    public func forEach(
+        on connection: Connection, beginning begin: (Horizon) -> Void = { _ in },
+        _ body: @Sendable (Change) throws -> Void
+    ) async throws {
+        try await connection.transaction(.repeatableReadOnly, to: "read the history") {
+            let horizon = try await Horizon.read(on: connection)
+            if let after, after < horizon.token { throw PastError.pruned(horizon) }
+            begin(horizon)
+            try await connection.forEachRow(of: query(after: after ?? horizon.token), to: "read the history")
+            {
+                try body(Change($0))
+            }
+        }
     }
 
     /// The history keeps what an update overwrote. What the update wrote is found in the next change to the same column
     /// or, if there is none, in the row as it is now.
-    private var query: Query {
+    private func query(after token: Int) -> Query {
         """
         with pass as (
             select t.token, t.committed_at, t.author, t.context, c.ordinal, c.key, c.operation, c.reason, c.before
             from history.transaction t join history.change c on c.transaction = t.id
-            where t.token > \(after) and c.entity = 'quake' and (\(code) is null or c.key = \(code))
+            where t.token > \(token) and c.entity = 'quake' and (\(code) is null or c.key = \(code))
         ),
         member as (
             select token, ordinal, pass.key as code, operation, old.key as name, old.value as old,

@@ -10,14 +10,14 @@ public enum PastMoment: Sendable, Equatable {
 
 /// The history does not cover the requested moment.
 public enum PastError: Error, Equatable, CustomStringConvertible {
-    /// History before this token was pruned, or never recorded.
-    case pruned(Int)
+    /// History before this was pruned, or never recorded.
+    case pruned(Horizon)
     /// The requested token is higher than this one, the newest there is.
     case future(Int)
 
     public var description: String {
         switch self {
-        case .pruned(let token): "history reaches back only to token \(token)"
+        case .pruned(let horizon): "history does not reach that far back: \(horizon)"
         case .future(let token): "the newest token is \(token)"
         }
     }
@@ -26,28 +26,26 @@ public enum PastError: Error, Equatable, CustomStringConvertible {
 extension PastMoment {
     /// The token of the last transaction up to the moment.
     ///
+    /// It holds only in the snapshot in which it was read: call this in the transaction that reads the rows.
+    ///
     /// - Throws: `PastError` when the history does not cover the moment.
     func token(on connection: Connection) async throws -> Int {
-        let row = try await connection.query(
-            """
-            select pruned_token, (extract(epoch from pruned_committed_at) * 1000)::bigint as pruned_at,
-                   history.current_token() as newest
-            from history.store
-            """, to: "read the history's horizon")[0]
-        let (pruned, newest): (Int, Int) = try (row.decode("pruned_token"), row.decode("newest"))
+        let horizon = try await Horizon.read(on: connection)
         switch self {
         case .token(let token):
-            guard token >= pruned else { throw PastError.pruned(pruned) }
+            guard token >= horizon.token else { throw PastError.pruned(horizon) }
+            let newest: Int = try await connection.query(
+                "select history.current_token() as newest", to: "read the newest token")[0].decode("newest")
             guard token <= newest else { throw PastError.future(newest) }
             return token
         case .time(let time):
-            guard time.milliseconds >= (try row.decode("pruned_at")) else { throw PastError.pruned(pruned) }
+            guard time >= horizon.committedAt else { throw PastError.pruned(horizon) }
             let last = try await connection.query(
                 """
                 select max(token) as token from history.transaction
                 where committed_at < to_timestamp(\(time.milliseconds + 1) / 1000.0)
                 """, to: "find the token of a time")[0]
-            return try last.decodeIfPresent("token") ?? pruned
+            return try last.decodeIfPresent("token") ?? horizon.token
         }
     }
 }

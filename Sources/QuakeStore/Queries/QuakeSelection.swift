@@ -43,13 +43,18 @@ public struct QuakeSelection: Sendable {
     ///
     /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`; what `body` throws.
     public func forEach(on connection: Connection, _ body: @Sendable (Quake) throws -> Void) async throws {
-        var (table, operation): (Query, String) = ("public.quake", "list earthquakes")
-        if let asOf {
-            table = Self.table(after: try await asOf.token(on: connection))
-            operation = "list past earthquakes"
+        guard let asOf else {
+            try await connection.forEachRow(of: query(from: "public.quake"), to: "list earthquakes") {
+                try body(Quake($0.value))
+            }
+            return
         }
-        try await connection.forEachRow(of: query(from: table), to: operation) {
-            try body(Quake($0.value))
+        // One snapshot, so that no pruning comes between finding the token and reading what came after it.
+        try await connection.transaction(.repeatableReadOnly, to: "list past earthquakes") {
+            let table = Self.table(after: try await asOf.token(on: connection))
+            try await connection.forEachRow(of: query(from: table), to: "list past earthquakes") {
+                try body(Quake($0.value))
+            }
         }
     }
 

@@ -10,10 +10,15 @@ struct ChangesCommand: AsyncParsableCommand {
             Changes are listed in the order in which they became visible. --code shows the history of one earthquake:
 
                 quakes changes --code us7000abcd
+
+            Without --after, the list begins where history begins. If history after the given token was pruned, the command \
+            ends with exit code 66.
             """)
 
-    @Option(help: ArgumentHelp("Only changes after this token.", valueName: "token"))
-    var after = 0
+    @Option(
+        help: ArgumentHelp(
+            "Only changes after this token. (default: all that history keeps)", valueName: "token"))
+    var after: Int?
 
     @Option(help: ArgumentHelp("Only changes of this earthquake.", valueName: "code"))
     var code: String?
@@ -47,15 +52,22 @@ struct ChangesCommand: AsyncParsableCommand {
         try await database.withConnection(for: .reader, log.logger()) { connection in
             switch format {
             case .ndjson:
-                try await selection.forEach(on: connection) { StandardOutput.print($0.json) }
+                try await selection.forEach(on: connection, beginning: tell) {
+                    StandardOutput.print($0.json)
+                }
             case .table:
                 let table = Mutex(Self.emptyTable)
-                try await selection.forEach(on: connection) { change in
+                try await selection.forEach(on: connection, beginning: tell) { change in
                     table.withLock { $0.append(change.cells) }
                 }
                 StandardOutput.write(table.withLock { $0.render(width: StandardOutput.width) })
             }
         }
+    }
+
+    /// Says that there was more once, to those who did not say where to begin.
+    private func tell(_ horizon: Horizon) {
+        if after == nil, horizon.token > 0 { StandardError.print("quakes: \(horizon)") }
     }
 
     private static var emptyTable: Table {

@@ -173,7 +173,7 @@ enum MergeStatement {
             bytes = bytes + \(counts.bytes)
         where id = \(run)
         returning \(unescaped: counts.changedRows ? "" : "set_config('synchronous_commit', 'off', true),")
-                  nullif(split_part(current_setting('history.transaction', true), ' ', 1), '')::bigint as history
+                  substring(current_setting('history.transaction', true) from '^[0-9]{1,18}')::bigint as history
         """
     }
 }

@@ -1,0 +1,113 @@
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+/// A server's clock that was ahead, and was set right: from then on, commits carry the time of the jump.
+@Suite("The history's clock")
+struct ClockTests {
+    let server = TestServer.shared
+
+    @Test("After a jump of the clock, history is as old as the first pruning that saw it")
+    func jumpAhead() async throws {
+        try await server.withDatabase { database in
+            try await database.change()
+            try await database.jumpAhead()
+            try await database.change()
+            try await database.change()
+            let ahead = try await database.query(
+                "select bool_and(committed_at > now() + interval '364 days') as is_ahead from history.transaction where token > 1"
+            )
+            #expect(try ahead[0].decode("is_ahead") == true)
+
+            #expect(try await database.prune("30 days") == [0, 0, 3])
+            try await database.change()
+            try await database.pass(days: 29)
+            #expect(try await database.prune("30 days") == [0, 0, 3])
+            try await database.pass(days: 2)
+            // Tokens 1 to 3 are 31 days old. Token 4 came later; nothing says when.
+            #expect(try await database.prune("30 days") == [3, 3, 3])
+            #expect(try await database.prune("30 days") == [0, 3, 4])
+            try await database.pass(days: 31)
+            #expect(try await database.prune("30 days") == [1, 4, 4])
+
+            let row = try await database.query(
+                "select history.check(p.store, p.token, p.committed_at) as answer from history.position() as p"
+            )
+            #expect(try row[0].decode("answer") == "ok")
+        }
+    }
+
+    @Test("After a jump of the clock, all history can be pruned at once")
+    func everything() async throws {
+        try await server.withDatabase { database in
+            try await database.jumpAhead()
+            for _ in 0..<5 { try await database.change() }
+            let outcome = try await database.withConnection {
+                try await Pruning(keep: .zero, keepAtMost: nil).run(on: $0)
+            }
+            #expect(outcome.transactions == 5 && outcome.changes == 5 && outcome.horizon == 5)
+        }
+    }
+
+    @Test("While the clock is right, history is as old as its commits, whatever an earlier pruning saw")
+    func right() async throws {
+        try await server.withDatabase { database in
+            try await database.change()
+            #expect(try await database.prune("30 days") == [0, 0, nil])
+            // That pruning ran while the clock was behind.
+            try await database.query("update history.store set seen_token = 1, seen_at = '2000-01-01'")
+            #expect(try await database.prune("30 days") == [0, 0, 1])
+            try await database.pass(days: 31)
+            #expect(try await database.prune("30 days") == [1, 1, 1])
+        }
+    }
+
+    @Test("A reader that was last seen in the future keeps nothing", arguments: [true, false])
+    func reader(_ isAhead: Bool) async throws {
+        try await server.withDatabase { database in
+            try await database.change()
+            try await database.query("select history.report('lost', 0)")
+            if isAhead {
+                try await database.query("update history.reader set seen_at = now() + interval '1 year'")
+            }
+            #expect(try await database.prune("0")[0] == (isAhead ? 1 : 0))
+        }
+    }
+}
+
+extension TestDatabase {
+    fileprivate func change() async throws {
+        try await query(
+            """
+            insert into quake (code, net, net_code, sig, time, updated, longitude, latitude)
+            values ('a', 'q0', 'a', 1, now(), now(), 1, 2)
+            on conflict (code) do update set sig = quake.sig + 1
+            """)
+    }
+
+    /// What a commit leaves behind while the server's clock is a year ahead.
+    fileprivate func jumpAhead() async throws {
+        try await query(
+            "select setval('history.clock', (extract(epoch from now() + interval '365 days') * 1000000)::bigint)"
+        )
+    }
+
+    /// Moves into the past what was noted in the past.
+    fileprivate func pass(days: Int) async throws {
+        try await query("update history.store set seen_at = seen_at - \(days) * interval '1 day'")
+        try await query(
+            "update history.transaction set committed_at = committed_at - \(days) * interval '1 day' where committed_at <= now()"
+        )
+    }
+
+    /// How many transactions were pruned, the horizon, and the token up to which the pruning noted that it saw them.
+    fileprivate func prune(_ keep: String) async throws -> [Int?] {
+        let pruned = try await query("select transactions from history.prune(\(keep)::interval)")[0]
+        let store = try await query("select pruned_token, seen_token from history.store")[0]
+        return [
+            try pruned.decode("transactions"), try store.decode("pruned_token"),
+            try store.decodeIfPresent("seen_token"),
+        ]
+    }
+}

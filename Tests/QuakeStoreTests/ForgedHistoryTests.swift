@@ -1,0 +1,278 @@
+import PostgreSQL
+import QuakeStore
+import SampleFeed
+import TestSupport
+import Testing
+
+/// Any login can set history.transaction to anything, at any time. The history must not care.
+@Suite("Forged history")
+struct ForgedHistoryTests {
+    let server = TestServer.shared
+
+    @Test(
+        "Whatever a writer sets, its history is what it is without that",
+        arguments: [Roles.Purpose.writer, .owner], 1...4 as ClosedRange<UInt64>)
+    func forgedAtRandom(_ purpose: Roles.Purpose, seed: UInt64) async throws {
+        func history(forging: Bool) async throws -> [String] {
+            try await server.withRoles { roles in
+                // Somebody else's transaction, whose row a forger would like to have.
+                try await roles.login(.owner).execute(Script.insert("victim", 1))
+                let others = try await roles.database.kept(to: 1)
+                var script = Script(seed: seed, isForging: forging)
+                let heard = try await roles.database.notifications {
+                    try await roles.login(purpose).withConnection { session in
+                        for text in script.transactions() {
+                            try await session.execute(script: text, to: "write")
+                        }
+                    }
+                }
+                #expect(try await roles.database.kept(to: 1) == others)
+                #expect(try await roles.database.faults() == [])
+                let tokens = try await roles.database.query(
+                    "select token from history.transaction where token > 1 order by token")
+                #expect(try heard == tokens.map { "quake_changes \(try $0.decode("token", as: Int.self))" })
+                return try await roles.database.allChanges()
+            }
+        }
+        let honest = try await history(forging: false)
+        #expect(honest.count > 40)
+        #expect(try await history(forging: true) == honest)
+    }
+
+    @Test(
+        "A writer can't make a transaction look as if it had changed nothing",
+        arguments: [Roles.Purpose.writer, .owner])
+    func hidden(_ purpose: Roles.Purpose) async throws {
+        try await server.withRoles { roles in
+            let writer = roles.login(purpose)
+            try await writer.execute(Script.insert("a", 1))
+            let heard = try await roles.database.notifications {
+                try await writer.execute(
+                    """
+                    begin;
+                    update quake set sig = 2;
+                    select set_config('history.transaction',
+                                      regexp_replace(current_setting('history.transaction'), '[0-9]+$', '0'), true);
+                    update quake set sig = sig;
+                    commit
+                    """)
+            }
+            #expect(heard == ["quake_changes 2"])
+            #expect(try await roles.database.allChanges().last == #"2.1 a update {"sig": 1}"#)
+            #expect(try await roles.database.faults() == [])
+        }
+    }
+
+    @Test(
+        "The setting gives nothing to a login that may not write", arguments: [Roles.Purpose.reader, .report])
+    func readers(_ purpose: Roles.Purpose) async throws {
+        try await server.withRoles { roles in
+            try await roles.login(.writer).execute(Script.insert("a", 1))
+            let before = try await roles.database.kept(to: 1)
+            for statement in [
+                "update public.quake set sig = 2", "delete from public.quake",
+                "delete from history.transaction",
+                "update history.change set ordinal = 2",
+            ] {
+                await #expect {
+                    try await roles.login(purpose).execute(
+                        "begin; select set_config('history.transaction', '1 (0,1)', true); \(statement); commit"
+                    )
+                } throws: { ($0 as? PostgresError)?.sqlState == "42501" }
+            }
+            #expect(try await roles.database.kept(to: 1) == before)
+        }
+    }
+
+    @Test("A writer that draws its token early gets another one for what it changes later")
+    func immediateConstraints() async throws {
+        try await server.withRoles { roles in
+            let heard = try await roles.database.notifications {
+                try await roles.login(.writer).execute(
+                    """
+                    begin;
+                    \(Script.insert("a", 1));
+                    savepoint one; set constraints all immediate; rollback to one;
+                    update quake set sig = 2;
+                    set constraints all immediate;
+                    update quake set sig = 3; update quake set sig = sig;
+                    savepoint two; update quake set sig = 4; rollback to two;
+                    set constraints all deferred;
+                    update quake set sig = 5; update quake set sig = 6;
+                    commit
+                    """)
+            }
+            let changes = try await roles.database.allChanges()
+            // Tokens have gaps where one was drawn and rolled back.
+            let tokens = changes.compactMap { Int($0.prefix { $0 != "." }) }
+            #expect(tokens == tokens.sorted() && Set(tokens).count == 3)
+            #expect(
+                changes.map { String($0.drop { $0 != "." }) } == [
+                    ".1 a insert -", #".2 a update {"sig": 1}"#, #".1 a update {"sig": 2}"#,
+                    #".1 a update {"sig": 3}"#, #".2 a update {"sig": 5}"#,
+                ])
+            #expect(heard == Set(tokens).sorted().map { "quake_changes \($0)" })
+            #expect(try await roles.database.faults() == [])
+        }
+    }
+
+    /// forger: begins                                               points at the other's open row, changes, commits
+    /// other:         changes, stays open ───────────────────────────────────────────────────────────────── commits
+    @Test("Another's open transaction is out of reach")
+    func openTransaction() async throws {
+        try await server.withRoles { roles in
+            try await roles.login(.owner).execute(Script.insert("a", 1) + ";" + Script.insert("b", 1))
+            try await roles.login(.writer).withConnection { other in
+                try await other.execute(
+                    script: "begin; update quake set sig = 2 where code = 'a'", to: "change")
+                let hint: String = try await other.query(
+                    "select current_setting('history.transaction') as hint", to: "ask")[0].decode("hint")
+                try await roles.login(.writer).execute(
+                    """
+                    begin; select set_config('history.transaction', '\(hint)', true);
+                    update quake set sig = 3 where code = 'b'; update quake set sig = 4 where code = 'b';
+                    commit
+                    """)
+                try await other.execute(script: "commit", to: "commit")
+            }
+            let changes = try await roles.database.allChanges()
+            #expect(
+                changes.suffix(3) == [
+                    #"2.1 b update {"sig": 1}"#, #"2.2 b update {"sig": 3}"#, #"3.1 a update {"sig": 1}"#,
+                ])
+            #expect(try await roles.database.faults() == [])
+        }
+    }
+
+    @Test("Temporary tables and settings of the session can't stand in for what the history reads")
+    func surroundings() async throws {
+        try await server.withRoles { roles in
+            try await roles.login(.writer).execute(
+                """
+                set standard_conforming_strings = off; set escape_string_warning = off;
+                set search_path = pg_temp, public; set application_name = 'me';
+                create temporary table new_rows (code text); create temporary table old_rows (code text);
+                create temporary table change (key text); create temporary table quake (code text);
+                begin; \(Script.insert("a", 1)); update public.quake set sig = 2; update public.quake set sig = sig;
+                commit
+                """)
+            #expect(
+                try await roles.database.allChanges() == ["1.1 a insert -", #"1.2 a update {"sig": 1}"#])
+            #expect(try await roles.database.faults() == [])
+            let elsewhere = roles.database.with(
+                "-cstandard_conforming_strings=off -cescape_string_warning=off")
+            #expect(try await elsewhere.allChanges().count == 2)
+        }
+    }
+}
+
+/// Random transactions on a few rows, with savepoints and updates that change nothing, and between the statements, if asked
+/// for, everything that a login can do to the setting. The same seed makes the same changes, forged or not.
+private struct Script {
+    private var random: SplitMix64
+    private var forger: SplitMix64
+    private let isForging: Bool
+    private var step = 0
+
+    init(seed: UInt64, isForging: Bool) {
+        random = SplitMix64(seed: seed)
+        forger = SplitMix64(seed: seed + 1000)
+        self.isForging = isForging
+    }
+
+    static func insert(_ code: String, _ sig: Int) -> String {
+        """
+        insert into public.quake (code, net, net_code, sig, time, updated, imported_at, longitude, latitude)
+        values ('\(code)', 'q0', '\(code)', \(sig), '2026-01-01+00', '2026-01-01+00', '2026-01-01+00', 1, 2)
+        on conflict (code) do update set sig = excluded.sig
+        """
+    }
+
+    mutating func transactions() -> [String] {
+        (0..<12).map { _ in
+            var statements = ["begin"]
+            var depth = 0
+            for _ in 0..<(2 + random.below(10)) {
+                if isForging { statements.append(forgery()) }
+                statements.append(statement(&depth))
+            }
+            if isForging { statements.append(forgery()) }
+            return (statements + ["commit"]).joined(separator: ";\n")
+        }
+    }
+
+    private mutating func statement(_ depth: inout Int) -> String {
+        step += 1
+        let code = "k\(random.below(3))"
+        switch random.below(9) {
+        case 0: return "update public.quake set sig = sig"
+        case 1: return "delete from public.quake where code = '\(code)'"
+        case 2: return "update public.quake set code = code || '-\(step)' where code = '\(code)'"
+        case 3:
+            depth += 1
+            return "savepoint s"
+        case 4 where depth > 0:
+            depth -= 1
+            return random.below(2) == 0 ? "rollback to s; release s" : "release s"
+        case 5, 6: return "update public.quake set sig = \(step) where code like 'k%'"
+        default: return Self.insert(code, step)
+        }
+    }
+
+    /// What a login can do to the setting.
+    private mutating func forgery() -> String {
+        let isLocal = forger.below(4) == 0 ? "false" : "true"
+        func set(_ value: String) -> String {
+            "select set_config('history.transaction', \(value), \(isLocal))"
+        }
+        let hint = "coalesce(current_setting('history.transaction', true), '')"
+        let forgeries = [
+            "select 1",
+            set("''"), set("'nonsense'"), "reset history.transaction", set("null"),
+            // The victim's row, as it is and as it was, with and without this transaction's xid.
+            set("'1 (0,1)'"), set("'1 (0,2)'"), set("'1 ' || pg_current_xact_id() || ' (0,2) 0'"),
+            // Another id, another place, and a count in this transaction's own value.
+            set("regexp_replace(\(hint), '^[0-9]+', '1')"),
+            set("regexp_replace(\(hint), '[(].*[)]', '(0,1)')"),
+            set("\(hint) || ' 0'"), set("regexp_replace(\(hint), '[0-9]+$', '0')"),
+            set("'999999999999999999 (999999999,9999)'"), set("'99999999999999999999 (9999999999,99999)'"),
+            // A value of this transaction, or of an earlier one of the session, that was right once.
+            "select set_config('my.hint', \(hint), false)",
+            set("coalesce(current_setting('my.hint', true), '')"),
+        ]
+        return forgeries[forger.below(forgeries.count)]
+    }
+}
+
+extension TestDatabase {
+    /// The history of `quake`, such as `2.1 a update {"sig": 1}`.
+    fileprivate func allChanges() async throws -> [String] { try await changes(of: "quake") }
+
+    /// All that is kept of the transactions up to a token.
+    fileprivate func kept(to token: Int) async throws -> [String] {
+        try await query(
+            """
+            select t::text || ' ' || c::text as text
+            from history.transaction t join history.change c on c.transaction = t.id
+            where t.token <= \(token) order by t.token, c.ordinal
+            """
+        ).map { try $0.decode("text") }
+    }
+
+    /// What is never true of a history: empty.
+    fileprivate func faults() async throws -> [String] {
+        try await query(
+            """
+            select 'change ' || c.key || ' has no committed transaction' as fault
+            from history.change c left join history.transaction t on t.id = c.transaction
+            where t.token is null or t.committed_at is null or t.channels is not null
+            union all
+            select 'transaction ' || t.token || ' does not have its ordinals'
+            from history.transaction t
+            where t.token is null or t.changes = 0
+               or (select array_agg(c.ordinal order by c.ordinal) from history.change c where c.transaction = t.id)
+                  is distinct from array(select generate_series(1, t.changes))
+            """
+        ).map { try $0.decode("fault") }
+    }
+}
