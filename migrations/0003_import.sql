@@ -27,8 +27,8 @@ create table import.run (
 comment on table import.run is
     'Imports, one row per run. Each batch updates the counts in its own transaction, so they tell what was committed even if the run failed later.';
 comment on column import.run.id is 'Number of the run.';
-comment on column import.run.source is 'What was imported: a URL, a path, or - for standard input.';
-comment on column import.run.feed is 'Which feed the document says it is: the url in its metadata.';
+comment on column import.run.source is 'What was imported: a URL without its secrets, a path, or - for standard input.';
+comment on column import.run.feed is 'Which feed the document says it is: the url in its metadata, without secrets.';
 comment on column import.run.started is 'When the run began.';
 comment on column import.run.finished is 'When the run ended; null while it runs, or if the worker died.';
 comment on column import.run.outcome is 'running, done, failed or cancelled.';
@@ -100,7 +100,8 @@ create table import.feed (
 );
 comment on table import.feed is
     'What each URL said about itself when it was last imported successfully. An unchanged document is not fetched again.';
-comment on column import.feed.source is 'The URL, without user and password.';
+comment on column import.feed.source is
+    'The URL without its secrets: user, password, and the query except for the parameters of an event service.';
 comment on column import.feed.etag is 'Its entity tag (RFC 9110, 8.8.3).';
 comment on column import.feed.last_modified is 'When it was last modified, in the server''s words (RFC 9110, 8.8.2).';
 comment on column import.feed.generated is 'When the document was made, by its own account.';
@@ -133,7 +134,6 @@ comment on column import.last_run.error is 'What went wrong, in one line.';
 comment on column import.last_run.fresh_at is
     'When the source was last imported successfully, or asked for and found unchanged; null if never.';
 
--- Settling: deleting what a feed no longer has, because it was renamed or withdrawn upstream.
 -- What keeps two runs away from one source.
 --
 -- An advisory lock alone would not do: anyone who may connect can take one, and pg_locks shows everyone the keys of those
@@ -184,6 +184,7 @@ set search_path = pg_catalog, pg_temp
 return (select pg_advisory_unlock(l.key) from import.lock l where l.name = $1 and l.pid = pg_backend_pid());
 comment on function import.unlock(text) is 'Gives back a source that this session has taken.';
 
+-- Settling: deleting what a feed no longer has, because it was renamed or withdrawn upstream.
 
 create table import.settled (
     service text not null,
@@ -338,7 +339,7 @@ create table import.backfill (
 comment on table import.backfill is
     'Imports of a stretch of the past, window by window. An interrupted one continues where it stopped.';
 comment on column import.backfill.id is 'Number of the backfill.';
-comment on column import.backfill.service is 'URL of the FDSN event service.';
+comment on column import.backfill.service is 'URL of the FDSN event service, without user and password.';
 comment on column import.backfill.window_start is 'Earliest origin time.';
 comment on column import.backfill.window_end is 'Latest origin time, exclusive.';
 comment on column import.backfill.minimum_magnitude is 'Smallest magnitude; null for all.';
