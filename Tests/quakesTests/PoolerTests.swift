@@ -62,6 +62,11 @@ struct PoolerTests {
                     _ = try await pooled.query("select")
                 }
             }
+            let processes = [
+                try await pooled.query("select pg_backend_pid() as process"),
+                try await pooled.query("select pg_backend_pid() as process"),
+            ]
+            #expect(Set(try processes.map { try $0[0].decode("process", as: Int.self) }).count == 2)
             try await pooled.withConnection { connection in
                 await #expect(throws: NoSession.self) { try await connection.requireSession(to: "test") }
             }
