@@ -27,8 +27,8 @@ create table import.run (
 comment on table import.run is
     'Imports, one row per run. Each batch updates the counts in its own transaction, so they tell what was committed even if the run failed later.';
 comment on column import.run.id is 'Number of the run.';
-comment on column import.run.source is 'What was imported: a URL, a path, or - for standard input.';
-comment on column import.run.feed is 'Which feed the document says it is: the url in its metadata.';
+comment on column import.run.source is 'What was imported: a URL without its secrets, a path, or - for standard input.';
+comment on column import.run.feed is 'Which feed the document says it is: the url in its metadata, without secrets.';
 comment on column import.run.started is 'When the run began.';
 comment on column import.run.finished is 'When the run ended; null while it runs, or if the worker died.';
 comment on column import.run.outcome is 'running, done, failed or cancelled.';
@@ -100,7 +100,8 @@ create table import.feed (
 );
 comment on table import.feed is
     'What each URL said about itself when it was last imported successfully. An unchanged document is not fetched again.';
-comment on column import.feed.source is 'The URL, without user and password.';
+comment on column import.feed.source is
+    'The URL without its secrets: user, password, and the query except for the parameters of an event service.';
 comment on column import.feed.etag is 'Its entity tag (RFC 9110, 8.8.3).';
 comment on column import.feed.last_modified is 'When it was last modified, in the server''s words (RFC 9110, 8.8.2).';
 comment on column import.feed.generated is 'When the document was made, by its own account.';
@@ -132,6 +133,56 @@ comment on column import.last_run.rejected is 'Features that could not be import
 comment on column import.last_run.error is 'What went wrong, in one line.';
 comment on column import.last_run.fresh_at is
     'When the source was last imported successfully, or asked for and found unchanged; null if never.';
+
+-- What keeps two runs away from one source.
+--
+-- An advisory lock alone would not do: anyone who may connect can take one, and pg_locks shows everyone the keys of those
+-- that are held. So each run draws a key of its own, and notes it here, where only workers can write, with the session
+-- that took it. The same lock in another session's hands means nothing.
+
+create table import.lock (
+    name text primary key,
+    key bigint not null default 0,
+    pid integer not null default 0
+);
+comment on table import.lock is 'Which session imports a source, or was the last to import it.';
+comment on column import.lock.name is 'The source.';
+comment on column import.lock.key is 'Key of that session''s advisory lock, drawn at random for each run.';
+comment on column import.lock.pid is 'Process number of that session.';
+
+create function import.try_lock(name text) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+    last import.lock;
+    drawn bigint := ('x' || translate(left(gen_random_uuid()::text, 18), '-', ''))::bit(64)::bigint;
+begin
+    insert into import.lock (name) values (name) on conflict do nothing;
+    -- From here on, one session at a time.
+    select l.* into last from import.lock l where l.name = name for update;
+    if exists (select from pg_locks k
+               where k.locktype = 'advisory' and k.granted and k.pid = last.pid
+                 and k.database = (select d.oid from pg_database d where d.datname = current_database())
+                 and k.objsubid = 1 and (k.classid::bigint << 32 | k.objid::bigint) = last.key) then
+        if last.pid <> pg_backend_pid() then return false; end if;
+        -- Held already: the lock counts how often.
+        drawn := last.key;
+    end if;
+    perform pg_advisory_lock(drawn);
+    update import.lock l set key = drawn, pid = pg_backend_pid() where l.name = name;
+    return true;
+end
+$$;
+comment on function import.try_lock(text) is
+    'Takes a source for this session, until unlock or the session''s end. False if another session has it.';
+
+create function import.unlock(name text) returns boolean
+language sql
+set search_path = pg_catalog, pg_temp
+return (select pg_advisory_unlock(l.key) from import.lock l where l.name = $1 and l.pid = pg_backend_pid());
+comment on function import.unlock(text) is 'Gives back a source that this session has taken.';
 
 -- Settling: deleting what a feed no longer has, because it was renamed or withdrawn upstream.
 
@@ -207,8 +258,8 @@ begin
     retracted := 0;
     would_retract := 0;
     is_braked := false;
-    -- One document of a service at a time.
-    perform pg_advisory_xact_lock(x'7175616c'::int, hashtext(service));
+    -- One document at a time. A lock on a private table, because anyone who may connect can take an advisory lock.
+    lock table import.settled in share row exclusive mode;
     -- A document no newer than one already settled has no say.
     if exists (select from import.settled s
                where s.service = service and s.feed = feed and s.generated >= generated) then
@@ -288,7 +339,7 @@ create table import.backfill (
 comment on table import.backfill is
     'Imports of a stretch of the past, window by window. An interrupted one continues where it stopped.';
 comment on column import.backfill.id is 'Number of the backfill.';
-comment on column import.backfill.service is 'URL of the FDSN event service.';
+comment on column import.backfill.service is 'URL of the FDSN event service, without user and password.';
 comment on column import.backfill.window_start is 'Earliest origin time.';
 comment on column import.backfill.window_end is 'Latest origin time, exclusive.';
 comment on column import.backfill.minimum_magnitude is 'Smallest magnitude; null for all.';

@@ -25,7 +25,7 @@ struct ExitStatus {
         case is TooManyRejects, is BrakeHeld: rawValue = Self.badData
         case is PastError, is UnknownCodes, is UnknownReject: rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
-        case is MigrationError, is LocalPostgresError, is TimedOut: rawValue = Self.unavailable
+        case is MigrationError, is LocalPostgresError, is NoSession, is TimedOut: rawValue = Self.unavailable
         case is SourceBusy, is FollowedAlready: rawValue = Self.busy
         case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData
         case is UnreadableTokenFile: rawValue = Self.badData

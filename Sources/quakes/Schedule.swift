@@ -48,7 +48,7 @@ extension Schedule.Ending {
     init(_ error: any Error) {
         self =
             switch error {
-            case is PostgresError, is MigrationError, is SourceBusy: .notRun
+            case is PostgresError, is NoSession, is MigrationError, is SourceBusy: .notRun
             default: .done
             }
     }

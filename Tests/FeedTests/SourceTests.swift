@@ -28,7 +28,7 @@ import Testing
 
     @Test(arguments: [
         ("https://user:secret@host/a", "https://host/a"), ("https://user@host", "https://host"),
-        ("https://user:secret@host:8080?x=a@b", "https://host:8080?x=a@b"),
+        ("https://user:secret@host:8080?format=a", "https://host:8080?format=a"),
         ("https://us:se@cret@host/a", "https://host/a"),
         ("https://host/@user", "https://host/@user"), ("https://host:80/a@b", "https://host:80/a@b"),
         ("https://[::1]/a@b", "https://[::1]/a@b"), ("https://user:se/cret@host/a", "https://host/a"),
@@ -36,6 +36,52 @@ import Testing
     ])
     func aURLIsNamedWithoutItsCredentials(url: String, name: String) {
         #expect("\(FeedSource(url))" == name)
+    }
+
+    /// The checksums are FNV-1a's published ones, where there are any: http://www.isthe.com/chongo/src/fnv/test_fnv.c
+    @Test(arguments: [
+        ("https://host/a?foobar", "https://host/a?…#bf9cf968"),
+        ("https://host/a?foobar#secret", "https://host/a?…#bf9cf968"),
+        (
+            "https://user:secret@host/a?limit=5&foobar&format=csv",
+            "https://host/a?limit=5&format=csv&…#bf9cf968"
+        ),
+        ("https://host/a?", "https://host/a?"), ("https://host/a#secret", "https://host/a"),
+        (
+            "https://host/query?format=geojson&starttime=2020-01-01T00:00:00&minlatitude=-1.5&eventid=a,b",
+            "https://host/query?format=geojson&starttime=2020-01-01T00:00:00&minlatitude=-1.5&eventid=a,b"
+        ),
+    ])
+    func aURLIsNamedWithoutWhatItsQueryMayHide(url: String, name: String) {
+        #expect("\(FeedSource(url))" == name)
+        #expect("\(FeedSource(name))" == name)
+    }
+
+    @Test(arguments: [
+        "apikey=SECRET", "SECRET", "SECRET=", "=SECRET", "format=x;key=SECRET", "format=x?key=SECRET",
+        "FORMAT=SECRET",
+        "format=x&&key=SECRET", "…&SECRET#00000000", "…#SECRET", "format=x#SECRET", "apikey=1&apikey=SECRET",
+        "…#00000000",
+    ])
+    func noSecretIsInAName(query: String) {
+        let name = "\(FeedSource("https://user:SECRET@host/a?\(query)"))"
+        #expect(!name.contains("SECRET"))
+        #expect("\(FeedSource(name))" == name)
+    }
+
+    @Test func sourcesThatDifferInTheirKeysHaveDifferentNames() {
+        let names = (0..<1000).map { "\(FeedSource("https://host/a?apikey=\($0)"))" }
+        #expect(Set(names).count == 1000)
+    }
+
+    @Test func aNameIsNoURL() async {
+        let name = "\(FeedSource("https://host/a?apikey=b"))"
+        await #expect {
+            try await FeedSource(name).read { _ in }
+        } throws: {
+            "\($0)"
+                == "cannot fetch https://host/a?…: a name whose secret parts are left out; give the whole URL"
+        }
     }
 
     @Test func credentialsAreTakenFromTheURL() throws {

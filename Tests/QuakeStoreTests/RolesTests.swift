@@ -1,3 +1,4 @@
+import Foundation
 import PostgreSQL
 import QuakeStore
 import Synchronization
@@ -15,6 +16,7 @@ struct RolesTests {
             "import.migration": ["select"],
             "import.run": ["select", "insert", "update"], "import.reject": ["select", "insert", "update"],
             "import.feed": ["select", "insert", "update"], "import.backfill": ["select", "insert", "update"],
+            "import.lock": ["select", "insert", "update"],
             "import.settled": ["select", "insert", "update", "delete"],
             "import.withdrawn": ["select", "insert", "update", "delete"],
             // Only the columns id, token and context.
@@ -92,7 +94,8 @@ struct RolesTests {
             "create temporary table mine ()",
             "create table public.mine ()",
             "select import.settle('a', 'b', now(), null, null, true, false)",
-            "select pg_advisory_xact_lock(1)",
+            "select import.try_lock('a')",
+            "select import.unlock('a')",
         ],
         .report: [
             "select raw from import.reject",
@@ -111,10 +114,9 @@ struct RolesTests {
             "comment on view report.event is 'mine'",
             "copy (select 1) to program 'cat'",
             "copy (select 1) to '/tmp/mine'",
-            "select lo_create(0)",
-            "select lo_from_bytea(0, 'a')",
-            "select pg_advisory_lock(1)",
-            "select pg_try_advisory_xact_lock_shared(1, 2)",
+            "select import.try_lock('a')",
+            "lock table import.settled in row exclusive mode",
+            "lock table import.migration in row exclusive mode",
         ],
     ]
 
@@ -136,30 +138,119 @@ struct RolesTests {
         }
     }
 
-    @Test("A login without a role cannot connect, and nothing it does elsewhere delays an import")
+    @Test("A login without a role cannot connect")
     func nobody() async throws {
         try await server.withRoles { roles in
-            await #expect {
+            _ = await #expect {
                 try await roles.login(nil).query("select 1")
             } throws: { ($0 as? PostgresError)?.sqlState == "42501" }
+        }
+    }
 
-            let elsewhere = TestDatabase(
-                url: roles.login(nil).url.replacing(/\/\/\/[^?]*/, with: "///postgres"))
-            try await elsewhere.withConnection { connection in
-                // The locks for a source, for settling a service and for the migrator, whatever their keys.
-                try await connection.execute(
-                    script: "select pg_advisory_lock(n) from generate_series(1, 3) as n", to: "hold locks")
-                try await connection.query(
-                    """
-                    select pg_advisory_lock(x'7175616b'::int, hashtext(name)),
-                           pg_advisory_lock(x'7175616b6573'::bigint)
-                    from (values ('/dev/null'), ('earthquake.usgs.gov')) as source (name)
-                    """, to: "hold locks")
-                let summary = try await SmallFeed.withFile(SmallFeed.document([SmallFeed.feature("a")])) {
-                    try await roles.login(.writer).importFile($0)
+    /// worker:   holds the source                     is gone
+    /// intruder:                  waits for its lock           has it, and keeps it
+    /// next:                                                                        imports the source
+    @Test("A login that takes every advisory lock it can see holds up neither an import nor a migration")
+    func intruder() async throws {
+        try await server.withRoles { roles in
+            let document = SmallFeed.document([SmallFeed.feature("a")])
+            try await SmallFeed.withFile(document) { path in
+                try await roles.login(.report).withConnection { intruder in
+                    let taking = try await roles.login(.writer).withConnection { worker in
+                        try await worker.query("select import.try_lock(\(path))", to: "hold the source")
+                        let taking = Task {
+                            try await intruder.query(
+                                """
+                                select pg_advisory_lock(classid::bigint << 32 | objid::bigint) from pg_locks
+                                where locktype = 'advisory' and database = (
+                                    select oid from pg_database where datname = current_database())
+                                """, to: "take the worker's lock"
+                            ).count
+                        }
+                        try await waitUntil { try await roles.database.blockedSessions() == 1 }
+                        await #expect(throws: SourceBusy.self) {
+                            try await roles.login(.writer).importFile(path)
+                        }
+                        return taking
+                    }
+                    #expect(try await taking.value == 1)
+                    // What is known beforehand: the locks of a source, a service and the migrator had such keys once.
+                    try await intruder.query(
+                        """
+                        select pg_advisory_lock(x'7175616b'::int, hashtext(name)),
+                               pg_advisory_lock(x'7175616c'::int, hashtext(name)),
+                               pg_advisory_lock(x'7175616b6573'::bigint)
+                        from (values (\(path)), ('127.0.0.1')) as known (name)
+                        """, to: "take what may be locks")
+
+                    let summary = try await roles.login(.writer).importFile(path)
+                    #expect(summary.failure == nil && summary.counts.inserted == 1)
+                    try await roles.database.execute(
+                        "drop schema report cascade; delete from import.migration where number = 4")
+                    let applied = try await roles.login(.owner).withConnection {
+                        try await Migrator($0).migrate()
+                    }
+                    #expect(applied == ["0004_report"])
                 }
-                #expect(summary.failure == nil && summary.counts.inserted == 1)
             }
+        }
+    }
+
+    @Test("A session can take a source twice, and has it until it has given it back twice")
+    func twice() async throws {
+        try await server.withDatabase { database in
+            func isFree() async throws -> Bool {
+                try await database.query("select import.try_lock('a') as taken")[0].decode("taken")
+            }
+            try await database.withConnection { connection in
+                for _ in 0..<2 {
+                    let taken: Bool = try await connection.query(
+                        "select import.try_lock('a') as taken", to: "take it")[0].decode("taken")
+                    #expect(taken)
+                }
+                try await connection.query("select import.unlock('a')", to: "give it back")
+                #expect(try await !isFree())
+                try await connection.query("select import.unlock('a')", to: "give it back again")
+                #expect(try await isFree())
+            }
+        }
+    }
+
+    @Test("Establishing the roles leaves PostgreSQL's own functions to the other logins")
+    func ownFunctions() async throws {
+        let privileges: Query = """
+            select string_agg(oid::regprocedure || ' ' || proacl::text, ', ' order by oid) as text
+            from pg_proc where pronamespace = 'pg_catalog'::regnamespace and proacl is not null
+            """
+        let before: String = try await server.withDatabase {
+            try await $0.query(privileges)[0].decode("text")
+        }
+        try await server.withRoles { roles in
+            let after: String = try await roles.database.query(privileges)[0].decode("text")
+            #expect(after == before)
+        }
+    }
+
+    @Test(
+        "After what docs/database.md proposes, only workers take advisory locks, and nobody stores large objects"
+    )
+    func proposal() async throws {
+        let file = URL(filePath: #filePath).appending(path: "../../../docs/database.md").standardizedFileURL
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let block = try #require(text.firstMatch(of: /do \$\$(?s:.*?)end\n +\$\$;/))
+        try await server.withRoles { roles in
+            try await roles.database.execute(
+                String(block.output).replacing("quakes_", with: roles.roles.prefix))
+
+            for statement in ["select pg_advisory_lock(1)", "select pg_try_advisory_xact_lock_shared(1, 2)"] {
+                #expect(try await !roles.login(.report).may(statement))
+                #expect(try await roles.login(.writer).may(statement))
+            }
+            for statement in ["select lo_create(0)", "select lo_from_bytea(0, 'a')"] {
+                #expect(try await !roles.login(.report).may(statement))
+            }
+            let summary = try await roles.login(.writer).importFeatures([SmallFeed.feature("a")])
+            #expect(summary.counts.inserted == 1)
         }
     }
 

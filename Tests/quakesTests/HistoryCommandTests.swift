@@ -76,18 +76,27 @@ struct HistoryCommandTests {
             try await database.query("select history.report('slow', 1)")
             try await database.query("update quake set magnitude = 2")
 
+            try await database.execute(
+                """
+                insert into import.run (source, outcome, started, finished)
+                select 'a', 'done', now() - interval '1 day', now() - interval '1 day' from generate_series(1, 3)
+                """)
+
             let young = try await quakes.run("prune", "--keep", "1d")
             let spared = try await quakes.run("prune", "--keep", "0s")
-            let all = try await quakes.run("prune", "--keep", "0s", "--keep-at-most", "0s")
+            let all = try await quakes.run(
+                "prune", "--keep", "0s", "--keep-at-most", "0s", "--keep-runs", "1h")
             let status = try await quakes.run("status")
 
             #expect([young, spared, all].map(\.status) == [0, 0, 0])
-            #expect(young.output == "pruned 0 transactions with 0 changes; history begins after token 0\n")
+            #expect(young.lines[0] == "pruned 0 transactions with 0 changes; history begins after token 0")
+            #expect(young.lines[1] == "pruned 0 runs and 0 rejects")
             #expect(young.errors == "")
-            #expect(spared.output == "pruned 1 transactions with 2 changes; history begins after token 1\n")
+            #expect(spared.lines[0] == "pruned 1 transactions with 2 changes; history begins after token 1")
             #expect(
                 spared.errors == "quakes: kept older history for reader slow; --keep-at-most limits this\n")
-            #expect(all.output == "pruned 1 transactions with 2 changes; history begins after token 2\n")
+            #expect(all.lines[0] == "pruned 1 transactions with 2 changes; history begins after token 2")
+            #expect(all.lines[1] == "pruned 2 runs and 0 rejects")
             #expect(all.errors == "")
             #expect(status.output.contains("needs a fresh snapshot"))
         }

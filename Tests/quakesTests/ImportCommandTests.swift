@@ -219,9 +219,8 @@ struct ImportCommandTests {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
             try await SmallFeed.withFile(SmallFeed.document([])) { path in
-                let blocked = "select pg_advisory_lock(\(0x7175_616B)::int, hashtext('\(path)'))"
                 try await database.withConnection { holder in
-                    try await holder.execute(script: blocked, to: "hold the source")
+                    try await holder.query("select import.try_lock(\(path))", to: "hold the source")
 
                     let outcome = try await quakes.run("import", path)
 

@@ -58,6 +58,7 @@ struct FetchFailure: Error {
     }
 
     static let noURL = "not a valid URL"
+    static let isName = "a name whose secret parts are left out; give the whole URL"
     private static let untrusted = """
         its TLS certificate is not trusted (self-signed, expired, or of an unknown authority); an authority of your \
         own is named by --ca-file or SSL_CERT_FILE

@@ -62,6 +62,7 @@ struct HTTPFetch {
 
     /// Makes one attempt, and follows its redirects.
     private func follow(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
+        guard !SourceName(url).wasName else { throw FetchFailure(FetchFailure.isName) }
         guard let first = HTTPTarget(url) else { throw FetchFailure(FetchFailure.noURL) }
         var target = first
         var visited: Set = [first]

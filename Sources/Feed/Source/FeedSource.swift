@@ -27,13 +27,13 @@ public enum FeedSource: Sendable, Hashable {
     }
 }
 
-/// The name of a source in messages, logs and `import.run`: a URL without its password.
+/// The name of a source in messages, logs and the database: a URL without its secrets (see `SourceName`).
 extension FeedSource: CustomStringConvertible {
     public var description: String {
         switch self {
         case .standardInput: "-"
         case .file(let path): path
-        case .url(let url): url.withoutUserInfo
+        case .url(let url): "\(SourceName(url))"
         }
     }
 }
@@ -47,8 +47,8 @@ extension String {
 
     /// The URL as errors may show it: without credentials and without the query, which may contain a key.
     var withoutSecrets: String {
-        let url = withoutUserInfo
-        return url.firstIndex(of: "?").map { url[..<$0] + "?…" } ?? url
+        let url = withoutUserInfo.prefix { $0 != "#" }
+        return url.firstIndex(of: "?").map { url[..<$0] + "?…" } ?? String(url)
     }
 
     /// The user and the password of a URL, percent escapes resolved.

@@ -57,7 +57,10 @@ public struct Backfill: Sendable {
     }
 
     /// The name under which `import.run` records the runs.
-    private var name: String { "backfill \(options.service)" }
+    private var name: String { "backfill \(service)" }
+
+    /// The service as the database and errors name it: without user and password.
+    private var service: String { "\(FeedSource.url(options.service))" }
 
     /// Imports the rest of the stretch.
     ///
@@ -133,7 +136,7 @@ public struct Backfill: Sendable {
         let digits = String(decoding: bytes, as: UTF8.self).firstMatch(
             of: #/^\s*(?:\{\s*"count"\s*:\s*)?(\d{1,12})/#)
         guard let count = digits.flatMap({ Int($0.1) }) else {
-            throw FeedError.unavailable(url: options.service, reason: "its count is not a number")
+            throw FeedError.unavailable(url: service, reason: "its count is not a number")
         }
         return count
     }
@@ -152,7 +155,7 @@ public struct Backfill: Sendable {
             try await connection.execute(
                 """
                 delete from import.backfill
-                where service = \(options.service) and newest_first = \(options.isNewestFirst) and finished_at is null
+                where service = \(service) and newest_first = \(options.isNewestFirst) and finished_at is null
                   and minimum_magnitude is not distinct from \(options.minimumMagnitude)
                 """, to: "discard the unfinished backfill")
         }
@@ -170,7 +173,7 @@ public struct Backfill: Sendable {
             """
             insert into import.backfill
                 (service, window_start, window_end, minimum_magnitude, newest_first, reached, expected, requests)
-            values (\(options.service), to_timestamp(\(range.lowerBound.milliseconds) / 1000.0),
+            values (\(service), to_timestamp(\(range.lowerBound.milliseconds) / 1000.0),
                     to_timestamp(\(range.upperBound.milliseconds) / 1000.0), \(options.minimumMagnitude),
                     \(options.isNewestFirst), to_timestamp(\(reached.milliseconds) / 1000.0), \(expected), 1)
             returning id
@@ -187,7 +190,7 @@ public struct Backfill: Sendable {
                    (extract(epoch from window_end) * 1000)::bigint as window_end,
                    (extract(epoch from reached) * 1000)::bigint as reached, events, expected, requests
             from import.backfill
-            where service = \(options.service) and newest_first = \(options.isNewestFirst) and finished_at is null
+            where service = \(service) and newest_first = \(options.isNewestFirst) and finished_at is null
               and minimum_magnitude is not distinct from \(options.minimumMagnitude)
             """, to: "look for an unfinished backfill"
         ).first

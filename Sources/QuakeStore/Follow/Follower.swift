@@ -44,8 +44,8 @@ public struct Follower<V: View>: Sendable {
     ///
     /// The first connection must succeed. Later ones are retried for as long as it takes, with growing, random waits.
     ///
-    /// - Throws: `CancellationError`; `PostgresError` when the first connection fails, or when a new connection would
-    ///   not help; what the view throws.
+    /// - Throws: `CancellationError`; `NoSession` when it cannot listen, because a pooler is in transaction mode;
+    ///   `PostgresError` when the first connection fails, or when a new connection would not help; what the view throws.
     public func run() async throws {
         var backoff = backoff
         var random = SystemRandomNumberGenerator()
@@ -124,6 +124,7 @@ public struct Follower<V: View>: Sendable {
             waker.yield(.poll)
             try await Task.sleep(for: poll.standby)
         }
+        try await connection.requireSession(to: "follow")
         try await connection.listen(to: "quake_changes") { notifications in
             waker.yield(.poll)
             while true {

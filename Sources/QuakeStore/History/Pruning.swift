@@ -1,22 +1,30 @@
 import Feed
 import PostgreSQL
 
-/// Removes history that nobody needs any more.
+/// Removes history, and records of runs and rejects, that nobody needs any more.
 public struct Pruning: Sendable {
     /// History younger than this always stays.
     public var keep: Duration
     /// History older than this is removed even if a reader still needs it. That reader then takes a fresh snapshot.
     public var keepAtMost: Duration?
+    /// Runs and rejects younger than this always stay.
+    public var keepRuns: Duration
 
-    public init(keep: Duration, keepAtMost: Duration?) {
+    /// A quarter of a year.
+    public static let standardKeepRuns = Duration.seconds(90 * 86_400)
+
+    public init(keep: Duration, keepAtMost: Duration?, keepRuns: Duration = standardKeepRuns) {
         self.keep = keep
         self.keepAtMost = keepAtMost
+        self.keepRuns = keepRuns
     }
 
     /// What was removed, and why the rest stays.
     public struct Outcome: Sendable, Equatable {
         public var transactions = 0
         public var changes = 0
+        public var runs = 0
+        public var rejects = 0
         /// History begins after this token; 0 if nothing was ever pruned.
         public var horizon = 0
         /// The reader that still needs history older than `keep`; nil when there is none.
@@ -51,8 +59,31 @@ public struct Pruning: Sendable {
                     order by token, name limit 1) as kept_for
             from history.store
             """, to: "read the history's horizon")[0]
+        outcome.rejects = try await connection.execute(
+            Self.rejects(olderThan: keepRuns), to: "prune the rejects")
+        outcome.runs = try await connection.execute(Self.runs(olderThan: keepRuns), to: "prune the runs")
         outcome.horizon = try rest.decode("horizon")
         outcome.keptFor = try rest.decodeIfPresent("kept_for")
         return outcome
+    }
+
+    /// Rejects that no feed has shown since.
+    private static func rejects(olderThan age: Duration) -> Query {
+        "delete from import.reject where last_seen < now() - make_interval(secs => \(age / .seconds(1)))"
+    }
+
+    /// Of each source, the last run and the last successful one stay: they tell how fresh it is. So do runs that have
+    /// not ended, and those that a reject names.
+    private static func runs(olderThan age: Duration) -> Query {
+        """
+        delete from import.run
+        where started < now() - make_interval(secs => \(age / .seconds(1))) and outcome <> 'running'
+          and id not in (select last.run from import.last_run as last)
+          and id not in (select done.id
+                         from import.last_run as last, lateral (
+                             select id from import.run where run.source = last.source and outcome = 'done'
+                             order by finished desc limit 1) as done)
+          and not exists (select from import.reject where reject.run = run.id)
+        """
     }
 }

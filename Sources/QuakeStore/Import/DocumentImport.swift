@@ -35,8 +35,8 @@ struct DocumentImport {
 
     /// What was committed.
     var counts: ImportCounts { runningCounts.counts }
-    /// The URL in the document's metadata.
-    var feed: String? { scanner.metadata.url }
+    /// The URL in the document's metadata, which may be the one that was asked for: without its secrets.
+    var feed: String? { scanner.metadata.url.map { "\(FeedSource.url($0))" } }
     var generated: Instant? { scanner.metadata.generated }
 
     /// The run of a URL begins with the first byte, or with the failure to get one: an unchanged feed is not a run.

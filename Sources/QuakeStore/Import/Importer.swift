@@ -42,10 +42,13 @@ public struct Importer: Sendable {
     private let logger: Logger
 
     /// Prepares a connection for imports. Do not use it for anything else meanwhile.
+    ///
+    /// - Throws: `NoSession` when the connection goes through a pooler in transaction mode; `PostgresError`.
     public init(_ connection: Connection, options: Options = Options(), logger: Logger) async throws {
         self.connection = connection
         self.options = options
         self.logger = logger
+        try await connection.requireSession(to: "import")
         try await MergeStatement.prepare(connection)
     }
 

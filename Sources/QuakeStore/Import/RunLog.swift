@@ -14,9 +14,6 @@ struct RunLog {
         self.name = name ?? "\(source)"
     }
 
-    /// The source's advisory lock. "quak" in ASCII keeps it clear of other programs' locks.
-    private var lockKey: Query { "\(0x7175_616B)::int, hashtext(\(name))" }
-
     /// Locks the source for this session.
     ///
     /// - Throws: `SourceBusy` when another session holds the lock.
@@ -24,8 +21,7 @@ struct RunLog {
         // Standard input is a different document every time.
         if source == .standardInput { return }
         let row = try await connection.query(
-            "select pg_try_advisory_lock(\(lockKey)) as locked",
-            to: "lock the source")[0]
+            "select import.try_lock(\(name)) as locked", to: "lock the source")[0]
         guard try row.decode("locked") else { throw SourceBusy(source: source) }
         // A worker that died has lost its lock, but left its run open.
         try await connection.execute(
@@ -39,9 +35,7 @@ struct RunLog {
     func unlock() async throws {
         if source == .standardInput { return }
         try await connection.shieldingFromCancellation(within: .seconds(5)) {
-            try await connection.query(
-                "select pg_advisory_unlock(\(lockKey))",
-                to: "release the source")
+            try await connection.query("select import.unlock(\(name))", to: "release the source")
         }
     }
 

@@ -4,8 +4,8 @@ import PostgreSQL
 
 /// Brings a database's schema up to this version.
 ///
-/// Each migration is one transaction. Several migrators can start at once: an advisory lock lets one of them work, and
-/// the others find the work done.
+/// Each migration is one transaction. Several migrators can start at once: a lock on the list of migrations lets one of
+/// them work, and the others find the work done.
 public struct Migrator: Sendable {
     private let connection: Connection
 
@@ -35,24 +35,12 @@ public struct Migrator: Sendable {
         return missing.isEmpty ? .current : .behind(missing.map(\.title))
     }
 
-    /// Applies the missing migrations and returns their titles.
+    /// Applies the missing migrations and returns the titles of what it applied.
     ///
     /// - Throws: `PostgresError`, which names the migration; those before it stay applied. `MigrationError`.
     @discardableResult
     public func migrate() async throws -> [String] {
-        // Held until the unlock below or, after an error, until the connection closes.
-        try await connection.query(
-            "select pg_advisory_lock(\(Self.lock))", to: "take the migration lock")
-        let titles = try await migrateLocked()
-        try await connection.query(
-            "select pg_advisory_unlock(\(Self.lock))", to: "release the migration lock")
-        return titles
-    }
-
-    /// "quakes" in ASCII, so that it differs from other programs' advisory locks.
-    static let lock = 0x7175_616B_6573
-
-    private func migrateLocked() async throws -> [String] {
+        var applied: [String] = []
         let missing: [Migration]
         switch try await state() {
         case .current: missing = []
@@ -61,20 +49,44 @@ public struct Migrator: Sendable {
         }
         try await checkEncoding()
         let owner = try await otherOwner()
-        for migration in missing {
-            try await connection.transaction(to: "migrate \(migration.title)") {
-                try await become(owner)
-                try await connection.execute(script: Self.bookkeeping, to: "prepare migrations")
-                try await connection.execute(script: migration.sql, to: "migrate \(migration.title)")
-                try await connection.execute(
-                    """
-                    insert into import.migration (number, name, checksum)
-                    values (\(migration.number), \(migration.name), \(migration.checksum))
-                    """, to: "record migration \(migration.title)")
-            }
+        for migration in missing where try await apply(migration, as: owner) {
+            applied.append(migration.title)
         }
         try await describeColumns(as: owner)
-        return missing.map(\.title)
+        return applied
+    }
+
+    /// Keeps other migrators away until the transaction ends. A lock on a private table, because anyone who may connect
+    /// can take an advisory lock.
+    static let lock = "lock table import.migration in share row exclusive mode"
+
+    /// The advisory lock that does it as long as that table is missing. "quakes" in ASCII keeps it clear of other
+    /// programs' locks.
+    static let beginning = 0x7175_616B_6573
+
+    /// Applies a migration, unless another migrator has done so by now.
+    private func apply(_ migration: Migration, as owner: String?) async throws -> Bool {
+        try await connection.transaction(to: "migrate \(migration.title)") {
+            try await connection.query(
+                """
+                select case when to_regclass('import.migration') is null
+                            then pg_advisory_xact_lock(\(Self.beginning)) end
+                """, to: "take the migration lock")
+            try await become(owner)
+            try await connection.execute(script: Self.bookkeeping, to: "prepare migrations")
+            try await connection.execute(script: Self.lock, to: "take the migration lock")
+            let known = try await connection.query(
+                "select from import.migration where number = \(migration.number)",
+                to: "look for migration \(migration.title)")
+            guard known.isEmpty else { return false }
+            try await connection.execute(script: migration.sql, to: "migrate \(migration.title)")
+            try await connection.execute(
+                """
+                insert into import.migration (number, name, checksum)
+                values (\(migration.number), \(migration.name), \(migration.checksum))
+                """, to: "record migration \(migration.title)")
+            return true
+        }
     }
 
     /// Gives the columns of `quake` the comments that `Property` declares.
@@ -91,6 +103,7 @@ public struct Migrator: Sendable {
         if changed.isEmpty { return }
         try await connection.transaction(to: "describe the columns of quake") {
             try await become(owner)
+            try await connection.execute(script: Self.lock, to: "take the migration lock")
             for property in changed {
                 try await connection.execute(
                     script: """

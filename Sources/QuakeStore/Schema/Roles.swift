@@ -37,19 +37,21 @@ public struct Roles: Sendable {
     /// It revokes every other privilege from the roles and from PUBLIC, which also loses CONNECT and TEMPORARY on the
     /// database.
     ///
-    /// Runs as one transaction. It needs a superuser, or the database's owner with CREATEROLE. Advisory locks keep
-    /// workers apart; only a superuser can reserve them for the owner and the writer.
+    /// Runs as one transaction. It needs a superuser, or the database's owner with CREATEROLE. Nothing else in the
+    /// database changes: PostgreSQL's own functions stay as they are, also for a superuser.
     ///
     /// - Returns: the names of the roles it created.
     /// - Throws: `PostgresError`; then nothing has changed.
     public func establish(on connection: Connection) async throws -> [String] {
         try await connection.transaction(to: "establish the roles") {
             try await connection.query(
-                "select pg_advisory_xact_lock(\(Migrator.lock))", to: "take the migration lock")
+                "select pg_advisory_xact_lock(\(Migrator.beginning))", to: "take the migration lock")
             var created: [String] = []
             for purpose in Purpose.allCases where try await create(purpose, on: connection) {
                 created.append(name(purpose))
             }
+            try await connection.execute(script: membership, to: "become a member of \(name(.owner))")
+            try await connection.execute(script: Migrator.lock, to: "take the migration lock")
             try await connection.execute(script: ownership, to: "give the schema to \(name(.owner))")
             try await connection.execute(script: grants, to: "grant the roles their privileges")
             return created
@@ -74,8 +76,21 @@ public struct Roles: Sendable {
         return true
     }
 
-    /// Gives the owner everything in our schemas that belongs to another role. For that, the current user must be a
-    /// member of the owner, and the owner needs CREATE on the schemas.
+    /// Only a member of the owner can give it anything.
+    private var membership: String {
+        let owner = name(.owner)
+        return """
+            do $$
+            begin
+                if not pg_has_role('\(owner)', 'member') then
+                    execute format('grant \(owner) to %I', current_user);
+                end if;
+            end
+            $$
+            """
+    }
+
+    /// Gives the owner everything in our schemas that belongs to another role. For that, it needs CREATE on them.
     private var ownership: String {
         let owner = name(.owner)
         return """
@@ -83,9 +98,6 @@ public struct Roles: Sendable {
             declare
                 statement text;
             begin
-                if not pg_has_role('\(owner)', 'member') then
-                    execute format('grant \(owner) to %I', current_user);
-                end if;
                 execute format('grant connect, create, temporary on database %I to \(owner)', current_database());
                 if not has_schema_privilege('\(owner)', 'public', 'create') then
                     grant usage, create on schema public to \(owner);
@@ -144,34 +156,13 @@ public struct Roles: Sendable {
             -- Also for functions that later migrations create.
             alter default privileges for role \(owner) revoke execute on functions from public;
 
-            -- By default, every login may take the locks that keep workers apart, and store large objects. Only a
-            -- superuser can change that.
-            do $$
-            declare
-                statement text;
-            begin
-                if current_setting('is_superuser') = 'off' then return; end if;
-                for statement in
-                    select format('revoke execute on function %s from public', p.oid::regprocedure)
-                    from pg_proc p
-                    where p.pronamespace = 'pg_catalog'::regnamespace
-                      and (p.proname ~ '^pg_(try_)?advisory_' or p.proname in ('lo_create', 'lo_creat', 'lo_from_bytea'))
-                    union all
-                    select format('grant execute on function %s to \(owner), \(writer)', p.oid::regprocedure)
-                    from pg_proc p
-                    where p.pronamespace = 'pg_catalog'::regnamespace and p.proname ~ '^pg_(try_)?advisory_'
-                loop
-                    execute statement;
-                end loop;
-            end
-            $$;
-
             -- So that they can check the schema's version.
             grant usage on schema import to \(members);
             grant select on import.migration to \(members);
 
             grant select, insert, update, delete on public.quake to \(writer);
-            grant select, insert, update on import.run, import.reject, import.feed, import.backfill to \(writer);
+            grant select, insert, update on import.run, import.reject, import.feed, import.backfill,
+                import.lock to \(writer);
             grant select, insert, update, delete on import.settled, import.withdrawn to \(writer);
             grant execute on all functions in schema import to \(writer);
             -- To read a run's tokens, but not what was overwritten.

@@ -59,6 +59,10 @@ struct BackfillCommand: AsyncParsableCommand {
         guard ["http://", "https://"].contains(where: service.lowercased().hasPrefix) else {
             throw ValidationError("--service must be an http or https URL")
         }
+        // A name has neither password nor fragment, where a ? would be none.
+        guard !"\(FeedSource.url(service))".contains("?") else {
+            throw ValidationError("--service must not have a query")
+        }
     }
 
     func run() async throws {

@@ -16,7 +16,7 @@ struct MigrateCommand: AsyncParsableCommand {
                 grant quakes_report to grafana;       reads the schema report
                 grant quakes_owner to administrator;  migrates and prunes
 
-            Every other login loses access to the database.
+            Every other login loses access to the database. Nothing else changes for the database's other users.
             """)
 
     @Flag(help: "Only list what is missing.")

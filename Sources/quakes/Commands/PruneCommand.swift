@@ -4,11 +4,14 @@ import QuakeStore
 struct PruneCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "prune",
-        abstract: "Remove old history.",
+        abstract: "Remove old history, and old records of runs and rejects.",
         discussion: """
             The earthquakes stay as they are. Only the record of who changed them, and what they were before, is removed. \
             If a named reader was seen in the last 24 hours, the history that it still needs stays too. A reader that \
             comes back after its history was removed takes a fresh snapshot.
+
+            Runs, and rejects that no feed has shown since, have an age of their own, --keep-runs. The last run and the \
+            last successful run of each source always stay, and so do runs that have not ended or that a kept reject names.
             """)
 
     @Option(help: ArgumentHelp("Keep at least this much history, such as 30d.", valueName: "duration"))
@@ -17,6 +20,11 @@ struct PruneCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp("Keep no more history than this, whatever readers need.", valueName: "duration"))
     var keepAtMost: DurationArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Keep the records of runs and rejects for this long. (default: 90d)", valueName: "duration"))
+    var keepRuns: DurationArgument?
 
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var log: LogOptions
@@ -28,13 +36,15 @@ struct PruneCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let pruning = Pruning(keep: keep.duration, keepAtMost: keepAtMost?.duration)
-        let outcome = try await database.withConnection(for: .owner, log.logger()) { connection in
+        var pruning = Pruning(keep: keep.duration, keepAtMost: keepAtMost?.duration)
+        if let keepRuns { pruning.keepRuns = keepRuns.duration }
+        let outcome = try await database.withConnection(for: .owner, log.logger()) { [pruning] connection in
             try await pruning.run(on: connection)
         }
         StandardOutput.print(
             "pruned \(outcome.transactions) transactions with \(outcome.changes) changes; history begins after token \(outcome.horizon)"
         )
+        StandardOutput.print("pruned \(outcome.runs) runs and \(outcome.rejects) rejects")
         if let reader = outcome.keptFor {
             StandardError.print(
                 "quakes: kept older history for reader \(strippingControlCharacters(reader)); --keep-at-most limits this"

@@ -1,0 +1,66 @@
+/// A URL without what may be secret: user and password, the fragment, and of the query all but the parameters of an
+/// event service, which are known to be harmless.
+///
+/// `https://host/feed?format=geojson&apikey=…` becomes `https://host/feed?format=geojson&…#1a2b3c4d`. The digits are a
+/// checksum of what is left out, so that URLs that differ only there have different names. With 32 bits, it is too short
+/// to get a key back from it. The name of a name is that name.
+struct SourceName: CustomStringConvertible {
+    let description: String
+    /// Whether the URL was such a name already: nothing can be fetched with it.
+    let wasName: Bool
+
+    private static let hidden: Substring = "…"
+
+    init(_ url: String) {
+        let parts = url.withoutUserInfo.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+        let base = parts[0].prefix { $0 != "?" }
+        guard base.endIndex < parts[0].endIndex else {
+            (description, wasName) = (String(base), false)
+            return
+        }
+        let query = parts[0][base.endIndex...].dropFirst()
+        let parameters = query.split(separator: "&", omittingEmptySubsequences: false)
+        let shown = parameters.filter(Self.isHarmless)
+        let left = parameters.filter { !Self.isHarmless($0) }
+        wasName = left == [Self.hidden] && parts.count == 2 && Self.isChecksum(parts[1])
+        if wasName {
+            description = parts.joined(separator: "#")
+        } else if left.isEmpty {
+            description = String(parts[0])
+        } else {
+            let query = (shown + [Self.hidden]).joined(separator: "&")
+            description = "\(base)?\(query)#\(Self.checksum(left.joined(separator: "&")))"
+        }
+    }
+
+    /// Whether a parameter is one of an event service, with a value such as these have.
+    private static func isHarmless(_ parameter: Substring) -> Bool {
+        guard let match = parameter.wholeMatch(of: #/([a-z]+)=([A-Za-z0-9.,:+_*%-]*)/#) else {
+            return parameter.isEmpty
+        }
+        return eventServiceParameters.contains(match.1)
+    }
+
+    /// https://www.fdsn.org/webservices/fdsnws-event-1.2.pdf and https://earthquake.usgs.gov/fdsnws/event/1/
+    private static let eventServiceParameters: Set<Substring> = [
+        "alertlevel", "asof", "catalog", "contributor", "end", "endtime", "eventid", "eventtype", "format",
+        "includeallmagnitudes", "includeallorigins", "includearrivals", "includedeleted", "includesuperseded",
+        "lat", "latitude", "limit", "lon", "longitude", "magnitudetype", "magtype", "maxcdi", "maxdepth",
+        "maxgap", "maxlat", "maxlatitude", "maxlon", "maxlongitude", "maxmag", "maxmagnitude", "maxmmi",
+        "maxradius", "maxradiuskm", "maxsig", "mincdi", "mindepth", "minfelt", "mingap", "minlat",
+        "minlatitude", "minlon", "minlongitude", "minmag", "minmagnitude", "minmmi", "minradius", "minsig",
+        "nodata", "offset", "orderby", "productcode", "producttype", "reviewstatus", "start", "starttime",
+        "updatedafter",
+    ]
+
+    /// 32-bit FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/).
+    private static func checksum(_ text: String) -> String {
+        let hash = text.utf8.reduce(0x811c_9dc5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
+        let digits = String(hash, radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits
+    }
+
+    private static func isChecksum(_ text: Substring) -> Bool {
+        text.wholeMatch(of: /[0-9a-f]{8}/) != nil
+    }
+}

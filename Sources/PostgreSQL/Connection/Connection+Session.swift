@@ -1,0 +1,69 @@
+import CPostgreSQL
+
+/// A pooler gives each transaction of a connection whichever of its sessions is free, and the work needs one session.
+public struct NoSession: Error, Equatable, CustomStringConvertible {
+    /// What was to be done, such as `import`.
+    public let operation: String
+    /// Where the connection leads.
+    public let server: String
+
+    public var description: String {
+        "cannot \(operation) over \(server): a pooler there gives each transaction another session, and this needs one that stays; connect to the server directly, or set the pooler's pool_mode to session"
+    }
+}
+
+extension Connection {
+    /// Makes sure that all of this connection's statements run in one session of the server.
+    ///
+    /// Temporary tables, settings, session locks and LISTEN belong to a session. A pooler in transaction mode loses
+    /// them without a word, or gives them to another client.
+    ///
+    /// Without a pooler, this is one small statement. Behind one, it opens a second connection for a moment.
+    ///
+    /// - Throws: `NoSession`; `PostgresError` when the second connection gets no session.
+    nonisolated public func requireSession(to operation: String) async throws {
+        let process = try await sessionProcess()
+        // A pooler tells its clients process numbers of its own, for cancelling.
+        if await announcedProcess == process { return }
+        let hasSession = try await Connection.with(options, logger: notices.logger) { other in
+            // In transaction mode, the other connection most likely gets the session that this one has just used.
+            guard try await other.process(within: Self.answerLimit) != process else { return false }
+            return try await hearsWhileIdle(other)
+        }
+        if !hasSession { throw NoSession(operation: operation, server: "\(options)") }
+    }
+
+    nonisolated private func process(within limit: Duration) async throws -> Int {
+        do {
+            return try await expectingAnswer(within: limit) {
+                try await transaction(to: "look for a pooler") { try await sessionProcess() }
+            }
+        } catch var error as PostgresError where error.connectionLost {
+            error.remedy = "the pooler needs room for a second session"
+            throw error
+        }
+    }
+
+    /// Whether a session of the server is this connection's own also between two transactions.
+    ///
+    /// An idle connection hears a notification only if a session is tied to it: a pooler in transaction mode has nobody
+    /// to hand it to. However its sessions are used otherwise, nothing else can look the same.
+    nonisolated private func hearsWhileIdle(_ other: Connection) async throws -> Bool {
+        let message = "\(UInt64.random(in: 0...(.max)))"
+        return try await listen(to: "quakes_session") { notifications in
+            try await other.query("select pg_notify('quakes_session', \(message))", to: "look for a pooler")
+            let end = ContinuousClock.now + Self.answerLimit
+            while let notification = try await notifications.next(within: end - .now) {
+                if notification.payload == message { return true }
+            }
+            return false
+        }
+    }
+
+    nonisolated private func sessionProcess() async throws -> Int {
+        try await query("select pg_backend_pid() as process", to: "look for a pooler")[0].decode("process")
+    }
+
+    /// The process number that the connection was told when it was made.
+    private var announcedProcess: Int { Int(PQbackendPID(handle)) }
+}

@@ -1,0 +1,95 @@
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("Pruning runs and rejects")
+struct PruneTests {
+    let server = TestServer.shared
+
+    /// Five months of two sources, one run a month; the days are how long ago.
+    private static let past = """
+        insert into import.run (source, outcome, started, finished)
+        select source, outcome, now() - make_interval(days => days),
+               case when outcome <> 'running' then now() - make_interval(days => days) + interval '1 second' end
+        from (values (1, 'a', 'done', 150), (2, 'a', 'done', 149), (3, 'a', 'done', 120), (4, 'a', 'failed', 119),
+                     (5, 'a', 'cancelled', 118),
+                     (6, 'b', 'done', 150), (7, 'b', 'running', 140), (8, 'b', 'done', 95), (9, 'b', 'done', 10),
+                     (10, 'c', 'failed', 100)
+             ) as run (number, source, outcome, days)
+        order by number;
+        insert into import.reject (run, ordinal, byte_offset, reason, message, raw, size, last_seen)
+        values (1, 1, 0, 'type', '', 'gone', 4, now() - interval '150 days'),
+               (2, 1, 0, 'type', '', 'kept', 4, now() - interval '10 days')
+        """
+
+    private func runs(_ database: TestDatabase) async throws -> [Int] {
+        try await database.query("select id from import.run order by id").map { try $0.decode("id") }
+    }
+
+    @Test("Old runs and rejects go; what freshness needs, what has not ended, and what a reject names stay")
+    func old() async throws {
+        try await server.withDatabase { database in
+            try await database.execute(Self.past)
+            let before = try await database.query("select * from import.last_run order by source").map {
+                "\($0)"
+            }
+
+            let outcome = try await database.withConnection {
+                try await Pruning(keep: .zero, keepAtMost: nil).run(on: $0)
+            }
+
+            // 2 is named by a reject, 3 and 9 were the last successes, 5, 9 and 10 the last of all, and 7 still runs.
+            #expect(try await runs(database) == [2, 3, 5, 7, 9, 10])
+            #expect(outcome.runs == 4 && outcome.rejects == 1)
+            #expect(try await database.query("select from import.reject").count == 1)
+            let after = try await database.query("select * from import.last_run order by source").map {
+                "\($0)"
+            }
+            #expect(after == before)
+        }
+    }
+
+    @Test("Nothing is younger than no time at all, and nothing older than a year")
+    func ages() async throws {
+        try await server.withDatabase { database in
+            try await database.execute(Self.past)
+            var pruning = Pruning(keep: .zero, keepAtMost: nil)
+            pruning.keepRuns = .seconds(365 * 86_400)
+            let none = try await database.withConnection { [pruning] in try await pruning.run(on: $0) }
+            #expect(none.runs == 0 && none.rejects == 0)
+            pruning.keepRuns = .zero
+            let all = try await database.withConnection { [pruning] in try await pruning.run(on: $0) }
+            #expect(all.rejects == 2)
+            #expect(try await runs(database) == [3, 5, 7, 9, 10])
+        }
+    }
+
+    @Test("The history keeps the number of a run that was pruned")
+    func context() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.importSample(1)
+            try await database.execute(
+                "update import.run set source = 'a', started = started - interval '1 year', finished = finished - interval '1 year'"
+            )
+            let outcome = try await database.withConnection {
+                try await Pruning(keep: .seconds(86_400), keepAtMost: nil).run(on: $0)
+            }
+            #expect(outcome.runs == 1)
+            let contexts = try await database.query("select context from history.transaction order by token")
+            #expect(try contexts.map { try $0.decode("context") } == ["run 1", "run 2"])
+        }
+    }
+
+    @Test("Only the owner prunes runs")
+    func roles() async throws {
+        try await server.withRoles { roles in
+            try await roles.database.execute(Self.past)
+            let outcome = try await roles.login(.owner).withConnection {
+                try await Pruning(keep: .zero, keepAtMost: nil).run(on: $0)
+            }
+            #expect(outcome.runs == 4)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import Glibc
+import LocalPostgres
+import Subprocess
+import Synchronization
+
+/// A real pgbouncer in front of a server, on a Unix socket. It is gone when the last reference is, and when this process
+/// ends, in whatever way.
+public final class Pooler: Sendable {
+    private let directory: String
+    private let server: String
+    private let writeEnd: Mutex<Int32>
+
+    public static let isInstalled = FileManager.default.isExecutableFile(atPath: "/usr/sbin/pgbouncer")
+
+    public enum Mode: String, Sendable { case session, transaction }
+
+    /// Runs pgbouncer until the end of standard input, and removes its folder. It refuses to run as root.
+    private static let script = #"""
+        trap '' HUP INT TERM
+        as=
+        if [ "$(id -u)" = 0 ]; then
+            chown -R postgres "$1"
+            as='setpriv --reuid postgres --regid postgres --init-groups --'
+        fi
+        $as pgbouncer -q "$1/pgbouncer.ini" >/dev/null 2>&1 &
+        cat >/dev/null
+        kill -KILL $!
+        rm -rf -- "$1"
+        """#
+
+    /// - Parameter settings: lines for pgbouncer.ini, such as `server_round_robin = 1`.
+    public static func start(
+        _ mode: Mode, before cluster: LocalCluster, settings: [String] = []
+    ) async throws -> Pooler {
+        let folder = try TemporaryCluster.makeFolder()
+        let lines =
+            [
+                "[databases]", "* = host=\(cluster.socketDirectory) port=\(ServerSocket.port)", "[pgbouncer]",
+                "listen_addr =", "listen_port = \(ServerSocket.port)", "unix_socket_dir = \(folder)",
+                "logfile = \(folder)/log", "auth_type = trust", "auth_file = \(folder)/users",
+                "pool_mode = \(mode.rawValue)",
+            ] + settings
+        try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: "\(folder)/pgbouncer.ini"))
+        try Data("\"\(LocalCluster.role)\" \"\"\n".utf8).write(to: URL(filePath: "\(folder)/users"))
+        let pooler = Pooler(folder, cluster.socketDirectory, try await run(in: folder))
+        try await waitUntil { pooler.answers }
+        return pooler
+    }
+
+    private init(_ directory: String, _ server: String, _ writeEnd: Int32) {
+        self.directory = directory
+        self.server = server
+        self.writeEnd = Mutex(writeEnd)
+    }
+
+    deinit { writeEnd.withLock { _ = close($0) } }
+
+    /// A database of the server, by way of the pooler.
+    public func database(_ database: TestDatabase) -> TestDatabase {
+        TestDatabase(url: database.url.replacing(encoded(server), with: encoded(directory)))
+    }
+
+    private func encoded(_ path: String) -> String { path.replacing("/", with: "%2F") }
+
+    private var answers: Bool {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) {
+            $0.copyBytes(from: "\(directory)/.s.PGSQL.\(ServerSocket.port)".utf8)
+        }
+        let socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { close(socket) }
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+    }
+
+    /// Starts the script, and returns the end of its standard input that keeps it running (see `Watchdog`).
+    private static func run(in folder: String) async throws -> Int32 {
+        var ends: [Int32] = [-1, -1]
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+            throw POSIXError(.init(rawValue: errno) ?? .EIO)
+        }
+        var options = PlatformOptions()
+        options.createSession = true
+        _ = try await Subprocess.run(
+            .path("/bin/sh"),
+            arguments: [
+                "-c", #"exec 3<&0; /bin/sh -c "$0" pooler "$@" <&3 3<&- >/dev/null 2>&1 &"#, script, folder,
+            ],
+            environment: .custom(["PATH": "/usr/sbin:/usr/bin:/bin"]), workingDirectory: "/",
+            platformOptions: options,
+            input: .fileDescriptor(.init(rawValue: ends[0]), closeAfterSpawningProcess: true),
+            output: .discarded, error: .discarded)
+        return ends[1]
+    }
+}
