@@ -47,7 +47,8 @@ struct LaneTests {
     @Test("A document that settles uses only one connection, and settles", arguments: [1, 4])
     func settles(batchSize: Int) async throws {
         try await server.withDatabase { database in
-            try await database.importFeatures([SmallFeed.feature("old")])
+            let url = "\"url\":\"https://example.org/event\""
+            try await database.importFeatures([SmallFeed.feature("old", more: url)])
             try await database.noteBackends()
             let features = (0..<12).map { SmallFeed.feature("c\($0)") }
             var options = Importer.Options()

@@ -53,6 +53,28 @@ struct SettleTests {
         }
     }
 
+    @Test(
+        "A listed event of another service, or hours away, is another event",
+        arguments: [
+            ("", true), ("url = 'https://elsewhere.example.org/us1'", false), ("url = null", false),
+            ("time = time - interval '4 minutes'", true), ("time = time - interval '6 minutes'", false),
+            ("time = time + interval '6 minutes'", false), ("updated = to_timestamp(121 * 60)", false),
+        ])
+    func onlyItsOwn(_ change: String, _ isRenamed: Bool) async throws {
+        try await server.withDatabase { database in
+            try await database.settle(Feed("2.5_day", at: 60, [Event("us1"), Event("us2")]))
+            if !change.isEmpty {
+                try await database.query("update quake set \(unescaped: change) where code = 'us1'")
+            }
+
+            let summary = try await database.settle(
+                Feed("2.5_day", at: 120, [Event("ci1", ids: ["us1", "ci1"]), Event("us2")]))
+
+            #expect(summary.counts.superseded == (isRenamed ? 1 : 0))
+            #expect(try await database.codes() == (isRenamed ? ["ci1", "us2"] : ["us1", "ci1", "us2"]))
+        }
+    }
+
     // MARK: Withdrawn
 
     @Test("An event that a complete feed no longer has is deleted, and comes back only with a newer document")
@@ -158,6 +180,42 @@ struct SettleTests {
         }
     }
 
+    @Test("A feature that lists a hundred events renames none of them unless forced")
+    func brakedRenames() async throws {
+        try await server.withDatabase { database in
+            let events = (1...100).map { Event("us\($0)") }
+            try await database.settle(Feed("all_day", at: 60, events))
+            let greedy = [Event("ci1", ids: events.map(\.code)), Event("ci2")]
+
+            let summary = try await database.settle(Feed("2.5_day", at: 120, greedy))
+
+            #expect(
+                summary.failure as? BrakeHeld
+                    == BrakeHeld(feed: "2.5_day", missing: 0, renamed: 100, inWindow: 0))
+            #expect("\(summary.failure!)".contains("2.5_day shows 100 events as renamed, too many"))
+            #expect(summary.counts.superseded == 0)
+            #expect(try await database.codes().count == 102, "the upserts stay")
+            let forced = try await database.settle(Feed("2.5_day", at: 121, greedy), retraction: .force)
+            #expect(forced.counts.superseded == 100)
+        }
+    }
+
+    @Test("The brake counts renamed and withdrawn events together", arguments: [(2, false), (3, true)])
+    func brakedTogether(_ renamed: Int, _ isBraked: Bool) async throws {
+        try await server.withDatabase { database in
+            let events = (1...20).map { Event("us\($0)") }
+            try await database.settle(Feed("all_day", at: 60, events))
+            let rest = events.dropFirst(3 + renamed)
+            let renames = events[..<renamed].map { Event("ci\($0.code)", ids: [$0.code]) }
+
+            let summary = try await database.settle(Feed("all_day", at: 120, rest + renames))
+
+            #expect(summary.failure is BrakeHeld == isBraked)
+            #expect(summary.counts.superseded == (isBraked ? 0 : renamed))
+            #expect(summary.counts.retracted == (isBraked ? 0 : 3))
+        }
+    }
+
     @Test("A dry run says what would be deleted, and deletes nothing")
     func dryRun() async throws {
         try await server.withDatabase { database in
@@ -248,7 +306,7 @@ struct Feed: Sendable, CustomTestStringConvertible {
 
 extension TestDatabase {
     @discardableResult
-    fileprivate func settle(
+    func settle(
         _ feed: Feed, _ batchSize: Int = 20_000, retraction: Importer.Retraction = .auto
     ) async throws -> ImportSummary {
         var options = Importer.Options()

@@ -147,7 +147,7 @@ struct DocumentImport {
             } else {
                 FeedIdentity(scanner.metadata)
             }
-        var state = DocumentState(generated: scanner.metadata.generated)
+        var state = DocumentState(generated: scanner.metadata.generated, feed: identity?.name ?? "")
         // Metadata may also follow the features.
         let maySettle = identity != nil || (window != nil || !scanner.sawMetadata) && !isLast
         state.notesPresence = maySettle && options.retraction != .never

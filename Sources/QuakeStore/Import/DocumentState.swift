@@ -4,6 +4,8 @@ import Feed
 struct DocumentState {
     /// When the document was generated; nil while that is unknown.
     var generated: Instant?
+    /// The name of the feed, such as `all_day`; empty if the document does not say.
+    var feed = ""
     /// Whether no batch of it has been imported yet.
     var isBeginning = false
     /// Whether all earlier features were new, so that these are likely to be new, too.

@@ -22,6 +22,8 @@ public struct ImportCounts: Sendable, Equatable {
     public var bytes = 0
     /// Rejected features whose id can't be read, so that nobody knows which events they are.
     var unreadable = 0
+    /// Whether the document says that it was generated in the future.
+    var isAhead = false
     /// Why nothing was deleted; nil when the brake did not hold.
     var brake: BrakeHeld?
 
@@ -45,6 +47,7 @@ public struct ImportCounts: Sendable, Equatable {
         left.superseded += right.superseded
         left.retracted += right.retracted
         left.unreadable += right.unreadable
+        left.isAhead = left.isAhead || right.isAhead
         left.brake = right.brake ?? left.brake
         left.bytes += right.bytes
         if let added = right.history {

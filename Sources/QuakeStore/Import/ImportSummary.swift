@@ -24,4 +24,6 @@ public struct ImportSummary: Sendable {
     public var duration = Duration.zero
     /// Why the outcome is not `done`.
     public var failure: (any Error)?
+    /// What is wrong with the document although it was imported.
+    public var warning: String?
 }

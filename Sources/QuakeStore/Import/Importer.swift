@@ -112,6 +112,12 @@ public struct Importer: Sendable {
         summary.generated = document.generated
         summary.freshFor = result?.freshFor
         summary.counts = document.counts
+        if document.counts.isAhead {
+            let warning =
+                "the document says that it was made more than 5 minutes from now; its events were imported, but none was deleted; check the clocks of the feed and of the database"
+            summary.warning = warning
+            logger.warning("import \(source): \(warning)")
+        }
         summary.duration = .now - start
         return (summary, result)
     }

@@ -91,7 +91,7 @@ struct RunLog {
     func end(_ summary: ImportSummary, _ result: FetchResult?) async throws -> ClosedRange<Int>? {
         guard let run = summary.run else { return nil }
         let history = summary.counts.history
-        let error = summary.failure.map { $0 is CancellationError ? "cancelled" : "\($0)" }
+        let error = summary.failure.map { $0 is CancellationError ? "cancelled" : "\($0)" } ?? summary.warning
         let row = try await connection.shieldingFromCancellation(within: .seconds(5)) {
             try await connection.query(
                 """
@@ -113,9 +113,10 @@ struct RunLog {
         return first...last
     }
 
+    /// A document with a warning is fetched again, so that the warning comes again.
     private func keeping(_ result: FetchResult?, _ summary: ImportSummary) -> Query {
         guard case .document(let validators, _) = result, case .url = source, isOwnName,
-            summary.outcome == .done
+            summary.outcome == .done, summary.warning == nil
         else {
             return "kept as (select)"
         }

@@ -69,8 +69,8 @@ struct BatchImport {
                 try await connection.execute("delete from pg_temp.present", to: "clear the previous document")
             }
             var counts =
-                if expectsNew, try await !isOutdated(document) {
-                    try await insert(newest[...], of: batch)
+                if expectsNew {
+                    try await insert(newest[...], of: batch, document)
                 } else {
                     try await merge(newest[...], of: batch, document)
                 }
@@ -103,8 +103,18 @@ struct BatchImport {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
         try await copy(records, of: batch, into: "pg_temp.incoming")
+        let standing = try await standing(of: document)
+        counts.isAhead = standing.isAhead
+        if run != nil, let lateSince = standing.lateSince {
+            counts.retracted = try await connection.query(
+                MergeStatement.retractLate(lateSince, feed: document.feed), to: "compare with newer documents"
+            )[0]
+            .decode("retracted")
+        }
         let statement =
-            run == nil ? MergeStatement.preview(document) : MergeStatement.merge(document)
+            run == nil
+            ? MergeStatement.preview(document, lateSince: standing.lateSince)
+            : MergeStatement.merge(document, lateSince: standing.lateSince)
         let row = try await connection.query(statement, to: "merge a batch of \(records.count) features")[0]
         counts.inserted = try row.decode("inserted")
         counts.updated = try row.decode("updated")
@@ -112,16 +122,37 @@ struct BatchImport {
         return counts
     }
 
-    private func isOutdated(_ document: DocumentState) async throws -> Bool {
-        guard let generated = document.generated else { return false }
-        return try await connection.query(
-            MergeStatement.isOutdated(generated), to: "look for newer documents")[0].decode("outdated")
+    /// Where a document stands beside what was settled, which stays so until the transaction ends.
+    private struct Standing {
+        /// When the document was generated, if anything newer is known.
+        var lateSince: Instant?
+        /// Whether it was generated in the future, so that nothing it says about time is believed.
+        var isAhead = false
+    }
+
+    /// Keeps others from settling, and looks for what was settled. Two statements: the second sees what was committed
+    /// while the first waited. A dry run locks nothing.
+    private func standing(of document: DocumentState) async throws -> Standing {
+        if run != nil {
+            try await connection.query(
+                MergeStatement.lock(isSettling: document.settlement != nil), to: "wait for other documents")
+        }
+        guard let generated = document.generated else { return Standing() }
+        let row = try await connection.query(
+            MergeStatement.standing(generated), to: "look for newer documents")[0]
+        return Standing(
+            lateSince: try row.decode("is_late") ? generated : nil, isAhead: try row.decode("is_ahead"))
     }
 
     /// Streams records into the table itself. Fails when one of them is already there.
-    private func insert(_ records: ArraySlice<Int>, of batch: FeatureBatch) async throws -> ImportCounts {
+    private func insert(
+        _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
+    ) async throws -> ImportCounts {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
+        let standing = try await standing(of: document)
+        if standing.lateSince != nil { return try await merge(records, of: batch, document) }
+        counts.isAhead = standing.isAhead
         counts.inserted = try await copy(records, of: batch, into: "public.quake")
         return counts
     }

@@ -29,7 +29,8 @@ enum MergeStatement {
         create temporary table if not exists rejected (
             ordinal bigint, byte_offset bigint, reason text, message text, raw bytea, size bigint, code text
         ) on commit delete rows;
-        create temporary table if not exists present (code text not null, ids text[], is_current boolean not null);
+        create temporary table if not exists present (
+            code text not null, ids text[], time timestamptz, is_current boolean not null);
         set client_min_messages = notice
         """
 
@@ -40,36 +41,71 @@ enum MergeStatement {
     static let incomingColumns = Property.columns
     static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size", "code"]
 
+    /// Keeps settling and merging apart until the transaction ends. Any number of workers may merge side by side.
+    ///
+    /// Settling deletes what a document lacks. A batch of an older document that is merged meanwhile would not see the
+    /// deletion, and bring back what was deleted.
+    static func lock(isSettling: Bool) -> Query {
+        "select pg_advisory_xact_lock\(unescaped: isSettling ? "" : "_shared")(x'7175616c'::int, 0)"
+    }
+
+    /// Compares a document's time with what was settled, and with the database's clock.
+    ///
+    /// - `is_late`: something is known that the document may be too old for. Then even an event that is not in the table
+    ///   may be stale.
+    /// - `is_ahead`: the document was made too far in the future to be believed.
+    static func standing(_ generated: Instant) -> Query {
+        """
+        select exists (select from import.settled
+                       where settled.generated >= to_timestamp(\(generated.milliseconds) / 1000.0))
+               or exists (select from import.withdrawn
+                          where withdrawn.generated >= to_timestamp(\(generated.milliseconds) / 1000.0)) as is_late,
+               to_timestamp(\(generated.milliseconds) / 1000.0) > clock_timestamp() + interval '5 minutes' as is_ahead
+        """
+    }
+
+    /// Deletes what the features in `incoming` were revised to before it was withdrawn. Only for a late document.
+    static func retractLate(_ generated: Instant, feed: String) -> Query {
+        "select import.retract_late(\(feed), to_timestamp(\(generated.milliseconds) / 1000.0)) as retracted"
+    }
+
     /// Says what to do with each row of `incoming`, which has one row per code, in code order.
     ///
     /// A feature is older when the row was revised later, or when a newer document has shown that the event is gone, or
     /// what it is now. The result is narrow: an unchanged feature is not copied.
     ///
-    /// - Parameter generated: when the document was generated.
-    private static func compared(_ document: DocumentState) -> Query {
-        let generated = document.generated
-        let isOld: Query = """
-            \(generated?.milliseconds) is not null
-            and (select exists (select from import.settled
-                                where settled.generated > to_timestamp(\(generated?.milliseconds) / 1000.0)))
-            """
-        let isBetterKnown: Query = """
-            import.is_known_better(import.service_of(incoming.url), to_timestamp(\(generated?.milliseconds) / 1000.0),
-                                   incoming.time, incoming.updated)
-            """
+    /// - Parameter lateSince: when the document was generated, if anything newer is known.
+    private static func compared(_ document: DocumentState, lateSince generated: Instant?) -> Query {
+        var (isWithdrawn, isOutdone): (Query, Query) = ("false", "false")
+        if let generated {
+            func isBetterKnown(revised: Query) -> Query {
+                """
+                import.is_known_better(
+                    import.service_of(incoming.url), to_timestamp(\(generated.milliseconds) / 1000.0), incoming.time,
+                    \(revised), \(document.feed))
+                """
+            }
+            isWithdrawn = """
+                exists (select from import.withdrawn w
+                        where w.code = incoming.code
+                          and w.generated >= to_timestamp(\(generated.milliseconds) / 1000.0)
+                          and incoming.updated <= w.updated
+                          and (w.service is null or w.service = import.service_of(incoming.url))
+                          and (w.time is null or import.is_same_time(incoming.time, w.time)))
+                or \(isBetterKnown(revised: "incoming.updated"))
+                """
+            // The row was revised at the same time. A newer document that covers it has the last word.
+            isOutdone = isBetterKnown(revised: "'-infinity'")
+        }
         return """
             compared as materialized (
                 select incoming.ctid as slot,
-                       \(unescaped: document.notesPresence ? "incoming.code, incoming.ids," : "")
+                       \(unescaped: document.notesPresence ? "incoming.code, incoming.ids, incoming.time," : "")
                        quake.code is null as is_new,
-                       case when quake.code is null
-                            then exists (select from import.withdrawn
-                                         where withdrawn.code = incoming.code
-                                           and withdrawn.generated >= to_timestamp(\(generated?.milliseconds) / 1000.0))
-                                 or \(isOld) and \(isBetterKnown)
+                       case when quake.code is null then \(isWithdrawn)
                             -- In this order: the wide comparison is inlined, and repeated wherever it is named.
                             when quake.updated = incoming.updated
-                            then \(isOld) and differing.differs and \(isBetterKnown)
+                            then \(isOutdone) and differing.differs
                             else quake.updated > incoming.updated end as is_older,
                        differing.differs
                 from pg_temp.incoming left join public.quake on quake.code = incoming.code
@@ -83,7 +119,8 @@ enum MergeStatement {
     /// Notes the features as present in the document.
     private static let presence = """
         noted as (
-            insert into pg_temp.present (code, ids, is_current) select code, ids, not is_older from compared
+            insert into pg_temp.present (code, ids, time, is_current)
+            select code, ids, time, not is_older from compared
         ),
         """
 
@@ -92,9 +129,9 @@ enum MergeStatement {
     /// The join finds equal rows, which are never touched: no lock, no WAL, no change. The conditions of the update are
     /// there in case another worker got in between. Rows are locked in the order of `incoming`, so that two workers
     /// wait for each other rather than deadlock.
-    static func merge(_ document: DocumentState) -> Query {
+    static func merge(_ document: DocumentState, lateSince generated: Instant?) -> Query {
         """
-        with \(compared(document)),
+        with \(compared(document, lateSince: generated)),
         \(unescaped: document.notesPresence ? presence : "")
         merged as (
             insert into public.quake (\(unescaped: Property.list()))
@@ -114,21 +151,10 @@ enum MergeStatement {
         """
     }
 
-    /// Whether something newer is known than a document generated at this time could contain. Then even an event that
-    /// is not in the table may be stale.
-    static func isOutdated(_ generated: Instant) -> Query {
-        """
-        select exists (select from import.settled
-                       where settled.generated > to_timestamp(\(generated.milliseconds) / 1000.0))
-               or exists (select from import.withdrawn
-                          where withdrawn.generated >= to_timestamp(\(generated.milliseconds) / 1000.0)) as outdated
-        """
-    }
-
     /// What the merge would do, without doing or locking anything.
-    static func preview(_ document: DocumentState) -> Query {
+    static func preview(_ document: DocumentState, lateSince generated: Instant?) -> Query {
         """
-        with \(compared(document)),
+        with \(compared(document, lateSince: generated)),
         \(unescaped: document.notesPresence ? presence : "")
         counted as (
             select count(*) filter (where is_new and not is_older) as inserted,

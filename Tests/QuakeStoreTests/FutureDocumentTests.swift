@@ -1,0 +1,93 @@
+import Foundation
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("A document from the future")
+struct FutureDocumentTests {
+    let server = TestServer.shared
+    private let now = Int(Date().timeIntervalSince1970) / 60
+    private var events: [Event] { (1...8).map { Event("us\($0)", time: now - 60, updated: now - 60) } }
+
+    @Test("It is imported, settles nothing and says so, and those after it count as if it had not been")
+    func settlesNothing() async throws {
+        try await server.withDatabase { database in
+            try await database.settle(Feed("all_day", at: now - 30, events))
+            let log = RecordedLog()
+            let document = Feed(
+                "all_day", at: now + 23 * 60,
+                [Event("ci2", time: now - 60, updated: now, ids: ["us2"])] + events.dropFirst(2)
+            ).json
+
+            let summary = try await SmallFeed.withFile(document) { path in
+                try await database.withConnection { connection in
+                    try await Importer(connection, logger: log.logger).run(.file(path))
+                }
+            }
+
+            #expect(summary.outcome == .done)
+            #expect(summary.counts.inserted == 1)
+            #expect(summary.counts.retracted + summary.counts.superseded == 0)
+            let warning = try #require(summary.warning)
+            #expect(warning.contains("more than 5 minutes from now"))
+            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.hasSuffix(warning) })
+            let run = try await database.query(
+                "select outcome, error from import.run order by id desc limit 1")[0]
+            #expect(try run.decode("outcome") == "done")
+            #expect(try run.decode("error") == warning)
+            #expect(try await database.count("import.settled") == 1)
+            #expect(try await database.count("import.withdrawn") == 0)
+
+            let genuine = try await database.settle(
+                Feed("all_day", at: now, events.dropFirst() + [Event("us9", time: now - 5, updated: now - 5)])
+            )
+            #expect(genuine.warning == nil)
+            #expect(genuine.counts.inserted == 1 && genuine.counts.stale == 0)
+            // us1, which it lacks, and ci2, unless that was revised too recently.
+            #expect(try await database.codes().subtracting(["ci2"]) == Set((2...9).map { "us\($0)" }))
+        }
+    }
+
+    @Test("A clock that is a few minutes fast is believed")
+    func fastClock() async throws {
+        try await server.withDatabase { database in
+            try await database.settle(Feed("all_day", at: now - 30, events))
+            let summary = try await database.settle(Feed("all_day", at: now + 3, Array(events.dropFirst())))
+            #expect(summary.counts.retracted == 1)
+            #expect(summary.warning == nil)
+        }
+    }
+
+    @Test("It leaves no trace of its time, and is fetched again")
+    func isFetchedAgain() async throws {
+        try await server.withDatabase { database in
+            let document = Feed("all_day", at: now + 23 * 60, events).json
+            try await TestFeedServer.run(answering: { _ in
+                .whole(.ok, Array(document.utf8), headers: ["etag": "\"one\""])
+            }) { server in
+                for _ in 0..<2 {
+                    let summary = try await database.withConnection { connection in
+                        try await Importer(connection, logger: .quiet).run(
+                            .url(server.url("/all_day.geojson")))
+                    }
+                    #expect(summary.warning != nil)
+                }
+                #expect(try await database.count("import.feed") == 0)
+                #expect(server.requests.allSatisfy { $0.headers["if-none-match"].isEmpty })
+            }
+        }
+    }
+
+    @Test(
+        "Long documents from the future are believed neither by batches nor at their end", arguments: [1, 2])
+    func long(batchSize: Int) async throws {
+        try await server.withDatabase { database in
+            try await database.settle(Feed("all_day", at: now - 30, events))
+            let summary = try await database.settle(
+                Feed("all_day", at: now + 23 * 60, Array(events.dropFirst())), batchSize)
+            #expect(summary.warning != nil)
+            #expect(try await database.codes().count == 8)
+        }
+    }
+}
