@@ -66,7 +66,7 @@ enum MergeStatement {
         """
     }
 
-    /// Deletes what the features in `incoming` were revised to before it was withdrawn. Only for a late document.
+    /// For a late document: deletes the events whose later revision in `incoming` is known to be gone.
     static func retractLate(_ generated: Instant, feed: String) -> Query {
         "select import.retract_late(\(feed), to_timestamp(\(generated.milliseconds) / 1000.0)) as retracted"
     }
