@@ -76,7 +76,7 @@ public struct Importer: Sendable {
             } else {
                 summary.tokens = try await log.end(summary, result)
             }
-            try await log.unlock()
+            try await log.unlock(summary.run)
         } catch let error as PostgresError where error.connectionLost && summary.failure != nil {
             // The lock is gone with the connection, and the run is still open: the source's next run closes it.
         }
