@@ -8,7 +8,7 @@ public enum FeedError: Error, Sendable, Equatable {
     /// There is no such file, or it can't be read.
     case noInput(path: String, reason: String)
     /// The feed's server can't be reached or does not deliver. The HTTP status, when it came to one; and how long the
-    /// server asks to be left alone, when that is longer than the fetch would wait.
+    /// server asks to be left alone, counted from its last answer.
     case unavailable(url: String, reason: String, status: Int? = nil, retryAfter: Duration? = nil)
 }
 

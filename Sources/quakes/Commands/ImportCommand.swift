@@ -167,6 +167,7 @@ struct ImportCommand: AsyncParsableCommand {
                 log.logger().error("\(Self.text(of: error, importing: source))")
                 ending = Schedule.Ending(error)
             }
+            if let remark = schedule.remark(on: ending) { log.logger().notice("\(source): \(remark)") }
             let next = schedule.next(after: ending, startedAt: start, now: .now, using: &random)
             try await Task.sleep(until: next, clock: .continuous)
         }
