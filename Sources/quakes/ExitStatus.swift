@@ -29,6 +29,7 @@ struct ExitStatus {
         case is SourceBusy, is FollowedAlready: rawValue = Self.busy
         case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData
         case is UnreadableTokenFile: rawValue = Self.badData
+        case is SpoolError: rawValue = Self.fileFailure
         case let error as FileError: rawValue = error.code == ENOENT ? Self.noInput : Self.fileFailure
         case is NoDatabase, is BackfillDiffers: rawValue = Self.usage
         default: rawValue = Self.internalError

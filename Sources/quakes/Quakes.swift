@@ -29,6 +29,7 @@ struct Quakes: AsyncParsableCommand {
 
     /// Runs the command line. SIGINT and SIGTERM cancel it, and it then ends cleanly.
     static func main() async {
+        StandardDescriptors.reserve()
         let status = await withTaskGroup(of: Event.self) { group in
             group.addTask { .ended(await runCommand()) }
             group.addTask {

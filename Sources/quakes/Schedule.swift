@@ -8,6 +8,10 @@ struct Schedule {
     private var retry = Backoff(from: Self.firstRetry, to: .seconds(60))
 
     private static let firstRetry: Duration = .seconds(1)
+    /// A server may say for years that its feed will not change. Asking again costs it no more than a 304.
+    private static let longestFreshness: Duration = .seconds(15 * 60)
+    /// The longest time that a server is left alone because it asks for that.
+    private static let longestAbsence: Duration = .seconds(24 * 3600)
 
     init(every: Duration) {
         self.every = every
@@ -19,6 +23,8 @@ struct Schedule {
         case done
         /// The feed was read, and its server says that it will not change for this long.
         case fresh(Duration)
+        /// The server refused the request, and asked to be left alone for this long.
+        case refused(Duration)
         /// The database was unavailable, or another worker held the source: it is worth trying again soon.
         case notRun
     }
@@ -26,6 +32,9 @@ struct Schedule {
     /// Runs begin at intervals of `every`, however long they take. If one takes longer than that, the next follows at
     /// once. A run that was not possible is tried again after 1 s, 2 s, … 60 s. Each of these waits is random, between
     /// half of that time and all of it. It never lasts beyond the planned time, unless that is less than 1 s away.
+    ///
+    /// What a server asks for is kept: up to 15 minutes if its feed will not change, up to a day if it wants to be left
+    /// alone.
     mutating func next(
         after ending: Ending, startedAt start: ContinuousClock.Instant, now: ContinuousClock.Instant,
         using random: inout some RandomNumberGenerator
@@ -37,9 +46,25 @@ struct Schedule {
             return planned
         case .fresh(let time):
             retry.reset()
-            return max(planned, now + time)
+            return max(planned, now + min(time, Self.longestFreshness))
+        case .refused(let time):
+            retry.reset()
+            return max(planned, now + min(time, Self.longestAbsence))
         case .notRun:
             return min(now + retry.next(using: &random), max(planned, now + Self.firstRetry))
+        }
+    }
+
+    /// What the log should say about the next run: that the server is left alone for longer than the interval, or not
+    /// for as long as it would like.
+    func remark(on ending: Ending) -> String? {
+        switch ending {
+        case .fresh(let time) where time > max(every, Self.longestFreshness):
+            "its server says that it will not change for \(time.formatted); asking again after \(max(every, Self.longestFreshness).formatted)"
+        case .refused(let time) where time > max(every, Self.longestAbsence):
+            "its server asks to be left alone for \(time.formatted); asking again after \(max(every, Self.longestAbsence).formatted)"
+        case .refused(let time) where time > every: "left alone for \(time.formatted), as its server asks"
+        case .fresh, .refused, .done, .notRun: nil
         }
     }
 }
@@ -49,6 +74,7 @@ extension Schedule.Ending {
         self =
             switch error {
             case is PostgresError, is NoSession, is MigrationError, is SourceBusy: .notRun
+            case FeedError.unavailable(_, _, _, let wait?): .refused(wait)
             default: .done
             }
     }

@@ -54,6 +54,29 @@ import Testing
         #expect(rejection(of: feature(id: nil, code: "\"\(longest)\""))?.reason == .range)
     }
 
+    @Test(
+        arguments: Property.allCases.filter {
+            $0.kind == .text && $0.feedName.map { !["net", "code"].contains($0) } ?? false
+        })
+    func aTextHasAtMost8KiBHoweverItIsWritten(property: Property) throws {
+        let name = try #require(property.feedName)
+        func quake(_ text: String) throws -> Quake {
+            try decode(feature(properties: "\"\(name)\":\"\(text)\","))
+        }
+        let longest = String(repeating: "é", count: 4096)
+        #expect(try quake(longest)[property] == .text(longest))
+        #expect(try quake(longest.replacing("é", with: "\\u00e9"))[property] == .text(longest))
+        for text in [longest + "x", longest.replacing("é", with: "\\u00e9") + "x"] {
+            #expect(throws: Rejection(.size, "\(name): longer than 8 KiB")) { try quake(text) }
+        }
+    }
+
+    @Test func aListMayBeLonger() throws {
+        let ids = (0..<2000).map { "us7000\($0)" }
+        let quake = try decode(feature(properties: "\"ids\":\",\(ids.joined(separator: ",")),\","))
+        #expect(quake[.ids] == .list(ids))
+    }
+
     @Test func everythingElseMayBeMissingOrNull() throws {
         let names = Property.allCases.compactMap(\.feedName).filter {
             !["mag", "net", "code", "time", "updated"].contains($0)

@@ -129,6 +129,23 @@ import Testing
         }
     }
 
+    /// So that whoever asks again later can wait for so long.
+    @Test func afterTheLastAttemptTheErrorKeepsTheWaitThatTheServerAskedFor() async throws {
+        try await TestFeedServer.run(script: [
+            .whole(.serviceUnavailable, [], headers: ["retry-after": "60"])
+        ]) { server in
+            let error = await failure {
+                _ = try await FeedSource(server.url("/feed")).contents(Self.options())
+            }
+            guard case FeedError.unavailable(_, _, 503, let retryAfter)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(retryAfter == .seconds(60))
+            #expect(server.requests.count == 4)
+        }
+    }
+
     @Test func cancellationEndsAWait() async throws {
         try await TestFeedServer.run(script: [
             .whole(.serviceUnavailable, [], headers: ["retry-after": "120"])

@@ -1,4 +1,5 @@
 import Feed
+import Foundation
 import PostgreSQL
 import QuakeStore
 import TestSupport
@@ -185,6 +186,34 @@ struct LaneTests {
             let run = try await database.query("select outcome, inserted from import.run")[0]
             #expect(try run.decode("outcome") == "failed")
             #expect(try run.decode("inserted") == summary.counts.inserted)
+        }
+    }
+
+    /// source:  writes two batches ─────────────── writes nothing more, and stays open
+    /// reading:   hands over the second batch, has the lane's other one, and waits for the source
+    /// lane:                                   fails at c30: the run ends
+    @Test("A failure in one lane ends the run even if the source keeps it waiting")
+    func failureWhileWaiting() async throws {
+        try await server.withDatabase { database in
+            try await database.refusing("new.code = 'q0c30'", sqlState: "P0001")
+            var options = Importer.Options()
+            options.batchSize = 20
+            options.retraction = .never
+            let beginning = SmallFeed.document((0..<40).map { SmallFeed.feature("c\($0)") }).dropLast(2)
+            let path = FileManager.default.temporaryDirectory.appending(path: "pipe-\(UUID())").path
+            try #require(mkfifo(path, 0o600) == 0)
+            let writer = open(path, O_RDWR)
+            defer {
+                close(writer)
+                unlink(path)
+            }
+            // All of it fits into the pipe.
+            try #require(write(writer, Array(beginning.utf8), beginning.utf8.count) == beginning.utf8.count)
+
+            let summary = try await database.importFile(path, options)
+
+            #expect(summary.outcome == .failed)
+            #expect((summary.failure as? PostgresError)?.sqlState == "P0001")
         }
     }
 

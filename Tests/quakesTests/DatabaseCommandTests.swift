@@ -56,18 +56,19 @@ struct DatabaseCommandTests {
         #expect(try place([], ["DATABASE_URL": ""], terminal: true) == .local)
         #expect(throws: NoDatabase.self) { try place([], ["PGUSER": "c"]) }
     }
+}
 
-    private func withHome(_ body: (String) async throws -> Void) async throws {
-        let home = "/tmp/quakes-home-\(UUID().uuidString.prefix(8))"
-        let quakes = QuakesCommand(["QUAKES_HOME": home])
-        do {
-            try await body(home)
-        } catch {
-            _ = try? await quakes.run("database", "stop")
-            try? FileManager.default.removeItem(atPath: home)
-            throw error
-        }
-        _ = try await quakes.run("database", "stop")
-        try FileManager.default.removeItem(atPath: home)
+/// Runs `body` with a home for a private cluster, which is stopped and removed afterwards.
+func withHome(_ body: (String) async throws -> Void) async throws {
+    let home = "/tmp/quakes-home-\(UUID().uuidString.prefix(8))"
+    let quakes = QuakesCommand(["QUAKES_HOME": home])
+    do {
+        try await body(home)
+    } catch {
+        _ = try? await quakes.run("database", "stop")
+        try? FileManager.default.removeItem(atPath: home)
+        throw error
     }
+    _ = try await quakes.run("database", "stop")
+    try FileManager.default.removeItem(atPath: home)
 }

@@ -1,4 +1,5 @@
 import Foundation
+import PostgreSQL
 import TestSupport
 import Testing
 
@@ -203,14 +204,46 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("--timeout ends a run that hangs, with 69")
+    @Test("--timeout ends a run that hangs, with 69, and records it as failed")
     func timeout() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let nowhere = try #require(FileHandle(forWritingAtPath: "/dev/null"))
+            var runs: [Row] = []
 
-            let status = try await quakes.run(["import", "-", "--timeout", "0.3s"]) { _ in }
+            // On a busy machine, the time may be over before the run has begun.
+            while runs.isEmpty {
+                let outcome = try await quakes.run(
+                    ["import", "-", "--timeout", "2s"], writingTo: nowhere
+                ) { _ in }
 
-            #expect(status == 69)
+                #expect(outcome.status == 69)
+                #expect(outcome.errors.hasSuffix("the run took longer than --timeout 2.0 s\n"))
+                #expect(outcome.errors.split(separator: "\n").count == 1)
+                runs = try await database.query("select outcome, error from import.run")
+            }
+
+            #expect(try runs[0].decode("outcome") == "failed")
+            #expect(try runs[0].decode("error") == "the run took longer than --timeout 2.0 s")
+        }
+    }
+
+    @Test("If there is no room for temporary files, it ends with 74, and the error names their folder")
+    func noRoom() async throws {
+        try await server.withDatabase { database in
+            var quakes = QuakesCommand(["DATABASE_URL": database.url, "TMPDIR": "/tmp"])
+            quakes.launcher = ["sh", "-c", "ulimit -f 100; trap '' XFSZ; exec \"$0\" \"$@\""]
+            let sample = try await QuakesCommand().run("sample", "--count", "3000")
+
+            let outcome = try await quakes.run("import", "-", input: sample.output)
+
+            #expect(outcome.status == 74)
+            #expect(
+                outcome.errors
+                    == "quakes: -: cannot write a temporary file in /tmp: File too large; set TMPDIR to another folder\n"
+            )
+            let run = try await database.query("select outcome from import.run")[0]
+            #expect(try run.decode("outcome") == "failed")
         }
     }
 

@@ -105,6 +105,62 @@ struct ListCommandTests {
         }
     }
 
+    @Test("A long text widens no table, and comes out whole in every other format")
+    func longText() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await database.importFeatures((0..<50).map { SmallFeed.feature("c\($0)") })
+            try await database.query("update quake set place = repeat('x', 1000000) where code = 'q0c7'")
+
+            for arguments in [["list", "--limit", "0"], ["report", "event"], ["changes"]] {
+                let table = try await quakes.run(arguments).output
+                let lines = table.split(separator: "\n")
+                #expect(lines.count > 50)
+                #expect(lines.allSatisfy { $0.count < 1000 }, "\(arguments)")
+            }
+            for format in ["json", "ndjson", "csv", "geojson"] {
+                let listed = try await quakes.run("list", "--format", format).output
+                #expect(listed.contains(String(repeating: "x", count: 1_000_000)))
+            }
+        }
+    }
+
+    @Test("CSV is exact; for a spreadsheet it has no control characters, and no text that is a formula")
+    func spreadsheet() async throws {
+        try await withQuakes { quakes in
+            let texts = ["=1+1", "+1", "-1", "@x", "\\t=1", "a=1", "＝1", "red\\u001b[31m"]
+            let features = texts.enumerated().map { index, text in
+                SmallFeed.feature("x\(index)", place: text, magnitude: "-0.5")
+            }
+            _ = try await quakes.run("import", "-", input: SmallFeed.document(features))
+
+            for arguments in [["list"], ["report", "event"]] {
+                func column(_ options: [String]) async throws -> [String] {
+                    let outcome = try await quakes.run(arguments + ["--format", "csv"] + options)
+                    let rows = outcome.output.split(separator: "\n").map {
+                        $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+                    }
+                    let index = try #require(rows.first?.firstIndex(of: "place"))
+                    #expect(rows.dropFirst().count { $0.contains("-0.5") } == texts.count)
+                    return rows.dropFirst().map { $0[index] }.sorted()
+                }
+                let exact = ["=1+1", "+1", "-1", "@x", "\t=1", "a=1", "＝1", "red\u{1B}[31m", "somewhere"]
+                #expect(try await column([]) == exact.sorted())
+                let safe = [
+                    "'=1+1", "'+1", "'-1", "'@x", "'\u{FFFD}=1", "a=1", "'＝1", "red\u{FFFD}[31m", "somewhere",
+                ]
+                #expect(try await column(["--spreadsheet"]) == safe.sorted())
+            }
+        }
+    }
+
+    @Test("--spreadsheet without --format csv is wrong usage", arguments: ["list", "report"])
+    func spreadsheetWithoutCSV(command: String) async throws {
+        let outcome = try await QuakesCommand().run(command, "--spreadsheet")
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.hasPrefix("Error: --spreadsheet needs --format csv"))
+    }
+
     private func withQuakes(_ body: (QuakesCommand) async throws -> Void) async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])

@@ -1,3 +1,4 @@
+import Feed
 import SampleFeed
 import TestSupport
 import Testing
@@ -28,6 +29,32 @@ struct ScheduleTests {
         #expect(later == now + .seconds(300))
         let sooner = schedule.next(after: .fresh(.seconds(10)), startedAt: start, now: now, using: &random)
         #expect(sooner == start + .seconds(60))
+    }
+
+    @Test("A feed that its server calls fresh for years is requested after 15 minutes, or at the interval")
+    mutating func freshForYears() {
+        for (every, wait) in [(60, 900), (3600, 3600)] {
+            var schedule = Schedule(every: .seconds(every))
+            let ending = Schedule.Ending.fresh(.seconds(1 << 31))
+            let next = schedule.next(after: ending, startedAt: start, now: start, using: &random)
+            #expect(next == start + .seconds(wait))
+            #expect(schedule.remark(on: ending)?.hasSuffix("asking again after \(wait) s") == true)
+            #expect(schedule.remark(on: .fresh(.seconds(wait))) == nil)
+        }
+    }
+
+    @Test("A server that asks to be left alone is, for at most a day")
+    mutating func leftAlone() {
+        var schedule = Schedule(every: .seconds(60))
+        for (asked, wait) in [(10, 60), (3600, 3600), (86_400, 86_400), (1 << 31, 86_400)] {
+            let error = FeedError.unavailable(url: "u", reason: "r", status: 503, retryAfter: .seconds(asked))
+            let ending = Schedule.Ending(error)
+            let next = schedule.next(after: ending, startedAt: start, now: start, using: &random)
+            #expect(next == start + .seconds(wait))
+            #expect((schedule.remark(on: ending) == nil) == (asked < 60))
+        }
+        let other = Schedule.Ending(FeedError.unavailable(url: "u", reason: "r", status: 404))
+        #expect(other == .done)
     }
 
     @Test(

@@ -116,6 +116,20 @@ import Testing
         #expect(styled == "\u{1B}[1mA    B\u{1B}[0m\n<1    2>\n333\n")
     }
 
+    @Test func aCellIsNeverWiderThanItsColumnMayBe() {
+        var table = Table(columns: [TableColumn(title: "place", widest: 5), TableColumn(title: "code")])
+        table.append([String(repeating: "x", count: 1 << 20), "a"])
+        table.append(["新月港新月港", "b"])
+        table.append(["five!", "c"])
+        table.append(["\u{1B}\u{1B}\u{1B}\u{1B}\u{1B}\u{1B}", "d"])
+        #expect(
+            table.render()
+                == "PLACE  CODE\nxxxx…  a\n新月…  b\nfive!  c\n\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}…  d\n")
+        var usual = Table(columns: [TableColumn(title: "place")])
+        usual.append([String(repeating: "x", count: 121)])
+        #expect(usual.render() == "PLACE\n\(String(repeating: "x", count: 119))…\n")
+    }
+
     @Test func cellsCarryNoEscapeSequencesAndStayOnTheirLine() {
         var table = Table(columns: [TableColumn(title: "place")])
         table.append(["\u{1B}[31mred\r\nnext"])

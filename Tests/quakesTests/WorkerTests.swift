@@ -94,6 +94,73 @@ struct WorkerTests {
         }
     }
 
+    /// first:   begins run 1, waits ──────────── is killed
+    /// second:      begins run 2, waits ──────────────────────────────────────── is stopped: cancelled
+    /// third:                       begins run 3              begins run 4
+    ///                                run 1 lives: stays        closes run 1, and not run 2
+    @Test("A killed run from standard input is closed by the next import; one that lives is left alone")
+    func killedFromStandardInput() async throws {
+        try await TestServer.shared.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let status = try await quakes.run(["import", "-"]) { first in
+                try await waitUntil { try await database.outcomes().count == 1 }
+                let status = try await quakes.run(["import", "-"]) { second in
+                    try await waitUntil { try await database.outcomes().count == 2 }
+                    _ = try await quakes.run("import", "-", input: SmallFeed.document([]))
+                    #expect(try await database.outcomes() == ["running", "running", "done"])
+
+                    kill(first, SIGKILL)
+                    // Its session goes when it notices; the second one holds the lock of its run.
+                    try await waitUntil { try await database.advisoryLocks() == 1 }
+                    let last = try await SmallFeed.withFile(SmallFeed.document([])) {
+                        try await quakes.run("import", $0)
+                    }
+                    #expect(last.status == 0)
+                    #expect(try await database.outcomes() == ["failed", "running", "done", "done"])
+                    kill(second, SIGTERM)
+                }
+                #expect(status == 143)
+            }
+            #expect(status == 137)
+            #expect(try await database.outcomes() == ["failed", "cancelled", "done", "done"])
+            let errors = try await database.query("select error from import.run where id = 1")
+            #expect(try errors[0].decode("error") == "the worker died")
+        }
+    }
+
+    @Test("A daemon leaves a server alone for as long as it asks, and says so")
+    func leftAlone() async throws {
+        try await TestServer.shared.withDatabase { database in
+            let feed = GrowingFeed()
+            try await TestFeedServer.run(answering: { request in
+                switch request.uri {
+                case "/busy": .whole(.serviceUnavailable, [], headers: ["retry-after": "3600"])
+                case "/still": .whole(.ok, feed.bytes, headers: ["cache-control": "max-age=2147483648"])
+                default: feed.answer(to: request)
+                }
+            }) { http in
+                let urls = ["/busy", "/still", "/feed"].map { http.url($0) }
+                @Sendable func count(_ uri: String) -> Int { http.requests.count { $0.uri == uri } }
+                let nowhere = try #require(FileHandle(forWritingAtPath: "/dev/null"))
+                let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run(
+                    ["import"] + urls + ["--every", "0.01s"], writingTo: nowhere
+                ) { process in
+                    try await waitUntil { count("/busy") > 0 && count("/still") > 0 }
+                    let before = count("/feed")
+                    try await waitUntil { count("/feed") > before + 10 }
+                    kill(process, SIGTERM)
+                }
+                #expect(count("/busy") == 1 && count("/still") == 1)
+                #expect(
+                    outcome.errors.contains("\(urls[0]): left alone for 3600 s, as its server asks\n"))
+                #expect(
+                    outcome.errors.contains(
+                        "\(urls[1]): its server says that it will not change for 2147483648 s; asking again after 900 s\n"
+                    ))
+            }
+        }
+    }
+
     /// Each life ends in the middle: while it waits for the feed, or for the key of an event in a random batch, which
     /// another session holds.
     @Test(
@@ -170,10 +237,11 @@ private final class GrowingFeed: Sendable {
         }
     }
 
-    func answer<Request>(to _: Request) -> TestFeedServer.Answer {
-        let features = codes.withLock { $0 }.map { SmallFeed.feature($0) }
-        return .whole(.ok, Array(SmallFeed.document(features).utf8))
+    var bytes: [UInt8] {
+        Array(SmallFeed.document(codes.withLock { $0 }.map { SmallFeed.feature($0) }).utf8)
     }
+
+    func answer<Request>(to _: Request) -> TestFeedServer.Answer { .whole(.ok, bytes) }
 }
 
 extension TestDatabase {

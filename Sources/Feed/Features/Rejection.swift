@@ -13,7 +13,7 @@ public struct Rejection: Error, Sendable, Equatable {
         case range
         /// A member occurs twice.
         case duplicate
-        /// The feature is larger than 1 MiB.
+        /// The feature is larger than 1 MiB, or one of its texts is longer than 8 KiB.
         case size
         /// The feature is well-formed and has the right types, but the server refused it.
         case refused

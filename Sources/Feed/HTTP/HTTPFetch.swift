@@ -45,9 +45,7 @@ struct HTTPFetch {
 
     private func error(_ failure: FetchFailure, _ attempts: Int) -> FeedError {
         var reason = failure.reason
-        var retryAfter: Duration?
         if let wait = failure.retryAfter, wait > options.retryAfterLimit {
-            retryAfter = wait
             reason +=
                 ", and it asks to be left alone for \(wait.inWords); at most \(options.retryAfterLimit.inWords) are waited"
         }
@@ -56,7 +54,8 @@ struct HTTPFetch {
         case 404, 410: .noInput(path: url.withoutSecrets, reason: reason)
         default:
             .unavailable(
-                url: url.withoutSecrets, reason: reason, status: failure.status, retryAfter: retryAfter)
+                url: url.withoutSecrets, reason: reason, status: failure.status,
+                retryAfter: failure.retryAfter)
         }
     }
 

@@ -5,7 +5,7 @@ extension JSONCursor {
     mutating func readValue(of kind: Property.Kind) throws(JSONError) -> QuakeRecord.Value {
         if try consumeNull() { return .null }
         return switch kind {
-        case .text: .text(try readText())
+        case .text: .text(try readShortText())
         case .list: .list(try readText())
         case .number: .number(try readDouble())
         case .integer: .integer(try readInt32())
@@ -26,6 +26,17 @@ extension JSONCursor {
             throw refusal(.type, "expected a string, found \(nextType)")
         }
         return try readString()
+    }
+
+    /// Reads a text of no more bytes than `Property.textLimit`.
+    @inline(__always)
+    private mutating func readShortText() throws(JSONError) -> JSONText {
+        let text = try readText()
+        // Escapes only make it longer than it is.
+        if text.rawCount > Property.textLimit, text.withUTF8(in: bytes, { $0.count }) > Property.textLimit {
+            throw refusal(.size, "longer than \(Property.textLimit >> 10) KiB")
+        }
+        return text
     }
 
     @inline(__always)

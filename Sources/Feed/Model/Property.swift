@@ -93,6 +93,9 @@ public enum Property: Int, CaseIterable, Sendable {
     /// How many there are.
     public static let count = allCases.count
 
+    /// The most bytes that a text may have, in UTF-8. Lists may be longer, and so may what is unknown.
+    public static let textLimit = 8 << 10
+
     /// The declaration of the property.
     var declaration: Declaration { Self.declarations[rawValue] }
 

@@ -8,7 +8,7 @@ public enum FeedError: Error, Sendable, Equatable {
     /// The file does not exist, or it can't be read.
     case noInput(path: String, reason: String)
     /// The feed's server can't be reached, or does not deliver. `status` is the HTTP status, if there was an answer.
-    /// `retryAfter` is how long the server asks clients to wait, if that is longer than a fetch waits.
+    /// `retryAfter` is how long the server asks clients to wait, counted from its last answer.
     case unavailable(url: String, reason: String, status: Int? = nil, retryAfter: Duration? = nil)
 }
 

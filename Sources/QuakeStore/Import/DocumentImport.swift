@@ -17,6 +17,7 @@ struct DocumentImport {
     private let runningCounts = RunningCounts()
     private var scanner = FeatureScanner()
     private var intake: Intake
+    private let reading = SourceReading()
     private var bytesRead = 0
     /// Set once the first batch has been imported and more may follow.
     private var lanes: [Lane] = []
@@ -70,7 +71,9 @@ struct DocumentImport {
         _ progress: (Importer.Progress) -> Void
     ) async -> Result<FetchResult, any Error> {
         do {
-            let result = try await source.read(ifChangedSince: validators, options: options.fetch) { chunk in
+            let result = try await reading.read(
+                source, ifChangedSince: validators, options: options.fetch
+            ) { chunk in
                 try await begin(log)
                 try await importFeatures(of: chunk, &group)
                 progress(Importer.Progress(bytes: bytesRead, features: scanner.count))
@@ -126,8 +129,14 @@ struct DocumentImport {
         intake.divide(by: count)
         lanes = (0..<count).map { _ in Lane(second: intake.emptyBatch()) }
         for (index, lane) in lanes.enumerated() {
-            group.addTask { [batchImport, runningCounts] in
-                try await lane.run(batchImport, opensConnection: index > 0, runningCounts)
+            group.addTask { [batchImport, runningCounts, reading] in
+                do {
+                    try await lane.run(batchImport, opensConnection: index > 0, runningCounts)
+                } catch {
+                    // Its error ends the run; nothing more is needed from the source.
+                    reading.stop()
+                    throw error
+                }
             }
         }
     }

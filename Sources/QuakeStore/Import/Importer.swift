@@ -15,6 +15,8 @@ public struct Importer: Sendable {
         public var retraction = Retraction.auto
         /// How a feed is fetched over HTTP.
         public var fetch = FetchOptions()
+        /// Why a task was cancelled: with a reason the run has failed, without one it was cancelled.
+        public var reasonOfCancellation: @Sendable () -> (any Error)? = { nil }
 
         public init() {}
     }
@@ -79,7 +81,7 @@ public struct Importer: Sendable {
             } else {
                 summary.tokens = try await log.end(summary, result)
             }
-            try await log.unlock()
+            try await log.unlock(summary.run)
         } catch let error as PostgresError where error.connectionLost && summary.failure != nil {
             // The lock is gone with the connection, and the run is still open: the source's next run closes it.
         }
@@ -104,8 +106,9 @@ public struct Importer: Sendable {
                 if let brake = document.counts.brake { throw brake }
             }
         } catch is CancellationError {
-            summary.outcome = .cancelled
-            summary.failure = CancellationError()
+            let reason = options.reasonOfCancellation()
+            summary.outcome = reason == nil ? .cancelled : .failed
+            summary.failure = reason ?? CancellationError()
         } catch {
             summary.outcome = .failed
             summary.failure = error

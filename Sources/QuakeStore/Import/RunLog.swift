@@ -1,7 +1,8 @@
 import Feed
 import PostgreSQL
 
-/// One run's row in `import.run`, and the lock that keeps a second run away from its source.
+/// One run's row in `import.run`, the lock that shows that its worker lives, and the lock that keeps a second run away
+/// from its source.
 struct RunLog {
     let connection: Connection
     let source: FeedSource
@@ -14,28 +15,43 @@ struct RunLog {
         self.name = name ?? "\(source)"
     }
 
-    /// Locks the source for this session.
+    /// The advisory lock of a run, by an SQL expression for its number. The session that does the run holds it: if it is
+    /// free, the worker has died. Any login could hold it, but that would only keep a dead run from being closed. "quar"
+    /// in ASCII.
+    private static func runKey(_ id: Query) -> Query { "\(0x7175_6172)::int, hashint8(\(id))" }
+
+    /// Locks the source for this session, and closes the runs that workers left open when they died.
     ///
     /// - Throws: `SourceBusy` when another session holds the lock.
     func lock() async throws {
         // Standard input is a different document every time.
-        if source == .standardInput { return }
-        let row = try await connection.query(
-            "select import.try_lock(\(name)) as locked", to: "lock the source")[0]
-        guard try row.decode("locked") else { throw SourceBusy(source: source) }
-        // A worker that died has lost its lock, but left its run open.
+        if source != .standardInput {
+            let row = try await connection.query(
+                "select import.try_lock(\(name)) as locked", to: "lock the source")[0]
+            guard try row.decode("locked") else { throw SourceBusy(source: source) }
+        }
+        // Whatever their source: nobody may ever import a file or standard input again.
         try await connection.execute(
             """
+            with running as materialized (select id from import.run where outcome = 'running')
             update import.run
             set outcome = 'failed', finished = now(), error = 'the worker died'
-            where source = \(name) and outcome = 'running'
+            from running
+            where run.id = running.id and run.outcome = 'running'
+              and pg_try_advisory_xact_lock(\(Self.runKey("running.id")))
             """, to: "close the runs of workers that died")
     }
 
-    func unlock() async throws {
-        if source == .standardInput { return }
+    /// - Parameter run: the run that has ended, if one has begun.
+    func unlock(_ run: Int? = nil) async throws {
         try await connection.shieldingFromCancellation(within: .seconds(5)) {
-            try await connection.query("select import.unlock(\(name))", to: "release the source")
+            if let run {
+                try await connection.query(
+                    "select pg_advisory_unlock(\(Self.runKey("\(run)")))", to: "release the run")
+            }
+            if source != .standardInput {
+                try await connection.query("select import.unlock(\(name))", to: "release the source")
+            }
         }
     }
 
@@ -60,13 +76,14 @@ struct RunLog {
             to: "note that the feed is unchanged")
     }
 
-    /// Records the run, and makes it the context that the history records. One statement, so that a cancellation leaves
-    /// no run open.
+    /// Records the run, locks it, and makes it the context that the history records. One statement, so that a
+    /// cancellation leaves no run open, and nobody sees the run before it is locked.
     func begin() async throws -> Int {
         try await connection.query(
             """
             with run as (insert into import.run (source) values (\(name)) returning id)
-            select id, set_config('history.context', 'run ' || id, false) from run
+            select id, set_config('history.context', 'run ' || id, false), pg_advisory_lock(\(Self.runKey("id")))
+            from run
             """, to: "record the run")[0].decode("id")
     }
 

@@ -98,9 +98,9 @@ struct ImportCommand: AsyncParsableCommand {
 
     /// Imports every source, even after one has failed. Prints each failure; the first one decides the exit code.
     private func importOnce(into database: Database) async throws {
-        let status = try await withTimeout { logger in
+        let status = try await withTimeout { logger, deadline in
             try await database.withConnection(for: .worker, logger) { connection in
-                let importer = try await importer(connection, logger)
+                let importer = try await importer(connection, logger, deadline)
                 var firstStatus: Int32?
                 for source in sources {
                     do {
@@ -110,7 +110,7 @@ struct ImportCommand: AsyncParsableCommand {
                     } catch {
                         StandardError.print("quakes: \(Self.text(of: error, importing: source))")
                         firstStatus = firstStatus ?? ExitStatus(error).rawValue
-                        if (error as? PostgresError)?.connectionLost == true { break }
+                        if error is TimedOut || (error as? PostgresError)?.connectionLost == true { break }
                     }
                 }
                 return firstStatus
@@ -121,23 +121,16 @@ struct ImportCommand: AsyncParsableCommand {
 
     /// Runs `body` within `--timeout`.
     private func withTimeout<Result: Sendable>(
-        _ body: @escaping @Sendable (Logger) async throws -> Result
+        _ body: @escaping @Sendable (Logger, Deadline?) async throws -> Result
     ) async throws -> Result {
         let logger = log.logger()
-        guard let limit = timeout?.duration else { return try await body(logger) }
-        return try await withThrowingTaskGroup(of: Result.self) { group in
-            group.addTask { try await body(logger) }
-            group.addTask {
-                try await Task.sleep(for: limit)
-                throw TimedOut(limit: limit)
-            }
-            // The first to end decides. The group waits until the other has ended, too.
-            defer { group.cancelAll() }
-            return try await group.next()!
-        }
+        guard let limit = timeout?.duration else { return try await body(logger, nil) }
+        return try await Deadline.run(within: limit) { try await body(logger, $0) }
     }
 
-    private func importer(_ connection: Connection, _ logger: Logger) async throws -> Importer {
+    private func importer(
+        _ connection: Connection, _ logger: Logger, _ deadline: Deadline?
+    ) async throws -> Importer {
         var options = Importer.Options()
         options.lanes = lanes
         options.batchSize = batch
@@ -145,6 +138,7 @@ struct ImportCommand: AsyncParsableCommand {
         options.isDryRun = dryRun
         options.retraction = retract
         options.fetch = fetch.options
+        options.reasonOfCancellation = { deadline?.failure }
         return try await Importer(connection, options: options, logger: logger)
     }
 
@@ -160,9 +154,10 @@ struct ImportCommand: AsyncParsableCommand {
             let start = ContinuousClock.now
             let ending: Schedule.Ending
             do {
-                let summary = try await withTimeout { logger in
+                let summary = try await withTimeout { logger, deadline in
                     try await database.withConnection(for: .worker, logger) { connection in
-                        try await importOne(source, with: importer(connection, logger), logger)
+                        let importer = try await importer(connection, logger, deadline)
+                        return try await importOne(source, with: importer, logger)
                     }
                 }
                 ending = summary.freshFor.map { .fresh($0) } ?? .done
@@ -172,6 +167,7 @@ struct ImportCommand: AsyncParsableCommand {
                 log.logger().error("\(Self.text(of: error, importing: source))")
                 ending = Schedule.Ending(error)
             }
+            if let remark = schedule.remark(on: ending) { log.logger().notice("\(source): \(remark)") }
             let next = schedule.next(after: ending, startedAt: start, now: .now, using: &random)
             try await Task.sleep(until: next, clock: .continuous)
         }

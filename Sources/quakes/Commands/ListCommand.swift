@@ -46,6 +46,7 @@ struct ListCommand: AsyncParsableCommand {
     @Option(help: "The format of the list.")
     var format = QuakeFormat.table
 
+    @OptionGroup var spreadsheet: SpreadsheetOption
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var log: LogOptions
 
@@ -61,12 +62,13 @@ struct ListCommand: AsyncParsableCommand {
             throw ValidationError("--view cannot be used with --database or --local")
         }
         if let within, within < 0 { throw ValidationError("--within must not be negative") }
+        try spreadsheet.validate(isCSV: format == .csv)
     }
 
     func run() async throws {
         if let view { return try listView(view) }
         try await database.withConnection(for: .reader, log.logger()) { connection in
-            let writer = Mutex(format.writer())
+            let writer = Mutex(format.writer(csv: spreadsheet.csv))
             try await selection.forEach(on: connection) { quake in
                 writer.withLock { $0.append(quake) }
             }
@@ -75,7 +77,7 @@ struct ListCommand: AsyncParsableCommand {
     }
 
     private func listView(_ path: String) throws {
-        var writer = format.writer()
+        var writer = format.writer(csv: spreadsheet.csv)
         let position = try ViewFile(path).forEach(selection) { writer.append($0) }
         writer.finish()
         StandardError.print("quakes: \(path) is as of token \(position.token), \(position.committedAt)")

@@ -28,6 +28,7 @@ struct ReportCommand: AsyncParsableCommand {
     @Option(help: "A table for people, comma-separated values with a header, or one JSON array of objects.")
     var format = Format.table
 
+    @OptionGroup var spreadsheet: SpreadsheetOption
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var log: LogOptions
 
@@ -37,6 +38,7 @@ struct ReportCommand: AsyncParsableCommand {
 
     func validate() throws {
         if let limit, limit < 0 { throw ValidationError("--limit must not be negative") }
+        try spreadsheet.validate(isCSV: format == .csv)
         for argument in arguments where !argument.contains("=") {
             throw ValidationError("\(argument) is not of the form NAME=VALUE")
         }
@@ -56,7 +58,8 @@ struct ReportCommand: AsyncParsableCommand {
 
     private func list(_ reports: [Report]) {
         var table = Table(columns: [
-            TableColumn(title: "report"), TableColumn(title: "what", minimumWidth: 40, flexible: true),
+            TableColumn(title: "report", widest: 1000),
+            TableColumn(title: "what", minimumWidth: 40, flexible: true, widest: 1000),
         ])
         for report in reports {
             let parameters = report.isFunction ? report.parameters.map(\.name) : []
@@ -84,7 +87,7 @@ struct ReportCommand: AsyncParsableCommand {
     }
 
     private func show(_ report: Report, _ values: [String: String], on connection: Connection) async throws {
-        let writer = Mutex(ReportWriter(report, format))
+        let writer = Mutex(ReportWriter(report, format, csv: spreadsheet.csv))
         do {
             try await report.forEachRow(
                 values, limit: limit, times: format == .table ? .short : .iso8601, on: connection

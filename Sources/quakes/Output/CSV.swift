@@ -1,7 +1,30 @@
 /// Comma-separated values (RFC 4180). Null is an empty field; an empty text is a pair of quotes.
-enum CSV {
-    static func line(_ fields: [String?]) -> String {
-        fields.map(quoted).joined(separator: ",")
+struct CSV {
+    /// Whether a spreadsheet may open it. Otherwise texts are exact.
+    var isForSpreadsheet = false
+
+    enum Field {
+        /// Text that came from a feed or another program.
+        case text(String?)
+        /// A number, a time or another value whose text is our own.
+        case value(String?)
+    }
+
+    func line(_ fields: [Field]) -> String {
+        fields.map { field in
+            switch field {
+            case .text(let text): Self.quoted(isForSpreadsheet ? text.map(Self.harmless) : text)
+            case .value(let text): Self.quoted(text)
+            }
+        }.joined(separator: ",")
+    }
+
+    /// The text as a spreadsheet may see it: control characters are replaced, and what would be taken for a formula begins
+    /// with an apostrophe (https://owasp.org/www-community/attacks/CSV_Injection).
+    private static func harmless(_ text: String) -> String {
+        // A formula may also begin with the wide forms of these characters.
+        let begins = text.unicodeScalars.first.map { "=+-@\t\r\n＝＋－＠".unicodeScalars.contains($0) } ?? false
+        return (begins ? "'" : "") + strippingControlCharacters(text)
     }
 
     private static func quoted(_ field: String?) -> String {

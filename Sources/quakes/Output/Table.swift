@@ -10,11 +10,15 @@ struct TableColumn {
     var priority = 0
     /// Whether its cells may be shortened, with "…" at the end, when there is too little room.
     var flexible = false
+    /// In terminal cells. Longer texts are always shortened: one that somebody made a megabyte long would make every line
+    /// as wide.
+    var widest = 120
 }
 
 /// A plain text table for people: no frame, two spaces between columns, no trailing spaces.
 ///
-/// Cells are safe to print: control characters are replaced (`strippingControlCharacters`) when they are appended.
+/// Cells are safe to print: when they are appended, they are shortened to their column's widest width, and control
+/// characters are replaced (`strippingControlCharacters`).
 /// Columns line up in terminal cells, even with CJK, combining marks and emoji.
 /// All rows are held until `render`, because a column is as wide as its widest cell.
 struct Table {
@@ -28,15 +32,15 @@ struct Table {
     /// Appends a row: one cell per column, in their order. Missing cells are left empty; surplus cells are ignored.
     mutating func append(_ cells: [String]) {
         rows.append(
-            columns.indices.map { $0 < cells.count ? strippingControlCharacters(cells[$0]) : "" }
+            columns.indices.map { $0 < cells.count ? Self.bounded(cells[$0], to: columns[$0].widest) : "" }
         )
     }
 
     /// The header and the rows. Each line ends with a newline. Without rows there is only the header.
     ///
     /// - Parameters:
-    ///   - width: the terminal's width in cells, or nil for output that is piped: then every column is shown and
-    ///     nothing is shortened. To fit, columns are dropped by their priority, and the flexible ones then share
+    ///   - width: the terminal's width in cells, or nil for output that is piped: then every column is shown, as wide as
+    ///     it needs. To fit, columns are dropped by their priority, and the flexible ones then share
     ///     what is left. Columns of priority 0 stay even if they do not fit: lines are then longer than `width`.
     ///   - style: turns a finished line into a coloured or bold one. It is given the index of the line's row, or nil
     ///     for the header. It must not change what the line shows. nil means no style, as for NO_COLOR and pipes.
@@ -71,6 +75,13 @@ struct Table {
         }
         while line.last == " " { line.removeLast() }
         return line
+    }
+
+    /// The text without control characters, shortened to a width. Looks at no more of a long text than it shows.
+    static func bounded(_ text: String, to width: Int) -> String {
+        let head = text.prefix(width + 1)
+        let isWhole = head.endIndex == text.endIndex
+        return shortened(strippingControlCharacters(isWhole ? text : String(head) + "…"), to: width)
     }
 
     /// The text if it fits, otherwise its beginning followed by "…".

@@ -113,13 +113,13 @@ final class Spool {
 }
 
 /// A batch's temporary file can't be used.
-struct SpoolError: Error, CustomStringConvertible {
+public struct SpoolError: Error, CustomStringConvertible {
     let operation: String
     let code: Int32
 
     static var folder: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp" }
 
-    var description: String {
+    public var description: String {
         "cannot \(operation) a temporary file in \(Self.folder): \(String(cString: strerror(code))); set TMPDIR to another folder"
     }
 }

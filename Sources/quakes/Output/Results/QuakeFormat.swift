@@ -5,12 +5,12 @@ import Feed
 enum QuakeFormat: String, ExpressibleByArgument, CaseIterable {
     case table, json, ndjson, csv, geojson
 
-    func writer() -> any QuakeWriter {
+    func writer(csv: CSV) -> any QuakeWriter {
         switch self {
         case .table: QuakeTable()
         case .json: QuakeArray()
         case .ndjson: QuakeLines()
-        case .csv: QuakeCSV()
+        case .csv: QuakeCSV(csv: csv)
         case .geojson: QuakeCollection()
         }
     }
@@ -56,11 +56,14 @@ private struct QuakeCollection: QuakeWriter {
 
 /// Comma-separated values with a header.
 private struct QuakeCSV: QuakeWriter {
+    let csv: CSV
     private var isEmpty = true
+
+    init(csv: CSV) { self.csv = csv }
 
     mutating func append(_ quake: Quake) {
         printHeader()
-        StandardOutput.print(CSV.line(quake.fields))
+        StandardOutput.print(csv.line(quake.fields))
     }
 
     mutating func finish() { printHeader() }
@@ -68,6 +71,6 @@ private struct QuakeCSV: QuakeWriter {
     private mutating func printHeader() {
         guard isEmpty else { return }
         isEmpty = false
-        StandardOutput.print(CSV.line(Property.allCases.map(\.column)))
+        StandardOutput.print(csv.line(Property.allCases.map { .value($0.column) }))
     }
 }

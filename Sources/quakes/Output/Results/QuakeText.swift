@@ -10,8 +10,14 @@ extension Quake {
     }
 
     /// All columns as plain text. Null is nil; lists are separated by commas.
-    var fields: [String?] {
-        Property.allCases.map { self[$0].plainText }
+    var fields: [CSV.Field] {
+        Property.allCases.map { property in
+            let text = self[property].plainText
+            return switch property.kind {
+            case .text, .list, .json: .text(text)
+            case .number, .integer, .flag, .time: .value(text)
+            }
+        }
     }
 
     /// A feature as the USGS feeds write it. Importing it gives the same earthquake again.

@@ -4,19 +4,21 @@ import QuakeStore
 struct ReportWriter {
     private let report: Report
     private let format: ReportCommand.Format
+    private let csv: CSV
     private var rows: [[String?]] = []
     private var isEmpty = true
 
-    init(_ report: Report, _ format: ReportCommand.Format) {
+    init(_ report: Report, _ format: ReportCommand.Format, csv: CSV) {
         self.report = report
         self.format = format
-        if format == .csv { StandardOutput.print(CSV.line(report.columns.map(\.name))) }
+        self.csv = csv
+        if format == .csv { StandardOutput.print(csv.line(report.columns.map { .value($0.name) })) }
     }
 
     mutating func append(_ cells: [String?]) {
         switch format {
-        case .table: rows.append(cells)
-        case .csv: StandardOutput.print(CSV.line(cells))
+        case .table: rows.append(bounded(cells))
+        case .csv: StandardOutput.print(csv.line(fields(cells)))
         case .json: StandardOutput.write((isEmpty ? "[\n" : ",\n") + object(cells))
         }
         isEmpty = false
@@ -28,6 +30,17 @@ struct ReportWriter {
         case .csv: break
         case .json: StandardOutput.print(isEmpty ? "[]" : "\n]")
         }
+    }
+
+    /// The table holds all its rows, so none of them may hold a text of any length.
+    private func bounded(_ cells: [String?]) -> [String?] {
+        zip(report.columns, cells).map { column, cell in
+            column.kind == .text ? cell.map { Table.bounded($0, to: TableColumn(title: "").widest) } : cell
+        }
+    }
+
+    private func fields(_ cells: [String?]) -> [CSV.Field] {
+        zip(report.columns, cells).map { column, cell in column.kind == .text ? .text(cell) : .value(cell) }
     }
 
     private func object(_ cells: [String?]) -> String {

@@ -43,7 +43,7 @@ struct Status: Sendable {
 
     private var sourceTable: Table {
         var table = Table(columns: [
-            TableColumn(title: "source", minimumWidth: 20, flexible: true),
+            TableColumn(title: "source", minimumWidth: 20, flexible: true, widest: 1000),
             TableColumn(title: "fresh (UTC)"),
             TableColumn(title: "age", alignment: .right),
             TableColumn(title: "run", alignment: .right, priority: 1),
@@ -53,7 +53,7 @@ struct Status: Sendable {
             TableColumn(title: "updated", alignment: .right, priority: 2),
             TableColumn(title: "deleted", alignment: .right, priority: 2),
             TableColumn(title: "rejected", alignment: .right, priority: 1),
-            TableColumn(title: "error", minimumWidth: 20, flexible: true),
+            TableColumn(title: "error", minimumWidth: 20, flexible: true, widest: 1000),
         ])
         for source in imports.sources {
             table.append([

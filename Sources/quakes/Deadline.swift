@@ -1,0 +1,43 @@
+import Synchronization
+
+/// The end of the time that `--timeout` gives to a run.
+final class Deadline: Sendable {
+    private let limit: Duration
+    private let hasPassed = Atomic(false)
+
+    private init(_ limit: Duration) { self.limit = limit }
+
+    /// The error of a run that took too long; nil while there is time.
+    var failure: TimedOut? {
+        hasPassed.load(ordering: .acquiring) ? TimedOut(limit: limit) : nil
+    }
+
+    /// Runs `body`, and cancels it when the time is up. `body` can tell that from other cancellations, and record it.
+    ///
+    /// - Throws: `TimedOut` when `body` ends because of the limit; what else `body` throws.
+    static func run<Result: Sendable>(
+        within limit: Duration, _ body: @escaping @Sendable (Deadline) async throws -> Result
+    ) async throws -> Result {
+        let deadline = Deadline(limit)
+        return try await withThrowingTaskGroup(of: Result?.self) { group in
+            group.addTask { try await body(deadline) }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                deadline.hasPassed.store(true, ordering: .releasing)
+                return nil
+            }
+            defer { group.cancelAll() }
+            if case .some(.some(let result)) = try await group.next() { return result }
+            group.cancelAll()
+            do {
+                // The body's result counts even if it came late.
+                guard case .some(.some(let result)) = try await group.next() else {
+                    throw TimedOut(limit: limit)
+                }
+                return result
+            } catch is CancellationError where !Task.isCancelled {
+                throw TimedOut(limit: limit)
+            }
+        }
+    }
+}

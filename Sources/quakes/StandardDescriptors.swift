@@ -1,0 +1,20 @@
+import Glibc
+
+/// Keeps the numbers 0, 1 and 2 for what they mean, even when the process was started without them.
+enum StandardDescriptors {
+    /// Opens `/dev/null` in place of each standard descriptor that is closed. Otherwise the next file or socket gets its
+    /// number, and results are written into it, such as a database's connection.
+    ///
+    /// Input and output fail as if they were still closed: a result that nobody gets must not look like success. What is
+    /// said on standard error is lost without a word.
+    ///
+    /// Call it before anything else: Swift's own event loop opens descriptors too.
+    static func reserve() {
+        for (descriptor, mode) in [
+            (STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDWR),
+        ] where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
+            // The lowest free number is always given next.
+            guard open("/dev/null", mode) == descriptor else { exit(ExitStatus.fileFailure) }
+        }
+    }
+}
