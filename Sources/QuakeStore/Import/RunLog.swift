@@ -82,7 +82,7 @@ struct RunLog {
         try await connection.query(
             """
             with run as (insert into import.run (source) values (\(name)) returning id)
-            select id, set_config('history.context', 'run ' || id, false), pg_advisory_lock(\(Self.runKey("id")))
+            select id, set_config('history.context', 'run ' || id, false), pg_try_advisory_lock(\(Self.runKey("id")))
             from run
             """, to: "record the run")[0].decode("id")
     }
