@@ -13,8 +13,8 @@ import time
 from cluster import QUAKES
 
 PATIENCE = 180  # seconds
-# How a program may end: by itself, killed, without its database, without disk space, or as another one still runs.
-KINDS = {"daemon": {0, -9, 75}, "view": {0, -9, 69, 74, 75, -signal.SIGXFSZ}, "stream": {0, -9, 69}}
+# How a program may end: by itself, killed, asked to end before it had begun, without its database, without disk space, or as another one still runs.
+KINDS = {"daemon": {0, -9, -15, 75}, "view": {0, -9, -15, 69, 74, 75, -signal.SIGXFSZ}, "stream": {0, -9, -15, 69}}
 
 
 class Program:
@@ -90,14 +90,17 @@ class Stream:
     """The rows that a consumer of the stream has."""
 
     def __init__(self):
-        self.rows, self.token = {}, 0
+        self.rows, self.token, self.broken = {}, 0, None
 
     def read(self, pipe):
         with pipe:
             for line in pipe:
-                # A killed follower leaves a line unfinished. The next one ends it, in case both write to one file.
-                if line.endswith(b"\n") and line != b"\n":
-                    self.apply(json.loads(line))
+                if line.endswith(b"\n"):  # a killed follower leaves a line unfinished
+                    try:
+                        self.apply(json.loads(line))
+                    except ValueError as error:
+                        self.broken = f"{error}: {line.decode(errors='replace')}"
+                        return
 
     def apply(self, line):
         if "snapshot" in line:

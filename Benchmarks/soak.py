@@ -91,6 +91,9 @@ class Soak:
     def look_after(self):
         for program in self.programs:
             program.look_after(self.chance)
+        for number, stream in enumerate(self.streams):
+            if stream.broken:
+                fail(f"stream-{number} has a line that is not JSON: {stream.broken}")
         for errand in list(self.errands):
             if errand.poll() is not None:
                 self.errands.remove(errand)
