@@ -71,7 +71,7 @@ class Soak:
     # --- What happens ---
 
     def run(self):
-        actions = {self.kill_follower: 6, self.kill_daemon: 2, self.freeze: 2, self.end_session: 3, self.crash_server: 1,
+        actions = {self.kill_follower: 6, self.kill_daemon: 1, self.freeze: 2, self.end_session: 3, self.crash_server: 1,
                    self.restart_server: 2, self.silence: 2, self.cut: 2, self.fill_disk: 2, self.prune: 5, self.write: 8,
                    **({self.jump: 2, self.jump_server: 1} if Clock.library else {})}
         begin = time.monotonic()
@@ -196,9 +196,9 @@ class Soak:
     def sample(self, minute):
         values = {}
         for kind in KINDS:
-            # The first seconds are the start of a program, not its growth.
+            # What a program gains in its first seconds is its start, not its growth.
             usages = [program.usage() for program in self.programs
-                      if program.kind == kind and program.process.poll() is None and time.monotonic() - program.started > 5]
+                      if program.kind == kind and program.process.poll() is None and time.monotonic() - program.started > 20]
             usages = [usage for usage in usages if usage]
             if usages:
                 values[f"{kind} MB"], values[f"{kind} files"] = map(statistics.mean, zip(*usages))
