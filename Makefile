@@ -11,7 +11,7 @@ INPUTS := $(shell find Package.swift Sources migrations scripts/manual -type f)
 # Tests never see the caller's database. (make knows every environment variable as a variable of its own.)
 WITHOUT_DATABASE := env $(addprefix -u,$(filter DATABASE_URL PG% QUAKES_%,$(.VARIABLES)))
 
-.PHONY: help setup run test bench fuzz docs build install format lint clean
+.PHONY: help setup run test sanitize soak bench fuzz docs build install format lint clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
@@ -23,8 +23,14 @@ setup: ## Install the packages that are missing (Debian, Ubuntu)
 run: ## Set up, build, import the earthquakes of the last day into a private database and list them
 	@scripts/run
 
-test: setup ## Run all tests, against a private PostgreSQL server
-	$(WITHOUT_DATABASE) scripts/test
+test: setup ## Run all tests, against a private PostgreSQL server; POSTGRES= names another version, 14 to 18, or its folder
+	$(WITHOUT_DATABASE) POSTGRES=$(POSTGRES) scripts/test
+
+sanitize: setup ## Run all tests under ThreadSanitizer and AddressSanitizer
+	$(WITHOUT_DATABASE) scripts/sanitize
+
+soak: setup ## Run everything while everything fails, for MINUTES=5; SEED= repeats what happens
+	$(WITHOUT_DATABASE) scripts/soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 bench: ## Measure everything beside well-known tools (takes an hour); JSON=1 prints JSON
 	@scripts/bench $(if $(JSON),--json)
@@ -68,4 +74,4 @@ lint: ## Check the Swift code and the shell scripts for layout and style
 
 clean: ## Remove what was built; keep the downloaded dependencies, for building offline
 	swift package clean
-	rm -rf $(STAGE) $(STAGE).new
+	rm -rf $(STAGE) $(STAGE).new .build-thread .build-address

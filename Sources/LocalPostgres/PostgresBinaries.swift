@@ -13,13 +13,20 @@ public struct PostgresBinaries: Sendable, Equatable {
 
     /// Finds an installed version. With `majorVersion`, only that one counts.
     ///
-    /// Looks first in the directory that `pg_config --bindir` names, then in the folders of Debian's and Red Hat's
-    /// packages, highest version first, and then along PATH.
+    /// If QUAKES_POSTGRES is set, looks only in that directory. Otherwise looks first in the directory that
+    /// `pg_config --bindir` names, then in the folders of Debian's and Red Hat's packages, highest version first, and
+    /// then along PATH.
     ///
     /// - Throws: `LocalPostgresError.noBinaries`, which names every place it looked.
     public static func find(majorVersion: Int? = nil) async throws(LocalPostgresError) -> PostgresBinaries {
+        try await find(majorVersion: majorVersion, in: candidates())
+    }
+
+    static func find(
+        majorVersion: Int?, in directories: [String]
+    ) async throws(LocalPostgresError) -> PostgresBinaries {
         var lookedIn: [String] = []
-        for directory in await candidates() {
+        for directory in directories {
             lookedIn.append(directory)
             guard let version = await version(in: directory) else { continue }
             if majorVersion.map({ $0 == version }) ?? supported.contains(version) {
@@ -48,7 +55,10 @@ public struct PostgresBinaries: Sendable, Equatable {
     }
 
     /// Every directory to look in, in order of preference and without duplicates.
-    private static func candidates() async -> [String] {
+    static func candidates(
+        named: String? = getenv("QUAKES_POSTGRES").map { String(cString: $0) }
+    ) async -> [String] {
+        if let named, !named.isEmpty { return [named] }
         var directories = await pgConfigDirectory().map { [$0] } ?? []
         directories += supported.reversed().map { "/usr/lib/postgresql/\($0)/bin" }
         directories += supported.reversed().map { "/usr/pgsql-\($0)/bin" }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Feed
@@ -89,7 +90,7 @@ import Testing
 
     /// 100 MB pass through, of which a mebibyte or two are kept. A separate process keeps other tests' memory out of
     /// the measurement.
-    @Test func aHugeFeatureIsNotKept() async {
+    @Test(.measuresMemory) func aHugeFeatureIsNotKept() async {
         await #expect(processExitsWith: .success) {
             var scanner = FeatureScanner()
             var found: [(size: Int, kept: Int)] = []

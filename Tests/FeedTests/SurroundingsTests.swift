@@ -43,7 +43,7 @@ import Testing
     }
 
     /// In a process of its own, which says what it found: an exit test keeps no comments.
-    @Test func aThousandFetchesLeaveNothingBehind() async {
+    @Test(.measuresMemory) func aThousandFetchesLeaveNothingBehind() async {
         let result = await #expect(
             processExitsWith: .success, observing: [\.standardErrorContent]
         ) {

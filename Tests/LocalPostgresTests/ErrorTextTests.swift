@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import LocalPostgres
@@ -59,7 +60,7 @@ struct ErrorTextTests {
     @Test("A version that is not installed is not found, and the error says where it looked")
     func noBinaries() async throws {
         let error = await #expect(throws: LocalPostgresError.self) {
-            try await PostgresBinaries.find(majorVersion: 99)
+            try await PostgresBinaries.find(majorVersion: 99, in: PostgresBinaries.candidates(named: nil))
         }
         guard case .noBinaries(99, let lookedIn) = error else {
             Issue.record("another error: \(error!)")
@@ -67,6 +68,20 @@ struct ErrorTextTests {
         }
         #expect(lookedIn.contains("/usr/lib/postgresql/15/bin"))
         #expect(Set(lookedIn).count == lookedIn.count)
+    }
+
+    @Test("A server that QUAKES_POSTGRES names is the only one that is looked at")
+    func namedServer() async throws {
+        let binaries = try await PostgresBinaries.find()
+        #expect(await PostgresBinaries.candidates(named: binaries.directory) == [binaries.directory])
+        #expect(await PostgresBinaries.candidates(named: "") == PostgresBinaries.candidates(named: nil))
+
+        try await withCluster { cluster in
+            let quakes = QuakesCommand(["QUAKES_POSTGRES": "/no/bin", "QUAKES_HOME": cluster.home])
+            let outcome = try await quakes.run("database", "start")
+            #expect(outcome.status != 0)
+            #expect(outcome.errors.contains("Looked in: /no/bin."), "\(outcome.errors)")
+        }
     }
 
     @Test("The installed version is found, with and without its number")

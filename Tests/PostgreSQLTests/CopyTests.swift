@@ -6,7 +6,7 @@ import Testing
 @Suite("COPY")
 struct CopyTests {
     /// 300 MB pass through. A separate process keeps other tests' memory out of the measurement.
-    @Test("A million rows are written in constant memory: the server sets the writer's pace")
+    @Test("A million rows are written in constant memory: the server sets the writer's pace", .measuresMemory)
     func constantMemory() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in
             try await database.query("create unlogged table t (i int, text text)")

@@ -7,7 +7,7 @@ import Testing
 @Suite("Streaming rows")
 struct StreamingTests {
     /// 300 MB pass through. A separate process keeps other tests' memory out of the measurement.
-    @Test("A million rows are handed over in constant memory")
+    @Test("A million rows are handed over in constant memory", .measuresMemory)
     func constantMemory() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws -> Void in
             await #expect(processExitsWith: .success) { [url = database.url as String] in

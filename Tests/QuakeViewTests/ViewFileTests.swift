@@ -81,6 +81,10 @@ struct ViewFileTests {
     @Test("Events at the same time come in the same order as on the server, whatever its collation")
     func order() async throws {
         try await withView { database, path in
+            guard try await !database.query("select from pg_collation where collname = 'und-x-icu'").isEmpty else {
+                print("skipped: this server was built without ICU")
+                return
+            }
             try await database.query("drop schema report cascade")  // views hold the type
             try await database.query("alter table quake alter column code type text collate \"und-x-icu\"")
             try await database.importFeatures(["a", "B", "_", "ä", "Z", "b"].map { SmallFeed.feature($0) })

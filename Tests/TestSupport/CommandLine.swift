@@ -95,6 +95,12 @@ public struct QuakesCommand: Sendable {
 
     private var subprocessEnvironment: Subprocess.Environment {
         var variables: [Subprocess.Environment.Key: String] = ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"]
+        // Which server the tests use, and how a sanitizer behaves.
+        for name in ["QUAKES_POSTGRES", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS", "SWIFT_BACKTRACE"] {
+            if let value = getenv(name), let key = Subprocess.Environment.Key(rawValue: name) {
+                variables[key] = String(cString: value)
+            }
+        }
         for (name, value) in environment {
             if let key = Subprocess.Environment.Key(rawValue: name) { variables[key] = value }
         }
