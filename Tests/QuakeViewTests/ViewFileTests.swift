@@ -81,7 +81,8 @@ struct ViewFileTests {
     @Test("Events at the same time come in the same order as on the server, whatever its collation")
     func order() async throws {
         try await withView { database, path in
-            guard try await !database.query("select from pg_collation where collname = 'und-x-icu'").isEmpty else {
+            guard try await !database.query("select from pg_collation where collname = 'und-x-icu'").isEmpty
+            else {
                 print("skipped: this server was built without ICU")
                 return
             }
