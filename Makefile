@@ -23,7 +23,7 @@ setup: ## Install the packages that are missing (Debian, Ubuntu)
 run: ## Set up, build, import the earthquakes of the last day into a private database and list them
 	@scripts/run
 
-test: setup ## Run all tests, against a private PostgreSQL server; POSTGRES= names another version, 14 to 18, or its folder
+test: setup ## Run all tests, against a private PostgreSQL server; POSTGRES= names another version, 15 to 18, or its folder
 	$(WITHOUT_DATABASE) POSTGRES=$(POSTGRES) scripts/test
 
 sanitize: setup ## Run all tests under ThreadSanitizer and AddressSanitizer

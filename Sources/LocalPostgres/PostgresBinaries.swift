@@ -9,7 +9,7 @@ public struct PostgresBinaries: Sendable, Equatable {
     public let majorVersion: Int
 
     /// The major versions this project works with.
-    static let supported = 14...18
+    static let supported = 15...18
 
     /// Finds an installed version. With `majorVersion`, only that one counts.
     ///

@@ -10,7 +10,7 @@ struct ErrorTextTests {
         arguments: [
             (
                 .noBinaries(wanted: nil, lookedIn: ["/a/bin", "/b/bin"]),
-                ["14 to 18", "/a/bin, /b/bin", "apt-get install postgresql"]
+                ["15 to 18", "/a/bin, /b/bin", "apt-get install postgresql"]
             ),
             (.noBinaries(wanted: 16, lookedIn: []), ["PostgreSQL 16", "apt-get install postgresql-16"]),
             (.noProgram(name: "psql", directory: "/a/bin"), ["psql", "/a/bin", "apt-get install"]),

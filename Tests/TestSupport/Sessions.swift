@@ -20,4 +20,14 @@ extension TestDatabase {
             """
         ).count
     }
+
+    /// The process numbers of the database's other sessions; on request, these are ended.
+    public func otherSessions(ending: Bool = false) async throws -> [Int] {
+        try await query(
+            """
+            select pid, case when \(ending) then pg_terminate_backend(pid) end from pg_stat_activity
+            where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+            """
+        ).map { try $0.decode("pid") }
+    }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -330,6 +331,44 @@ struct FollowCommandTests {
 
             #expect(outcome.status == 0)
             #expect(outcome.lastError == "notice: first start: taking a snapshot at token 1")
+        }
+    }
+
+    /// consumer                  follower                          server
+    ///
+    /// stops reading
+    ///                           writes until the pipe is full,
+    ///                           in the middle of a line
+    ///                                                             ends its sessions
+    ///                           gives up the pass, reconnects,
+    ///                           and begins another pass
+    /// reads on: the torn line ends before the new pass begins
+    @Test("A line that was torn by a lost connection does not spoil the next one")
+    func tornByReconnecting() async throws {
+        try await withDatabase { database, folder in
+            try await database.importSample(3000)
+            let pipe = Pipe()
+            let stream = Mutex(Data())
+
+            let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run(
+                ["follow", "--format", "ndjson"], writingTo: pipe.fileHandleForWriting
+            ) { process in
+                try await waitUntil {
+                    var count: Int32 = 0
+                    let reader = pipe.fileHandleForReading.fileDescriptor
+                    return ioctl(reader, UInt(FIONREAD), &count) == 0 && count > 60_000
+                }
+                let ended = Set(try await database.otherSessions(ending: true))
+                try await waitUntil { try await !ended.isSuperset(of: database.otherSessions()) }
+                while !stream.withLock({ $0.contains("\n{\"store\"".utf8) }) {
+                    stream.withLock { $0.append(pipe.fileHandleForReading.availableData) }
+                }
+                kill(process, SIGTERM)
+            }
+
+            #expect(outcome.status == 0)
+            let lines = stream.withLock { String(decoding: $0, as: UTF8.self) }.split(separator: "\n")
+            #expect(lines.count { $0 == "{\"snapshot\":\"first start\"}" } == 2)
         }
     }
 

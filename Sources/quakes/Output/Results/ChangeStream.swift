@@ -11,35 +11,38 @@ import Synchronization
 struct ChangeStream: View {
     /// nil keeps no position: each start begins with a snapshot.
     let tokenFile: TokenFile?
-    /// The current position, which a stream without a file keeps only here.
-    private let reached: Reached
+    private let state: State
 
     init(tokenFile: TokenFile?) throws {
         self.tokenFile = tokenFile
-        reached = Reached(try tokenFile?.position())
+        state = State(try tokenFile?.position())
         StandardOutput.endTornLine()
     }
 
-    private final class Reached: Sendable {
+    private final class State: Sendable {
+        /// The current position, which a stream without a file keeps only here.
         let position: Mutex<Position?>
+        let output = Mutex(LineBuffer())
 
         init(_ position: Position?) { self.position = Mutex(position) }
     }
 
-    func position() -> Position? { reached.position.withLock { $0 } }
+    func position() -> Position? { state.position.withLock { $0 } }
 
     /// Always true, because each row names its columns.
     func accepts(_ columns: [ViewColumn]) -> Bool { true }
 
     func apply(_ pass: Pass) async throws -> Position {
-        let output = Mutex(LineBuffer())
+        state.output.withLock { $0.begin() }
         if let reason = pass.freshStart {
             var line = JSONObject()
             line.append("snapshot", reason.description)
-            try output.withLock { try $0.append(line.text) }
+            try state.output.withLock { try $0.append(line.text) }
         }
-        let position = try await pass.forEachLine { line in try output.withLock { try $0.append(line) } }
-        try output.withLock {
+        let position = try await pass.forEachLine { [state] line in
+            try state.output.withLock { try $0.append(line) }
+        }
+        try state.output.withLock {
             try $0.append(position.json)
             try $0.flush()
         }
@@ -48,7 +51,7 @@ struct ChangeStream: View {
             StandardOutput.synchronize()
             try tokenFile.store(position)
         }
-        reached.position.withLock { $0 = position }
+        state.position.withLock { $0 = position }
         return position
     }
 }
@@ -56,7 +59,16 @@ struct ChangeStream: View {
 /// Lines on their way to standard output.
 private struct LineBuffer {
     private var bytes: [UInt8] = []
+    /// Whether the last write ended in the middle of a line.
+    private var isTorn = false
     private static let capacity = 65_536
+
+    /// Begins a pass. What an interrupted pass has left is dropped, and the line that it has torn is ended: otherwise the
+    /// next line would be lost with it.
+    mutating func begin() {
+        bytes.removeAll(keepingCapacity: true)
+        if isTorn { bytes.append(UInt8(ascii: "\n")) }
+    }
 
     mutating func append(_ line: UnsafeRawBufferPointer) throws {
         bytes.append(contentsOf: line)
@@ -81,6 +93,7 @@ private struct LineBuffer {
                 // A pipe that is ready takes this much without blocking (POSIX: PIPE_BUF).
                 let count = min(rest.count, 4096)
                 StandardOutput.write(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+                isTorn = rest[count - 1] != UInt8(ascii: "\n")
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
         }
