@@ -3,9 +3,10 @@ import PackageDescription
 
 // The targets carry the architecture: a backward arrow does not compile.
 //
-//     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ CCurl (libcurl), CZlib
-//       │                        ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq)
+//     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ CCurl (libcurl), CZlib, QueueExecutor
+//       │                        ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq), QueueExecutor
 //       │                        └───────▶ Migrations
+//       ├─────▶ SampleFeed ─▶ Feed
 //       └─────▶ LocalPostgres
 //
 // Feed and PostgreSQL never depend on each other, and QuakeView does not know the server.
