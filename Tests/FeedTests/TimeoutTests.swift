@@ -1,3 +1,4 @@
+import Synchronization
 import TestSupport
 import Testing
 
@@ -24,14 +25,16 @@ import Testing
         }
     }
 
-    /// The reader may wait for its database as long as it likes.
+    /// The reader may wait for its database as long as it likes. Here it takes an hour for each chunk, by a clock that
+    /// otherwise stands still.
     @Test func theReadersOwnTimeIsNotTheServersSilence() async throws {
+        let clock = Mutex(ContinuousClock.now)
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             var read = 0
             try await FeedSource(server.url("/feed")).read(
-                options: Self.options.with(\.readTimeout, .milliseconds(300))
+                options: Self.options.with(\.now, { clock.withLock { $0 } })
             ) { chunk in
-                if read == 0 { try await Task.sleep(for: .seconds(1)) }
+                clock.withLock { $0 += .seconds(3600) }
                 read += chunk.count
             }
             #expect(read == Self.feed.count)

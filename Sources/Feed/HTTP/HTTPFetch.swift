@@ -22,6 +22,7 @@ struct HTTPFetch {
     func read(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
         var hasBegun = false
         var attempt = 1
+        var backoff = Backoff(from: options.firstWait, to: options.longestWait)
         while true {
             do {
                 return try await follow { chunk in
@@ -32,15 +33,11 @@ struct HTTPFetch {
                 guard !hasBegun, attempt < options.attempts, failure.isPassing,
                     failure.retryAfter.map({ $0 <= options.retryAfterLimit }) ?? true
                 else { throw error(failure, attempt) }
-                try await options.sleep(wait(after: failure, attempt))
+                let wait = backoff.next(at: options.random())
+                try await options.sleep(max(wait, failure.retryAfter ?? .zero))
                 attempt += 1
             }
         }
-    }
-
-    private func wait(after failure: FetchFailure, _ attempt: Int) -> Duration {
-        let longest = min(options.longestWait, options.firstWait * Double(1 << min(attempt - 1, 20)))
-        return max(longest * (0.5 + options.random() / 2), failure.retryAfter ?? .zero)
     }
 
     private func error(_ failure: FetchFailure, _ attempts: Int) -> FeedError {

@@ -47,7 +47,8 @@ actor Transfer {
 
     /// Lets libcurl work until there is enough, or until the response ends.
     private func work(atMost limit: Duration, else reason: String, until isEnough: () -> Bool) async throws {
-        let deadline = ContinuousClock.now + limit
+        let now = exchange.options.now
+        let deadline = now() + limit
         try await withTaskCancellationHandler {
             while true {
                 try Task.checkCancellation()
@@ -55,7 +56,7 @@ actor Transfer {
                 handle.perform()
                 if isEnough() || handle.result == CURLE_OK { return }
                 if let result = handle.result { throw FetchFailure(result, handle, exchange) }
-                let left = deadline - .now
+                let left = deadline - now()
                 guard left > .zero else { throw FetchFailure(reason, isPassing: true) }
                 handle.wait(left)
             }

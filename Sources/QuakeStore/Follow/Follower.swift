@@ -1,3 +1,4 @@
+import Feed
 import Logging
 import PostgreSQL
 

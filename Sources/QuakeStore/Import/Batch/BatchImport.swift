@@ -32,6 +32,7 @@ struct BatchImport {
     ) async throws -> ImportCounts {
         var refused = Refused()
         var attempt = 1
+        var backoff = Backoff(from: .milliseconds(50), to: .seconds(1))
         var expectsNew = document.expectsNew && !document.notesPresence && run != nil
         while true {
             do {
@@ -47,7 +48,7 @@ struct BatchImport {
             } catch let error as PostgresError where error.isRetryable && attempt < Self.attempts {
                 logger.info("repeating a batch: \(error)")
                 attempt += 1
-                try await Task.sleep(for: .milliseconds(Int.random(in: 5...50) << attempt))
+                try await Task.sleep(for: backoff.next())
             }
         }
     }
