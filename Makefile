@@ -4,14 +4,15 @@ PREFIX ?= /usr/local
 STAGE := .build/stage
 
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Fuzz Benchmarks migrations)
-SH_FILES := $(wildcard scripts/*)
+# scripts/coastlines is in Python.
+SH_FILES := $(filter-out scripts/coastlines,$(wildcard scripts/* debian/unit debian/postinst debian/prerm debian/postrm))
 # What the release executable is made from. `sudo make install` after `make build` only copies.
-INPUTS := $(shell find Package.swift Sources migrations scripts/manual -type f)
+INPUTS := $(shell find Makefile $(wildcard Package.swift Sources migrations scripts/manual) -type f)
 
 # Tests never see the caller's database. (make knows every environment variable as a variable of its own.)
 WITHOUT_DATABASE := env $(addprefix -u,$(filter DATABASE_URL PG% QUAKES_%,$(.VARIABLES)))
 
-.PHONY: help setup run test sanitize soak bench fuzz docs build install format lint clean
+.PHONY: help setup run test sanitize soak bench fuzz docs build install deb format lint clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
@@ -62,6 +63,9 @@ install: $(STAGE) ## Install it, under PREFIX=/usr/local; DESTDIR= is for packag
 	install -D -m 644 $(STAGE)/quakes.bash "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/quakes"
 	install -D -m 644 $(STAGE)/_quakes "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_quakes"
 	install -D -m 644 $(STAGE)/quakes.fish "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/quakes.fish"
+
+deb: $(STAGE) ## Make a Debian package of it, in .build/deb
+	scripts/deb
 
 format: ## Format the Swift code
 	swift format --in-place --recursive --parallel $(SWIFT_FILES)

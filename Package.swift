@@ -7,6 +7,8 @@ import PackageDescription
 //       │                        ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq), QueueExecutor
 //       │                        └───────▶ Migrations
 //       ├─────▶ SampleFeed ─▶ Feed
+//       ├─────▶ Charts, QuakeML ─▶ Feed, XML
+//       ├─────▶ QuakeServer ─▶ QuakeStore, QuakeML, XML
 //       └─────▶ LocalPostgres
 //
 // Feed and PostgreSQL never depend on each other, and QuakeView does not know the server.
@@ -18,7 +20,10 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+        .package(
+            url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", exact: "1.0.2", traits: []),
     ],
@@ -51,6 +56,10 @@ let package = Package(
         ),
         .target(name: "Feed", dependencies: ["CCurl", "CZlib", "QueueExecutor"]),
         .target(name: "SampleFeed", dependencies: ["Feed"]),
+        .target(name: "XML"),
+        .target(name: "QuakeML", dependencies: ["Feed", "XML"]),
+        // The coastlines are embedded in the executable.
+        .target(name: "Charts", dependencies: ["Feed", "XML"], resources: [.embedInCode("Map/land.txt")]),
         // The SQL files, embedded in the executable, and a list of them.
         .target(
             name: "Migrations",
@@ -74,14 +83,28 @@ let package = Package(
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ]
         ),
+        .target(
+            name: "QuakeServer",
+            dependencies: [
+                "CZlib", "Feed", "PostgreSQL", "QuakeML", "QuakeStore", "XML",
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
         .executableTarget(
             name: "quakes",
             dependencies: [
+                "Charts",
                 "LocalPostgres",
+                "QuakeML",
+                "QuakeServer",
                 "QuakeStore",
                 "QuakeView",
                 "SampleFeed",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]
         ),
@@ -113,6 +136,8 @@ let package = Package(
         ),
         .testTarget(name: "LocalPostgresTests", dependencies: ["LocalPostgres", "TestSupport"]),
         .testTarget(name: "FeedTests", dependencies: ["CZlib", "Feed", "SampleFeed", "TestSupport"]),
+        .testTarget(name: "ChartsTests", dependencies: ["Charts", "Feed", "SampleFeed", "TestSupport"]),
+        .testTarget(name: "QuakeMLTests", dependencies: ["Feed", "QuakeML", "TestSupport"]),
         .testTarget(
             name: "QuakeStoreTests",
             dependencies: [
@@ -125,6 +150,13 @@ let package = Package(
             dependencies: [
                 "Feed", "PostgreSQL", "QuakeStore", "QuakeView", "SampleFeed", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
+            ]
+        ),
+        .testTarget(
+            name: "QuakeServerTests",
+            dependencies: [
+                "CZlib", "Feed", "PostgreSQL", "QuakeServer", "QuakeStore", "SampleFeed", "TestSupport",
+                .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
         .testTarget(

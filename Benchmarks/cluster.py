@@ -6,6 +6,7 @@ The environment variable QUAKES names the executable; the default is .build/rele
 import os
 import shutil
 import signal
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -66,7 +67,9 @@ class Cluster:
         path = f"{self.home}/{count}-{revise}.geojson"
         if not os.path.exists(path):
             with open(path, "wb") as feed:
-                subprocess.run([QUAKES, "sample", "--count", str(count), "--revise", revise], stdout=feed, check=True)
+                subprocess.run(
+                    [QUAKES, "sample", "--count", str(count), "--revise", revise, "--until", "2026-01-01"], stdout=feed,
+                    check=True)
         return path
 
     def load(self, feed):
@@ -144,3 +147,16 @@ def print_table(*rows):
     for row in cells:
         print("  ".join(cell.ljust(width) if isinstance(kind, str) else cell.rjust(width)
                         for cell, width, kind in zip(row, widths, rows[-1])).rstrip())
+
+
+def token_of(path):
+    """The token of the view, or None while it has none."""
+    try:
+        file = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            row = file.execute("select token from position").fetchone()
+            return row and row[0]
+        finally:
+            file.close()
+    except sqlite3.OperationalError:
+        return None

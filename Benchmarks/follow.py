@@ -21,13 +21,12 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import statistics
 import subprocess
 import sys
 import time
 
-from cluster import QUAKES, Cluster, finish, medians, print_table
+from cluster import QUAKES, Cluster, finish, medians, print_table, token_of
 
 QUAKES_FOLLOW, BAREST = KINDS = ["quakes follow", "barest follower"]
 FIGURES = ["p50", "p90", "p99", "max", "cpu", "server_cpu", "memory"]
@@ -84,7 +83,7 @@ class Bench:
         followers = [subprocess.Popen(self.command(kind, file), env=self.cluster.env) for file in files]
         try:
             now = int(self.cluster.sql("select history.current_token()"))
-            wait_until("every view is up to date", lambda: all(token(file) == now for file in files))
+            wait_until("every view is up to date", lambda: all(token_of(file) == now for file in files))
             commits, sightings = self.observe(files)
         finally:
             for follower in followers:
@@ -116,7 +115,7 @@ class Bench:
                     self.codes, self.options, count=int(self.options.seconds * self.options.rate),
                     rate=self.options.rate)
                 last = max(commits)
-                wait_until("every view has the last token", lambda: all(token(file) >= last for file in files))
+                wait_until("every view has the last token", lambda: all(token_of(file) >= last for file in files))
                 time.sleep(1)
             finally:
                 observer.terminate()
@@ -137,19 +136,6 @@ def latencies_in_ms(commits, sightings):
             if place == len(view):
                 sys.exit(f"a view was never seen with token {committed}")
             yield (view[place][1] - moment) / 1e6
-
-
-def token(path):
-    """The token of the view, or None while it has none."""
-    try:
-        file = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        try:
-            row = file.execute("select token from position").fetchone()
-            return row and row[0]
-        finally:
-            file.close()
-    except sqlite3.OperationalError:
-        return None
 
 
 def wait_until(what, is_so):

@@ -4,7 +4,6 @@ import collections
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -111,19 +110,6 @@ class Stream:
             self.rows[line["row"]["code"]] = line["row"]
         elif line.get("operation") == "delete":
             self.rows.pop(line["key"], None)
-
-
-def token_of(path):
-    """The token of the view, or None while it has none."""
-    try:
-        file = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        try:
-            row = file.execute("select token from position").fetchone()
-            return row and row[0]
-        finally:
-            file.close()
-    except sqlite3.OperationalError:
-        return None
 
 
 def wait_until(what, is_so, seen=lambda: ""):

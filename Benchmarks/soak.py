@@ -27,9 +27,9 @@ import sys
 import time
 import urllib.parse
 
-from cluster import QUAKES, Cluster, print_table
+from cluster import QUAKES, Cluster, print_table, token_of
 from flaky import Clock, Feeds, Proxy
-from programs import KINDS, Program, Stream, fail, tail, token_of, wait_until
+from programs import KINDS, Program, Stream, fail, tail, wait_until
 
 SAMPLES_EVERY = 2  # seconds
 # What is sampled, and how much more the last value may be than the first: a factor, and a constant on top.
@@ -180,9 +180,18 @@ class Soak:
         self.pg_ctl("stop", "-m", mode)
 
     def start_server(self):
-        # The processes of a server that was killed take a moment to notice. Until then it refuses to start.
+        # The processes of a server that was killed take a moment to notice. Until then it refuses to start. And what
+        # pg_ctl says is not the last word: on a busy machine it gives up before the server is there.
+        log = f"{self.cluster.env['QUAKES_HOME']}/log"
         wait_until("the server starts", lambda: self.pg_ctl(
-            "start", "-l", f"{self.cluster.env['QUAKES_HOME']}/log", "-o", f"-k {self.socket} -h '' -p 5432") == 0)
+            "start", "-l", log, "-o", f"-k {self.socket} -h '' -p 5432") == 0 or self.answers(), lambda: f"\n{tail(log)}")
+
+    def answers(self):
+        """Whether the server takes connections."""
+        try:
+            return self.sql("select 1") == "1"
+        except subprocess.SubprocessError:
+            return False
 
     def pg_ctl(self, *arguments):
         as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"] if os.geteuid() == 0 else []
@@ -230,6 +239,8 @@ class Soak:
             if program.kind == "view" and not program.protected and program.process.poll() is None:
                 program.process.kill()  # it may have a limit on the size of files
         self.wait_until("the errands are done", lambda: not self.errands)
+        # It may still recover from the crash of one of its processes.
+        self.wait_until("the server takes connections", self.answers)
         begin = int(self.sql("select coalesce(max(id), 0) from import.run"))
         self.wait_until("both feeds are imported once more", lambda: self.sql(
             f"select count(distinct source) from import.run where id > {begin + 4} and outcome = 'done'") == "2",

@@ -1,27 +1,66 @@
-"""A reader in Python: keeps a dictionary of all earthquakes up to date. It needs psycopg (pip install 'psycopg>=3.2').
+"""A reader in Python: keeps a dictionary of all earthquakes up to date. It needs psycopg (Debian: python3-psycopg).
 
     python3 Examples/follow.py "$DATABASE_URL"
+
+If the server restarts or the network fails, it connects again and catches up. It ends on Ctrl-C and on SIGTERM.
 """
+import random
+import select
+import signal
 import sys
+import time
 
 import psycopg
 
 quakes, position = {}, None
-listener = psycopg.connect(sys.argv[1], autocommit=True)
-listener.execute("listen quake_changes")  # first listen, then read, so that nothing is missed in between
-reader = psycopg.connect(sys.argv[1])
-reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-while True:
+# A silent connection is given up, too.
+options = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+
+
+def follow(url):
+    """Follows until the connection is lost."""
+    with psycopg.connect(url, autocommit=True, **options) as listener, psycopg.connect(url, **options) as reader:
+        listener.add_notify_handler(lambda hint: None)
+        listener.execute("listen quake_changes")  # first listen, then read, so that nothing is missed in between
+        reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        while True:
+            catch_up(reader)
+            select.select([listener], [], [], 30)  # wait for a hint, or look after 30 seconds
+            listener.execute("")  # take the hints, and notice a lost connection
+
+
+def catch_up(reader):
+    """Applies what has changed since the position."""
+    global position
     with reader.transaction():  # one snapshot: the check, the changes, and the position they lead to
         check = "select history.check(%s, %s, %s)"
-        if position and reader.execute(check, position).fetchone() == ("ok",):
+        holds = position and reader.execute(check, position).fetchone() == ("ok",)
+        if holds:
             changes = reader.execute("select key, \"row\" from history.changes(%s, 'quake')", [position[1]])
         else:
-            quakes.clear()
             changes = reader.execute("select code, to_jsonb(quake) from quake")
-        for code, row in changes:  # the last change of a code has its row; if none has, it is gone
-            quakes.pop(code, None)
-            quakes.update({code: row} if row else {})
-        position = reader.execute("select store, token, committed_at from history.position()").fetchone()
+        reached = reader.execute("select store, token, committed_at from history.position()").fetchone()
+    if not holds:
+        quakes.clear()
+    for code, row in changes:  # the last change of a code has its row; if none has, it is gone
+        quakes.pop(code, None)
+        quakes.update({code: row} if row else {})
+    position = reached
     print(f"{len(quakes)} earthquakes at token {position[1]}", flush=True)
-    list(listener.notifies(timeout=30, stop_after=1))  # wait for a hint, or look after 30 seconds
+
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+wait = 1
+try:
+    while True:
+        before = position
+        try:
+            follow(sys.argv[1])
+        except psycopg.OperationalError as error:  # such as a server that restarts
+            if position is None:
+                sys.exit(f"follow.py: {str(error).splitlines()[0]}")  # only the first connection has to succeed
+            wait = 1 if position != before else min(2 * wait, 30)
+            print(f"follow.py: {str(error).splitlines()[0]}; connecting again", file=sys.stderr)
+            time.sleep(random.uniform(wait / 2, wait))
+except KeyboardInterrupt:
+    pass

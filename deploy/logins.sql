@@ -1,12 +1,17 @@
--- Makes the logins of docker-compose.yml, each with the one role it needs. Run it with psql -v password=… -f deploy/logins.sql,
--- as often as you like.
+-- Makes the logins of docker-compose.yml, each with the one role it needs and a password of its own. The passwords come from
+-- the environment, so that no list of processes shows them. Run it as often as you like:
+--
+--     WORKER_PASSWORD=… READER_PASSWORD=… REPORT_PASSWORD=… psql -v ON_ERROR_STOP=1 -f deploy/logins.sql
+\getenv worker_password WORKER_PASSWORD
+\getenv reader_password READER_PASSWORD
+\getenv report_password REPORT_PASSWORD
 select format('create role %I login', name)
 from (values ('worker'), ('reader'), ('grafana')) as login (name)
 where not exists (select from pg_roles where rolname = name)
 \gexec
-alter role worker password :'password';
-alter role reader password :'password';
-alter role grafana password :'password';
+alter role worker password :'worker_password';
+alter role reader password :'reader_password';
+alter role grafana password :'report_password';
 grant quakes_writer to worker;
 grant quakes_reader to reader;
 grant quakes_report to grafana;

@@ -51,6 +51,8 @@ create table history.transaction (
 -- transactions fail each other.
 create unique index transaction_open on history.transaction (xid) where token is null;
 comment on index history.transaction_open is 'Transactions that are not committed yet: one row each, whatever a writer does.';
+create index transaction_author on history.transaction (author, token) where token is not null;
+comment on index history.transaction_author is 'One author''s transactions, in commit order.';
 comment on table history.transaction is 'Transactions that changed a tracked table.';
 comment on column history.transaction.id is
     'Number in the order in which transactions made their first change. Says nothing about the order of commits.';
@@ -83,6 +85,11 @@ comment on column history.change.operation is 'insert, update or delete.';
 comment on column history.change.reason is 'Why: the setting history.reason at the time of the change.';
 comment on column history.change.before is
     'What was overwritten: null for an insert, the old values of the changed columns for an update, the whole row for a delete.';
+
+-- What an update wrote is found in the next change of its key. An insert overwrote nothing, so that loads, which insert,
+-- have no second index to keep.
+create index change_key on history.change (key) where operation <> 'insert';
+comment on index history.change_key is 'What was overwritten of a row: its updates and its deletion.';
 
 create table history.reader (
     name text primary key,
@@ -361,7 +368,7 @@ comment on function history.check(uuid, bigint, timestamptz) is
     'Whether a position still holds: ok; expired, if history after it was pruned; diverged, if it is not in this store''s past (after a restore or a failover). Unless it is ok, the reader must take a fresh snapshot.';
 
 -- The settings that shape values as text are pinned: `before` was kept under the same ones.
-create function history.changes(after bigint, of_entity text)
+create function history.changes(after bigint, of_entity text, up_to bigint default null)
 returns table (token bigint, committed_at timestamptz, author text, context text, ordinal bigint, key text,
                operation text, reason text, before jsonb, "row" jsonb)
 language plpgsql stable
@@ -392,15 +399,15 @@ begin
          from (select t.token, t.committed_at, t.author, t.context, c.*,
                       lead(c.ordinal) over (partition by c.key order by t.token, c.ordinal) is null as is_last
                from history.transaction t join history.change c on c.transaction = t.id
-               where t.token > $1 and c.entity = $2) as c
+               where t.token > $1 and t.token <= $3 and c.entity = $2) as c
          left join %s as q on c.is_last and q.%I = c.key
          order by c.token, c.ordinal',
         tracked."table", convert_from(decode(tracked.key, 'escape'), 'UTF8'))
-    using after, of_entity;
+    using after, of_entity, coalesce(up_to, 9223372036854775807);
 end
 $$;
-comment on function history.changes(bigint, text) is
-    'Every change of a table after a token, in token order. The last change of each key also has the row as this snapshot sees it, null if it is gone. Call it in a REPEATABLE READ transaction together with history.check and history.position.';
+comment on function history.changes(bigint, text, bigint) is
+    'Every change of a table after a token, in token order, up to another token if there is one: then it costs as much as there is between them. The last of these changes of each key also has the row as this snapshot sees it, null if it is gone. Call it in a REPEATABLE READ transaction together with history.check and history.position.';
 
 create function history.changed_keys(after bigint, of_entity text) returns setof text
 language plpgsql stable

@@ -22,7 +22,9 @@ create table import.run (
     bytes bigint not null default 0,
     first_token bigint,
     last_token bigint,
-    error text
+    error text,
+    every interval,
+    forgotten boolean not null default false
 );
 comment on table import.run is
     'Imports, one row per run. Each batch updates the counts in its own transaction, so they tell what was committed even if the run failed later.';
@@ -46,13 +48,17 @@ comment on column import.run.first_token is 'History token of the run''s first t
 comment on column import.run.last_token is 'History token of the run''s last transaction that changed something.';
 comment on column import.run.error is 'What went wrong, in one line. If the run is done all the same: what is wrong with its document.';
 
+comment on column import.run.every is 'The interval at which the daemon that made the run imports the source; null for a run of its own.';
+comment on column import.run.forgotten is
+    'Whether `quakes forget` has dropped the source since. Such a run stays only because a reject names it.';
+
 create index run_started on import.run (started);
 comment on index import.run_started is 'The latest runs.';
 create index run_source on import.run (source, id);
 comment on index import.run_source is 'The sources, and the last run of each.';
 create index run_running on import.run (source) where outcome = 'running';
 comment on index import.run_running is 'Runs whose worker may have died.';
-create index run_done on import.run (source, finished) where outcome = 'done';
+create index run_done on import.run (source, finished) where outcome = 'done' and not forgotten;
 comment on index import.run_done is 'When a source was last imported successfully.';
 
 create table import.reject (
@@ -110,15 +116,20 @@ comment on column import.feed.checked_at is 'When it was last asked for successf
 -- One index look-up per source, however many runs there are.
 create view import.last_run as
 with recursive last as (
-    (select * from import.run order by source desc, id desc limit 1)
+    (select * from import.run where not forgotten order by source desc, id desc limit 1)
     union all
     select next.*
-    from last, lateral (select * from import.run where run.source < last.source
-                        order by source desc, id desc limit 1) as next)
-select source, id as run, outcome, started, seen, inserted, updated, superseded, retracted, rejected, error,
-       greatest((select max(finished) from import.run where run.source = last.source and outcome = 'done'),
-                (select checked_at from import.feed where feed.source = last.source)) as fresh_at
-from last;
+    from last, lateral (select * from import.run where run.source < last.source and not forgotten
+                        order by source desc, id desc limit 1) as next),
+fresh as (
+    select last.*, feed.generated,
+           greatest((select max(finished) from import.run
+                     where run.source = last.source and outcome = 'done' and not run.forgotten),
+                    feed.checked_at) as fresh_at
+    from last left join import.feed on feed.source = last.source)
+select source, id as run, outcome, started, seen, inserted, updated, superseded, retracted, rejected, error, fresh_at,
+       generated, every, every is not null or source ~* '^https?://' and fresh_at is not null as is_monitored
+from fresh;
 comment on view import.last_run is 'The last run of each source, and how fresh the source is.';
 comment on column import.last_run.source is 'A URL, a path, or - for standard input.';
 comment on column import.last_run.run is 'Number of the source''s last run.';
@@ -133,6 +144,11 @@ comment on column import.last_run.rejected is 'Features that could not be import
 comment on column import.last_run.error is 'What went wrong, in one line.';
 comment on column import.last_run.fresh_at is
     'When the source was last imported successfully, or asked for and found unchanged; null if never.';
+comment on column import.last_run.generated is
+    'When the newest document of a URL that was imported successfully was made, by its own account.';
+comment on column import.last_run.every is 'The interval at which a daemon imports the source; null if the last run was made by none.';
+comment on column import.last_run.is_monitored is
+    'Whether a monitor should expect the source to be fresh: a daemon imports it, or it is a URL that was imported successfully at least once. A file, standard input and a URL that never worked do not count.';
 
 -- What keeps two runs away from one source.
 --
@@ -349,8 +365,10 @@ begin
     is_ahead := generated > clock_timestamp() + interval '5 minutes';
     if is_ahead then return; end if;
     -- Keeps out other documents and all batches. A lock on a private table, because anyone who may connect can take an
-    -- advisory lock.
-    lock table import.settled in share row exclusive mode;
+    -- advisory lock. A dry run keeps nobody waiting.
+    if not dry_run then
+        lock table import.settled in share row exclusive mode;
+    end if;
     if exists (select from import.settled s
                where s.service = service and s.feed = feed and s.generated = generated) then
         return;

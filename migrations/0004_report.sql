@@ -127,8 +127,8 @@ create view report.largest_event as
 select rank() over (order by magnitude desc) as rank, code, origin_time, magnitude, magnitude_type, depth_km, latitude, longitude,
        place, region, network
 from (select * from report.event where is_earthquake and magnitude is not null
-      order by magnitude desc, origin_time desc limit 100) as largest
-order by magnitude desc, origin_time desc;
+      order by magnitude desc, origin_time desc, code collate "C" limit 100) as largest
+order by magnitude desc, origin_time desc, code collate "C";
 comment on view report.largest_event is 'The 100 earthquakes with the largest magnitudes; among equal magnitudes the latest come first.';
 comment on column report.largest_event.rank is 'Rank by magnitude; equal magnitudes share a rank.';
 comment on column report.largest_event.code is 'Network-qualified event id.';
@@ -144,9 +144,12 @@ comment on column report.largest_event.network is 'Preferred network of the even
 
 -- Activity.
 
+-- A sum of floating-point numbers depends on their order, and rows lie in another order in each replica. In the order of
+-- magnitudes the sum is the same everywhere.
 create view report.daily_activity as
 select report.day(time) as day, report.region(place) as region, report.magnitude_class(magnitude) as magnitude_class,
-       count(*) as earthquakes, max(magnitude) as largest_magnitude, sum(report.energy_joule(magnitude)) as energy_joule
+       count(*) as earthquakes, max(magnitude) as largest_magnitude,
+       sum(report.energy_joule(magnitude) order by magnitude) as energy_joule
 from public.quake where report.is_earthquake(type)
 group by report.day(time), report.region(place), report.magnitude_class(magnitude);
 comment on view report.daily_activity is 'Earthquakes per day, region and magnitude class. Sum over what you do not need.';
@@ -160,7 +163,7 @@ comment on column report.daily_activity.energy_joule is 'Radiated seismic energy
 create view report.daily_energy as
 select day, earthquakes, largest_magnitude, energy_joule, report.equivalent_magnitude(energy_joule) as equivalent_magnitude
 from (select report.day(time) as day, count(*) as earthquakes, max(magnitude) as largest_magnitude,
-             coalesce(sum(report.energy_joule(magnitude)), 0) as energy_joule
+             coalesce(sum(report.energy_joule(magnitude) order by magnitude), 0) as energy_joule
       from public.quake where report.is_earthquake(type)
       group by report.day(time)) as daily;
 comment on view report.daily_energy is 'Seismic energy radiated by earthquakes, per day.';
@@ -477,8 +480,9 @@ create view report.import_run as
 select id as run, source, feed, started as started_at, finished as finished_at, outcome,
        report.seconds(finished - started) as duration_s, seen, inserted, updated, unchanged, stale, superseded as renamed,
        retracted as withdrawn, rejected, bytes, error
-from import.run;
-comment on view report.import_run is 'Imports, one row per run.';
+from import.run
+where not forgotten;
+comment on view report.import_run is 'Imports, one row per run, without those of sources that were forgotten.';
 comment on column report.import_run.run is 'Number of the run.';
 comment on column report.import_run.source is 'What was imported: a URL, a path, or - for standard input.';
 comment on column report.import_run.feed is 'Which feed the document says it is.';
@@ -502,13 +506,13 @@ select last.source, last.fresh_at, report.seconds(clock_timestamp() - last.fresh
        last.run as last_run, last.outcome as last_outcome, last.started as last_started_at, last.error as last_error,
        day.runs as runs_24h, day.failed as failed_24h, day.rejected as rejected_24h,
        day.median_duration as median_duration_24h_s,
-       report.seconds(feed.checked_at - feed.generated) as document_age_s
+       report.seconds(feed.checked_at - feed.generated) as document_age_s, last.is_monitored
 from import.last_run as last
 left join import.feed on feed.source = last.source
 left join (select run.source, count(*) as runs, count(*) filter (where outcome = 'failed') as failed,
                   sum(rejected)::bigint as rejected,
                   percentile_cont(0.5) within group (order by report.seconds(finished - started)) as median_duration
-           from import.run where started > now() - interval '24 hours' group by run.source) as day
+           from import.run where started > now() - interval '24 hours' and not forgotten group by run.source) as day
        on day.source = last.source;
 comment on view report.feed_health is 'How fresh each source is, and how its imports went.';
 comment on column report.feed_health.source is 'A URL, a path, or - for standard input.';
@@ -523,6 +527,7 @@ comment on column report.feed_health.failed_24h is 'How many of them failed.';
 comment on column report.feed_health.rejected_24h is 'Features that those runs could not import.';
 comment on column report.feed_health.median_duration_24h_s is 'Median duration of those runs, in seconds.';
 comment on column report.feed_health.document_age_s is 'How old the feed''s document was when it was last asked for, in seconds.';
+comment on column report.feed_health.is_monitored is 'Whether a monitor should expect it to be fresh: a daemon imports it, or it is a URL that was imported successfully at least once.';
 
 create view report.import_latency as
 select day, count(*) as events, count(*) filter (where not is_prompt) as late_events,

@@ -25,6 +25,11 @@ public struct ConnectionOptions: Sendable, Equatable {
                 "the user or the password contains an @ or a / that is not percent-encoded",
                 remedy: "write %40 for @ and %2F for /")
         }
+        // Of a URL of another kind, libpq says that it misses an equals sign.
+        let isURL = ["postgresql://", "postgres://"].contains { conninfo.utf8.starts(with: $0.utf8) }
+        if !isURL, !conninfo.contains("=") || conninfo.prefixMatch(of: #/[A-Za-z][A-Za-z0-9+.-]*:/#) != nil {
+            throw Self.unreadable("it is not a postgresql URL")
+        }
         var message: UnsafeMutablePointer<CChar>?
         guard let options = PQconninfoParse(conninfo, &message) else {
             // libpq quotes the offending part, or all of it.

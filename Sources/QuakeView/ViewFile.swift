@@ -24,7 +24,8 @@ public struct ViewFile: Sendable {
         }
     }
 
-    /// Calls `body` with each selected earthquake, newest first. All of them are as of one position, which is returned.
+    /// Calls `body` with each selected earthquake, in the selection's order. All of them are as of one position, which is
+    /// returned. `asOf` is not looked at: a view has no past.
     ///
     /// - Throws: `ViewError`, or what `body` throws.
     public func forEach(
@@ -33,24 +34,11 @@ public struct ViewFile: Sendable {
         do {
             return try queue.read { db in
                 guard let position = try Position(db) else { throw Self.noSnapshot(path) }
-                // A time is its year followed by 20 bytes. As text, years are in order only from 0000 to 9999.
-                let cursor = try Row.fetchCursor(
-                    db,
-                    sql: """
-                        select * from quake
-                        where (:since is null
-                               or (cast(time as integer), substr(time, -20))
-                                  >= (cast(:since as integer), substr(:since, -20)))
-                          and (:magnitude is null or magnitude >= :magnitude)
-                        order by cast(time as integer) desc, substr(time, -20) desc, code
-                        """,
-                    arguments: [
-                        "since": selection.since?.description, "magnitude": selection.minimumMagnitude,
-                    ])
+                let cursor = try selection.rows(in: db)
                 var count = 0
                 while selection.limit.map({ count < $0 }) ?? true, let row = try cursor.next() {
                     let quake = try Quake(row.value)
-                    if let near = selection.near, !near.contains(quake) { continue }
+                    guard selection.contains(quake) else { continue }
                     try body(quake)
                     count += 1
                 }
@@ -64,5 +52,47 @@ public struct ViewFile: Sendable {
     private static func noSnapshot(_ path: String) -> ViewError {
         ViewError(
             path: path, isFailure: false, message: "it holds no snapshot yet; run quakes follow --view")
+    }
+}
+
+extension QuakeSelection {
+    /// The rows of a view's file in the selection's order, chosen by time, magnitude and code only.
+    fileprivate func rows(in db: Database) throws -> RowCursor {
+        if let near {
+            db.add(
+                function: DatabaseFunction("distance_m", argumentCount: 2, pure: true) { values in
+                    guard let latitude = Double.fromDatabaseValue(values[0]),
+                        let longitude = Double.fromDatabaseValue(values[1])
+                    else { return nil }
+                    let distance = near.distance(toLatitude: latitude, longitude: longitude)
+                    return (distance * 1000).rounded(.toNearestOrEven)
+                })
+        }
+        // A time is its year followed by 20 bytes. As text, years are in order only from 0000 to 9999.
+        return try Row.fetchCursor(
+            db,
+            sql: """
+                select * from quake
+                where (:since is null
+                       or (cast(time as integer), substr(time, -20)) >= (cast(:since as integer), substr(:since, -20)))
+                  and (:until is null
+                       or (cast(time as integer), substr(time, -20)) < (cast(:until as integer), substr(:until, -20)))
+                  and (:minimum is null or magnitude >= :minimum)
+                  and (:maximum is null or magnitude <= :maximum)
+                  and (:code is null or code = :code)
+                order by \(orderExpression), code
+                """,
+            arguments: [
+                "since": since?.description, "until": until?.description, "minimum": minimumMagnitude,
+                "maximum": maximumMagnitude, "code": code,
+            ])
+    }
+
+    private var orderExpression: String {
+        switch (order, near) {
+        case (.time, _), (.distance, nil): "cast(time as integer) desc, substr(time, -20) desc"
+        case (.magnitude, _): "magnitude desc nulls last"
+        case (.distance, _?): "distance_m(latitude, longitude)"
+        }
     }
 }

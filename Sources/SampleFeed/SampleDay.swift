@@ -19,8 +19,11 @@ struct SampleDay {
 }
 
 extension Int {
-    fileprivate func floorDivided(by divisor: Int) -> Int {
+    func floorDivided(by divisor: Int) -> Int { divided(by: divisor).whole }
+
+    /// Rounded down, so that the rest is never negative.
+    func divided(by divisor: Int) -> (whole: Int, rest: Int) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
-        return remainder < 0 ? quotient - 1 : quotient
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 }

@@ -8,11 +8,10 @@ struct SampleEvent {
 
     static let end = 1_767_225_600_000  // 2026-01-01T00:00:00Z
     static let interval = 240_000
-    static let generated = end + 600_000
-    static let revisionsGenerated = generated + 3_600_000
 
     enum Kind: Int { case earthquake, quarryBlast, explosion, iceQuake }
 
+    /// Counts back from 2026-01-01. Later events have negative numbers.
     let index: Int
     let network: Int
     let place: Place
@@ -35,8 +34,9 @@ struct SampleEvent {
     var updated: Int
     var reviewed: Bool
 
-    init(index: Int, seed: UInt64, catalogue: SampleCatalogue) {
-        var random = SplitMix64(seed: seed, stream: UInt64(index))
+    /// - Parameter generated: when the document without revisions is made, in ms.
+    init(index: Int, seed: UInt64, generated: Int, catalogue: SampleCatalogue) {
+        var random = SplitMix64(seed: seed, stream: UInt64(bitPattern: Int64(index)))
         self.index = index
         let network = catalogue.network(random.below(100))
         self.network = network
@@ -96,14 +96,19 @@ struct SampleEvent {
         // Minutes if automatic, up to weeks if an analyst has reviewed it; never later than the document.
         let lag = (90_000 + random.below(90_000)) << random.below(reviewed ? 16 : 5)
         let soonest = time + 60_000
-        updated = time + lag < Self.generated ? time + lag : soonest + random.below(Self.generated - soonest)
+        // What an event is must not depend on where the feed ends. So its numbers are drawn as for the standard end.
+        var late = random
+        if time + lag >= Self.end + 600_000 { _ = random.next() }
+        updated = time + lag < generated ? time + lag : soonest + late.below(generated - soonest)
         draw = random.next()
     }
 
     /// Uses a random stream of its own, so that nothing else in the event changes.
-    mutating func revise(seed: UInt64) {
-        var random = SplitMix64(seed: ~seed, stream: UInt64(index))
-        updated = Self.generated + 1 + random.below(Self.revisionsGenerated - Self.generated - 1)
+    ///
+    /// - Parameter times: when the document without revisions and the one with them are made, in ms.
+    mutating func revise(seed: UInt64, between times: Range<Int>) {
+        var random = SplitMix64(seed: ~seed, stream: UInt64(bitPattern: Int64(index)))
+        updated = times.lowerBound + 1 + random.below(times.count - 1)
         reviewed = true
         if let magnitude {
             self.magnitude = magnitude + 10 * (1 + random.below(2)) * (random.chance(1, in: 2) ? 1 : -1)

@@ -116,19 +116,20 @@ extension SampleEvent {
             text.append(7_000 + number >> 20)
             text.append(number & 0xF_FFFF, radix: 32, width: 4)
         case 3, 5:  // 025cxvn1b: scattered over 36⁶; no two indices share one
+            let (rounds, place) = number.divided(by: 2_176_782_336)
             text.append("025")
-            text.append(number % 2_176_782_336 * 1_010_101_013 % 2_176_782_336, radix: 36, width: 6)
-            if number >= 2_176_782_336 { text.append(number / 2_176_782_336, radix: 36, width: 4) }
+            text.append(place * 1_010_101_013 % 2_176_782_336, radix: 36, width: 6)
+            if rounds > 0 { text.append(rounds, radix: 36, width: 4) }
         case 1:  // 00912345
-            text.append(900_000 + number, radix: 10, width: 8)
+            text.append((900_000 + number).divided(by: 100_000_000).rest, radix: 10, width: 8)
         case 6, 9:  // 2025aabc
             text.append(SampleDay(milliseconds: time).year)
-            text.append(letters: number)
+            text.append(letters: number < 0 ? number.divided(by: 456_976).rest : number)
         case 8:  // 2025364018: the day of the year and a number within it; a day has at most 361 indices
             let day = SampleDay(milliseconds: time)
             text.append(day.year)
             text.append(day.ofYear, radix: 10, width: 3)
-            text.append(number % 1_000, radix: 10, width: 3)
+            text.append(number.divided(by: 1_000).rest, radix: 10, width: 3)
         default:  // 74000123
             text.append(74_000_000 + number)
         }

@@ -1,3 +1,5 @@
+import Feed
+
 /// A synthetic feed in the GeoJSON summary format, for trials and measurements without a network.
 ///
 /// It can never be mistaken for a real feed: its networks are `q0` to `q9`, which no agency has, its places are
@@ -5,14 +7,20 @@
 /// It has what real feeds have and made-up ones forget: nulls, negative magnitudes and depths, several `ids`,
 /// raw codes that repeat across networks, quarry blasts, and place names in many scripts, both escaped and raw.
 ///
-/// The same `count`, `seed` and `revised` give the same bytes on every machine: no clock, no libm, no hash seed.
-/// Event *i* depends only on the seed and *i*, so a shorter feed holds the newest events of a longer one.
-/// Events are about four minutes apart and end at 2026-01-01T00:00:00Z; a million of them go back to 2018.
+/// The same `count`, `seed`, `revised` and `until` give the same bytes on every machine: no clock, no libm, no hash seed.
+/// Events are about four minutes apart; a million of them go back eight years. An event depends only on the seed and its
+/// place in time, so a shorter feed holds the newest events of a longer one, and a later feed continues an earlier one: what
+/// both have differs at most by `updated`.
 /// IDs are unique within a document. Documents with different seeds have different events, but may share a few IDs.
 public struct SampleFeed: Sendable {
     let count: Int
     let seed: UInt64
     let revised: Double
+    /// The index of the newest event.
+    private let first: Int
+
+    /// Where a feed ends unless it is told otherwise: 2026-01-01T00:00:00Z.
+    public static let standardEnd = Instant(milliseconds: Int64(SampleEvent.end))
 
     /// - Parameters:
     ///   - count: how many features. A negative count is treated as 0.
@@ -22,10 +30,13 @@ public struct SampleFeed: Sendable {
     ///     features stay the same to the byte; `metadata.generated` is an hour later, and `bbox` fits the revised
     ///     events. The chosen events are spread evenly. A larger fraction contains the events of a smaller one, revised
     ///     in the same way.
-    public init(count: Int, seed: UInt64 = 1, revised: Double = 0) {
+    ///   - end: no event is later. The document says that it was made up to ten minutes after that, or with revisions an hour
+    ///     later still.
+    public init(count: Int, seed: UInt64 = 1, revised: Double = 0, until end: Instant = standardEnd) {
         self.count = max(0, count)
         self.seed = seed
         self.revised = min(max(revised, 0), 1)
+        first = -(Int(end.milliseconds) - SampleEvent.end).floorDivided(by: SampleEvent.interval)
     }
 
     /// Calls `write` with the successive pieces of the document, each at most 64 KiB and valid only during the call.
@@ -35,16 +46,18 @@ public struct SampleFeed: Sendable {
         let catalogue = SampleCatalogue.shared
         var bounds = SampleBounds()
         text.append(#"{"type":"FeatureCollection","metadata":{"generated":"#)
-        text.append(revised > 0 ? SampleEvent.revisionsGenerated : SampleEvent.generated)
+        let generated = SampleEvent.end - first * SampleEvent.interval + 600_000
+        let revisions = generated..<generated + 3_600_000
+        text.append(revised > 0 ? revisions.upperBound : generated)
         text.append(
             #","url":"https://example.org/quakes/sample.geojson","title":"Synthetic earthquakes, not real""#)
         text.append(#","status":200,"api":"1.14.1","count":"#)
         text.append(count)
         text.append(#"},"features":["#)
-        for index in 0..<count {
-            text.append(index == 0 ? "\n" : ",\n")
-            var event = SampleEvent(index: index, seed: seed, catalogue: catalogue)
-            if isRevised(index) { event.revise(seed: seed) }
+        for index in first..<first + count {
+            text.append(index == first ? "\n" : ",\n")
+            var event = SampleEvent(index: index, seed: seed, generated: generated, catalogue: catalogue)
+            if isRevised(index) { event.revise(seed: seed, between: revisions) }
             bounds.include(event)
             event.append(to: &text, catalogue: catalogue)
             if text.bytes.count > SampleText.pieceSize - SampleText.longestFeature {
@@ -61,7 +74,8 @@ public struct SampleFeed: Sendable {
     /// A golden-ratio sequence. It spreads revisions evenly over the document, and a larger fraction only adds events.
     private func isRevised(_ index: Int) -> Bool {
         if revised >= 1 { return true }
-        let position = UInt64(index) &* 0x9E37_79B9_7F4A_7C15 &+ seed &* 0xD1B5_4A32_D192_ED03
+        let position =
+            UInt64(bitPattern: Int64(index)) &* 0x9E37_79B9_7F4A_7C15 &+ seed &* 0xD1B5_4A32_D192_ED03
         return Double(position >> 11) * 0x1p-53 < revised
     }
 }

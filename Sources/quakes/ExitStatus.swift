@@ -2,6 +2,7 @@ import Feed
 import Glibc
 import LocalPostgres
 import PostgreSQL
+import QuakeServer
 import QuakeStore
 import QuakeView
 
@@ -22,14 +23,17 @@ struct ExitStatus {
     init(_ error: any Error) {
         switch error {
         case let error as FeedError: rawValue = Self.status(error)
-        case is TooManyRejects, is BrakeHeld: rawValue = Self.badData
-        case is PastError, is UnknownCodes, is UnknownReject: rawValue = Self.noInput
+        case is TooManyRejects, is BrakeHeld, is UnfitService: rawValue = Self.badData
+        case is PastError, is UnknownCodes, is UnknownReject, is UnknownMainshock, is UnknownSource:
+            rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
-        case is MigrationError, is LocalPostgresError, is NoSession, is TimedOut: rawValue = Self.unavailable
+        case is MigrationError, is LocalPostgresError, is NoSession, is TimedOut, is ListeningError,
+            is NoPNG:
+            rawValue = Self.unavailable
         case is SourceBusy, is FollowedAlready: rawValue = Self.busy
         case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData
         case is UnreadableTokenFile: rawValue = Self.badData
-        case is SpoolError: rawValue = Self.fileFailure
+        case is TemporaryFileError: rawValue = Self.fileFailure
         case let error as FileError: rawValue = error.code == ENOENT ? Self.noInput : Self.fileFailure
         case is NoDatabase, is BackfillDiffers: rawValue = Self.usage
         default: rawValue = Self.internalError

@@ -21,9 +21,10 @@ struct Quakes: AsyncParsableCommand {
         version: version,
         subcommands: [
             ImportCommand.self, BackfillCommand.self, ListCommand.self, ChangesCommand.self,
-            FollowCommand.self, DeleteCommand.self,
+            MapCommand.self, PlotCommand.self, FollowCommand.self, ServeCommand.self, DeleteCommand.self,
             RejectsCommand.self, ReportCommand.self,
-            StatusCommand.self, PruneCommand.self, MigrateCommand.self, DatabaseCommand.self,
+            StatusCommand.self, ForgetCommand.self, PruneCommand.self, MigrateCommand.self,
+            DatabaseCommand.self,
             SampleCommand.self,
         ])
 
@@ -65,7 +66,7 @@ struct Quakes: AsyncParsableCommand {
         do {
             command = try parseAsRoot()
         } catch {
-            exit(withError: error)  // help and version too
+            return end(error)
         }
         do {
             if var asynchronous = command as? any AsyncParsableCommand {
@@ -80,11 +81,19 @@ struct Quakes: AsyncParsableCommand {
             return code.rawValue
         } catch {
             // A request for help, or wrong usage that shows only during the run.
-            let code = exitCode(for: error)
-            if code == .success || code == .validationFailure { exit(withError: error) }
+            if [.success, .validationFailure].contains(exitCode(for: error)) { return end(error) }
             StandardError.print("quakes: \(error)")
             return ExitStatus(error).rawValue
         }
+    }
+
+    /// Answers a request for help or for the version, or explains wrong usage.
+    private static func end(_ error: any Error) -> Int32 {
+        let code = exitCode(for: error)
+        if code == .success { exit(withError: error) }
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        StandardError.print("\(WrongUsage(error, arguments: arguments, of: Self.self))")
+        return code.rawValue
     }
 }
 

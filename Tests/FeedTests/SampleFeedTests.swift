@@ -97,6 +97,36 @@ import Testing
         }
     }
 
+    @Test(arguments: [1_767_225_600_001, 1_795_000_000_000, 1_900_000_000_000, 1_500_000_000_000] as [Int64])
+    func aFeedEndsWhereItIsToldTo(end: Int64) throws {
+        let document = try document(
+            of: SampleFeed(count: 2000, revised: 0.5, until: Instant(milliseconds: end)))
+        let times = document.features.map(\.properties.time)
+        #expect(times.first.map { $0 > end - 2 * 240_000 && $0 <= end } == true)
+        #expect(zip(times, times.dropFirst()).allSatisfy(>))
+        #expect(Set(document.features.map(\.id)).count == 2000)
+        #expect((0...240_000).contains(Int(end) + 4_200_000 - document.metadata.generated))
+        for quake in document.features.map(\.properties) {
+            #expect(quake.updated > quake.time && quake.updated < document.metadata.generated)
+        }
+    }
+
+    @Test func aLaterFeedContinuesAnEarlierOne() throws {
+        let start = SampleFeed.standardEnd.milliseconds
+        for end in [start, start + 30_000_000_000] {
+            let old = try features(of: SampleFeed(count: 3000, until: Instant(milliseconds: end)))
+            let new = try features(
+                of: SampleFeed(count: 3015, until: Instant(milliseconds: end + 3_600_000)))
+
+            for (before, after) in zip(old, new.dropFirst(15)) {
+                #expect(after.properties.updated >= before.properties.updated)
+                var rest = after
+                rest.properties.updated = before.properties.updated
+                #expect(rest == before)
+            }
+        }
+    }
+
     @Test(arguments: [0.01, 0.25, 1])
     func aRevisedFeedDiffersInThatFractionOnly(fraction: Double) throws {
         let count = 2000

@@ -67,18 +67,22 @@ struct FaultTests {
         }
     }
 
-    @Test("shieldingFromCancellation ends at its own limit when the server is stopped, and names the limit")
+    @Test(
+        "shieldingFromCancellation ends at its own limit after a cancellation when the server is stopped, and names it"
+    )
     func stoppedBackendDuringCleanup() async throws {
         try await withServer { options, log in
             try await Connection.with(options, logger: log.logger) { connection in
                 let pid = try await backend(of: connection)
                 defer { kill(pid, SIGCONT) }
                 kill(pid, SIGSTOP)
-                let error = try await postgresError {
+                let last = Task {
                     try await connection.shieldingFromCancellation(within: .milliseconds(500)) {
                         _ = try await connection.query("select 1", to: "record the end")
                     }
                 }
+                last.cancel()
+                let error = try await postgresError { try await last.value }
                 #expect("\(error)" == "cannot record the end: no answer from the server within 0.5 seconds")
                 #expect(error.connectionLost)
             }

@@ -19,11 +19,7 @@ struct FollowFaultTests {
             try await database.following(view, logger: log.logger) {
                 try await waitUntil { view.now.position != nil }
                 for magnitude in 1...5 {
-                    try await database.query(
-                        """
-                        select pg_terminate_backend(pid) from pg_stat_activity
-                        where datname = current_database() and pid <> pg_backend_pid()
-                        """)
+                    _ = try await database.otherSessions(ending: true)
                     try await database.setMagnitude(Double(magnitude))
                     try await database.waitForCatchUp(of: view)
                 }

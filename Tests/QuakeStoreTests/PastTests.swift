@@ -139,7 +139,7 @@ struct PastTests {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
 
-            await #expect(throws: UnknownCodes(codes: ["q0b"])) {
+            await #expect(throws: UnknownCodes(codes: ["q0b"], consequence: "nothing was deleted")) {
                 try await database.withConnection { connection in
                     try await Deletion(codes: ["q0a", "q0b"], reason: nil).run(on: connection)
                 }

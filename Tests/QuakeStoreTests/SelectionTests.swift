@@ -19,7 +19,7 @@ struct SelectionTests {
 
             let selected = try await database.quakes(QuakeSelection())
 
-            let decoded = try decode(document)
+            let decoded = try decodedQuakes(document)
             #expect(selected.sorted { $0.code < $1.code } == decoded.sorted { $0.code < $1.code })
             #expect(selected.map(\.time) == decoded.map(\.time).sorted(by: >))
         }
@@ -30,7 +30,7 @@ struct SelectionTests {
         try await server.withDatabase { database in
             let document = sampleDocument(2000)
             try await database.importDocument(document)
-            let all = try decode(document).sorted { ($1.time, $0.code) < ($0.time, $1.code) }
+            let all = try decodedQuakes(document).sorted { ($1.time, $0.code) < ($0.time, $1.code) }
             let centre = all[100]
             var selection = QuakeSelection()
             selection.since = all[1500].time
@@ -76,19 +76,6 @@ struct SelectionTests {
         var document: [UInt8] = []
         SampleFeed(count: count).write { document.append(contentsOf: $0) }
         return String(decoding: document, as: UTF8.self)
-    }
-
-    private func decode(_ document: String) throws -> [Quake] {
-        var scanner = FeatureScanner()
-        var decoder = FeatureDecoder()
-        var quakes: [Quake] = []
-        try Array(document.utf8).withUnsafeBufferPointer { bytes in
-            _ = try scanner.scan(bytes) { feature in
-                quakes.append(Quake(try decoder.decode(feature.bytes), from: feature.bytes))
-                return true
-            }
-        }
-        return quakes
     }
 }
 

@@ -94,6 +94,16 @@ public actor TestServer {
         try await task.value
     }
 
+    /// Whether the server has a library, such as one of PostgreSQL's additional modules. Not every package has them.
+    nonisolated public func hasLibrary(_ name: String) async throws -> Bool {
+        do {
+            try await administer("load '\(name)'")
+            return true
+        } catch let error as PostgresError where error.sqlState == "58P01" {
+            return false
+        }
+    }
+
     private func administer(_ statement: String) async throws {
         let maintenance = TestDatabase(url: try await cluster().url(database: "postgres"))
         try await maintenance.withConnection { connection in

@@ -147,6 +147,45 @@ struct BackfillCommandTests {
         }
     }
 
+    /// What an answer to one of the two requests may be, and how the error names it.
+    private static let unfit: [(count: TestFeedServer.Answer, query: TestFeedServer.Answer, reason: String)] =
+        [
+            (.whole(.notFound, Array("Not found".utf8)), quakeML, "its answer to count is HTTP status 404"),
+            (quakeML, quakeML, "its answer to count is not a number"),
+            (
+                .whole(.ok, Array("12".utf8)), quakeML,
+                "its answer to query is a broken document: an HTML or XML page"
+            ),
+            (
+                .whole(.ok, Array("12".utf8)),
+                .whole(.ok, Array("#EventID|Time|Latitude|Longitude\n1|2|3|4\n".utf8)),
+                "its answer to query is a broken document: not a JSON object"
+            ),
+        ]
+    private static let quakeML = TestFeedServer.Answer.whole(
+        .ok,
+        Array("<?xml version=\"1.0\"?><q:quakeml xmlns:q=\"http://quakeml.org/xmlns/quakeml/1.2\"/>".utf8))
+
+    @Test("A service without GeoJSON or without a count ends with 65, and the error says what it lacks")
+    func unfitService() async throws {
+        for service in Self.unfit {
+            try await TestServer.shared.withDatabase { database in
+                try await TestFeedServer.run(answering: { request in
+                    request.uri.contains("/count?") ? service.count : service.query
+                }) { server in
+                    let outcome = try await QuakesCommand().run(
+                        Self.backfill(from: server, into: database)
+                            + ["--from", "2020-01-01", "--to", "2020-01-02"])
+                    #expect(outcome.status == 65)
+                    #expect(
+                        outcome.errors.contains("\(server.url("/fdsnws/event/1")): \(service.reason)"),
+                        "\(outcome.errors)")
+                    #expect(outcome.errors.contains("format=geojson"))
+                }
+            }
+        }
+    }
+
     private static func backfill(from server: TestFeedServer, into database: TestDatabase) -> [String] {
         [
             "backfill", "--database", database.url, "--service", server.url("/fdsnws/event/1"), "--pace",

@@ -1,4 +1,5 @@
 import Foundation
+import QuakeStore
 import Subprocess
 import TestSupport
 import Testing
@@ -41,14 +42,12 @@ struct ExampleTests {
     }
 
     @Test(
-        "Examples/follow.py keeps up with inserts and deletes", .enabled(if: hasPsycopg, "needs psycopg 3.2"))
+        "Examples/follow.py keeps up with inserts and deletes, and ends cleanly on SIGTERM",
+        .enabled(if: interpreter != nil, "needs psycopg"))
     func python() async throws {
         try await server.withDatabase { database in
             try await database.insert("q0a")
-            let result = try await Subprocess.run(
-                .name("python3"), arguments: [Self.path("follow.py"), database.url], input: .none,
-                output: .sequence, error: .discarded
-            ) { execution in
+            let result = try await follow(database) { execution in
                 var lines = execution.standardOutput.strings().makeAsyncIterator()
                 #expect(try await lines.next()?.hasPrefix("1 earthquakes at token 1") == true)
                 try await database.insert("q0b")
@@ -57,8 +56,59 @@ struct ExampleTests {
                 #expect(try await lines.next()?.hasPrefix("1 earthquakes at token 3") == true)
                 try execution.send(signal: .terminate)
             }
-            #expect(!result.terminationStatus.isSuccess)
+            #expect(result.status == .exited(0))
+            #expect(result.errors == "")
         }
+    }
+
+    @Test(
+        "Examples/follow.py comes back after restarts of the server, catches up, and ends cleanly on SIGINT",
+        .enabled(if: interpreter != nil, "needs psycopg"))
+    func pythonAfterRestarts() async throws {
+        let server = try await TemporaryServer.start()
+        let database = TestDatabase(url: server.url)
+        try await database.withConnection { _ = try await Migrator($0).migrate() }
+        try await database.insert("q0a")
+        let result = try await follow(database) { execution in
+            var lines = execution.standardOutput.strings().makeAsyncIterator()
+            #expect(try await lines.next()?.hasPrefix("1 earthquakes at token 1") == true)
+            for (restart, code) in ["q0b", "q0c"].enumerated() {
+                _ = try await server.cluster.stop()
+                _ = try await server.cluster.start()
+                try await database.insert(code)
+                // It may have come back before the insert, and has then looked once more.
+                let all = "\(restart + 2) earthquakes at "
+                while let line = try await lines.next(), !line.hasPrefix(all) {}
+            }
+            try execution.send(signal: .interrupt)
+            #expect(try await lines.next() == nil)
+        }
+        #expect(result.status == .exited(0))
+        #expect(result.errors.contains("connecting again") && !result.errors.contains("Traceback"))
+    }
+
+    @Test(
+        "Examples/follow.py says in one line that there is no server",
+        .enabled(if: interpreter != nil, "needs psycopg"))
+    func pythonWithoutServer() async throws {
+        let result = try await Subprocess.run(
+            try Self.python,
+            arguments: [Self.path("follow.py"), "host=/nonexistent user=nobody"],
+            output: .string(limit: 1 << 16), error: .string(limit: 1 << 16))
+        #expect(result.terminationStatus == .exited(1))
+        #expect(result.standardError.hasPrefix("follow.py: ") && !result.standardError.contains("Traceback"))
+    }
+
+    /// Runs Examples/follow.py for as long as `body` does.
+    private func follow(
+        _ database: TestDatabase,
+        _ body: (Execution<NoInput, SequenceOutput, StringOutput<UTF8>>) async throws -> Void
+    ) async throws -> (status: TerminationStatus, errors: String) {
+        let result = try await Subprocess.run(
+            try Self.python, arguments: [Self.path("follow.py"), database.url],
+            input: .none,
+            output: .sequence, error: .string(limit: 1 << 16), body: body)
+        return (result.terminationStatus, result.standardError)
     }
 
     private static func path(_ name: String) -> String {
@@ -66,17 +116,23 @@ struct ExampleTests {
             .standardizedFileURL.path
     }
 
-    private static let hasPsycopg: Bool = {
+    private static var python: Executable {
+        get throws {
+            let interpreter = try #require(interpreter)
+            return interpreter.hasPrefix("/") ? .path(.init(interpreter)) : .name(interpreter)
+        }
+    }
+
+    /// A Python that has psycopg: the first in PATH, or the system's.
+    private static let interpreter: String? = ["python3", "/usr/bin/python3"].first { python in
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [
-            "python3", "-c", "import psycopg; psycopg.Connection.notifies.__kwdefaults__['timeout']",
-        ]
+        process.arguments = [python, "-c", "import psycopg"]
         process.standardError = FileHandle.nullDevice
         do { try process.run() } catch { return false }
         process.waitUntilExit()
         return process.terminationStatus == 0
-    }()
+    }
 }
 
 extension TestDatabase {

@@ -6,7 +6,8 @@ struct HelpTests {
     @Test(
         "Every command explains itself on standard output, with and without a database",
         arguments: [
-            [], ["import"], ["list"], ["changes"], ["delete"], ["report"], ["migrate"], ["sample"],
+            [], ["import"], ["list"], ["map"], ["plot"], ["changes"], ["delete"], ["report"], ["migrate"],
+            ["sample"],
             ["database"],
             ["database", "shell"],
         ])
@@ -17,6 +18,27 @@ struct HelpTests {
         #expect(outcome.errors == "")
         #expect(outcome.output.hasPrefix("OVERVIEW: "))
         #expect(outcome.output.contains("USAGE: quakes"))
+    }
+
+    @Test("No help shows a Swift value, nor a default twice; every command is asked")
+    func plainWords() async throws {
+        var commands: [[String]] = [[]]
+        var count = 0
+        while let command = commands.popLast() {
+            count += 1
+            let help = try await QuakesCommand().run(command + ["--help"]).output
+            let names = help.components(separatedBy: "SUBCOMMANDS:").dropFirst().first?
+                .matches(of: #/\n {2}([a-z]+) {2}/#).map { command + [String($0.1)] }
+            commands += names ?? []
+
+            // Such as DurationArgument(duration: 1.0 seconds), Optional(…) and nil.
+            #expect(!help.contains(#/[A-Za-z]+\(\w+:|Optional|\bnil\b/#), "\(command): \(help)")
+            // An option's text begins at the left, and its further lines do not.
+            for option in help.split(separator: #/\n {2,6}(?=[-<])/#) {
+                #expect(option.ranges(of: "default:").count <= 1, "\(command): \(option)")
+            }
+        }
+        #expect(count >= 20)
     }
 
     @Test("--version prints the version")

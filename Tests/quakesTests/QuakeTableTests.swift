@@ -1,4 +1,7 @@
 import Feed
+import Foundation
+import QuakeStore
+import TestSupport
 import Testing
 
 @testable import quakes
@@ -6,28 +9,56 @@ import Testing
 @Suite("The list's table")
 struct QuakeTableTests {
     @Test(
-        "At 80, 120 and 200 columns it shows what matters most, and more if there is room",
-        arguments: [80, 120, 200])
+        "At 60, 80, 120 and 200 columns it shows what matters most, and more if there is room",
+        arguments: [60, 80, 120, 200])
     func golden(width: Int) throws {
-        #expect(try table().render(width: width, inColour: false) == Self.golden[width])
+        #expect(try text(Self.quakes(), at: Terminal(width: width)) == Self.golden[width])
     }
 
-    @Test("In colour the header is dim and large events are bold; nothing else differs")
+    @Test("With a place to be near to, it shows the distance from there")
+    func distance() throws {
+        let near = QuakeSelection.Circle(latitude: 1, longitude: 0, kilometres: 200)
+        let lines = try text(Self.quakes(), at: Terminal(width: 80), near: near).split(separator: "\n")
+        #expect(lines[0].contains("KM AWAY") && lines[1].contains("  111.2  "))
+        // Along a meridian of a sphere of 6371 km.
+        #expect(abs(near.distance(toLatitude: 2, longitude: 0) - 6371 * Double.pi / 180) < 1e-9)
+    }
+
+    @Test("Magnitudes and alerts are coloured, codes are links to the event's page; nothing else differs")
     func colour() throws {
-        let plain = try table().render(width: 80, inColour: false)
-        let coloured = try table().render(width: 80, inColour: true)
+        let plain = try text(Self.quakes(), at: Terminal(width: 120))
+        let styled = try text(Self.quakes(), at: Terminal(width: 120, hasStyles: true, hasLinks: true))
 
-        let lines = coloured.split(separator: "\n")
-        #expect(lines[0].hasPrefix("\u{1B}[2m"))
-        #expect(lines[1].hasPrefix("\u{1B}[1m2025-12-31 23:41:00"))
-        #expect(!lines[2].contains("\u{1B}"))
-        #expect(coloured.replacing(/\u{1B}\[\d*m/, with: "") == plain)
+        let lines = styled.split(separator: "\n")
+        #expect(lines[0].hasPrefix("\u{1B}[2mTIME (UTC)\u{1B}[0m  "))
+        #expect(lines[1].hasPrefix("2025-12-31 23:41:00   \u{1B}[1;31m7.1\u{1B}[0m  mww  "))
+        #expect(lines[1].contains("  \u{1B}[38;5;208morange\u{1B}[0m  "))
+        #expect(
+            lines[1].hasSuffix(
+                "  \u{1B}]8;;https://example.org/quakes/q07000000j\u{1B}\\q07000000j\u{1B}]8;;\u{1B}\\"))
+        #expect(lines[2].hasPrefix("2025-12-31 23:39:00   \u{1B}[2m1.4\u{1B}[0m  md"))
+        #expect(styled.replacing(/\u{1B}\[[\d;]*m|\u{1B}\]8;;[^\u{1B}]*\u{1B}\\/, with: "") == plain)
     }
 
-    private func table() throws -> QuakeTable {
-        var table = QuakeTable()
-        for quake in try Self.quakes() { table.append(quake) }
-        return table
+    @Test(
+        "No line of a real feed is wider than the terminal", .needsRealFeeds, arguments: [60, 80, 120, 200])
+    func realFeeds(width: Int) async throws {
+        for name in RealFeeds.names {
+            var table = QuakeTable(
+                near: .init(latitude: 0, longitude: 0, kilometres: 1), at: Terminal(width: width))
+            let quakes = try Self.quakes(inFeed: RealFeeds.path(name))
+            let text = quakes.reduce("") { $0 + table.text($1) } + table.rest()
+            let lines = text.split(separator: "\n")
+            #expect(lines.count == quakes.count + 1 && quakes.count > 100)
+            #expect(lines.allSatisfy { terminalWidth(of: String($0)) <= width }, "\(name)")
+        }
+    }
+
+    private func text(
+        _ quakes: [Quake], at terminal: Terminal, near: QuakeSelection.Circle? = nil
+    ) throws -> String {
+        var table = QuakeTable(near: near, at: terminal)
+        return quakes.reduce("") { $0 + table.text($1) } + table.rest()
     }
 
     private static func quakes() throws -> [Quake] {
@@ -47,6 +78,20 @@ struct QuakeTableTests {
         ]
     }
 
+    private static func quakes(inFeed path: String) throws -> [Quake] {
+        let document = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: path)))
+        let features = try #require((document as? [String: Any])?["features"] as? [[String: Any]])
+        return try features.map { feature in
+            let properties = try #require(feature["properties"] as? [String: Any])
+            let coordinates = (feature["geometry"] as? [String: Any])?["coordinates"] as? [Double]
+            return try quake(
+                try #require(feature["id"] as? String), try #require(properties["time"] as? Int64),
+                properties["mag"] as? Double, properties["magType"] as? String, coordinates?.last,
+                properties["place"] as? String ?? "", properties["status"] as? String,
+                (properties["felt"] as? Int).map { Int32($0) }, properties["alert"] as? String)
+        }
+    }
+
     private static func quake(
         _ code: String, _ time: Int64, _ magnitude: Double?, _ type: String?, _ depth: Double?,
         _ place: String, _ status: String?, _ felt: Int32?, _ alert: String?
@@ -64,6 +109,14 @@ struct QuakeTableTests {
     }
 
     private static let golden = [
+        60: """
+        TIME (UTC)            MAG  PLACE                  CODE
+        2025-12-31 23:41:00   7.1  99 km W of 新月港, T…  q07000000j
+        2025-12-31 23:39:00   1.4  12 km N of Saltmere,…  q0112
+        2025-12-31 22:58:00        Port Ember 🌋          q0253x
+        2025-12-31 22:03:00  -0.3  155 km SSE of the no…  q074000004
+
+        """,
         80: """
         TIME (UTC)            MAG  TYPE  DEPTH KM  PLACE                      CODE
         2025-12-31 23:41:00   7.1  mww      412.0  99 km W of 新月港, Tōgen…  q07000000j
@@ -73,19 +126,19 @@ struct QuakeTableTests {
 
         """,
         120: """
-        TIME (UTC)            MAG  TYPE  DEPTH KM  PLACE                                     STATUS     FELT  ALERT   CODE
-        2025-12-31 23:41:00   7.1  mww      412.0  99 km W of 新月港, Tōgen Islands          reviewed   3120  orange  q07000000j
-        2025-12-31 23:39:00   1.4  md        -0.7  12 km N of Saltmere, Aldra                automatic                q0112
-        2025-12-31 22:58:00                        Port Ember 🌋                                                      q0253x
-        2025-12-31 22:03:00  -0.3  ml         2.1  155 km SSE of the northernmost of the B…  reviewed      0          q074000004
+        TIME (UTC)            MAG  TYPE  DEPTH KM  PLACE                       ALERT     LAT    LON  FELT  STATUS     CODE
+        2025-12-31 23:41:00   7.1  mww      412.0  99 km W of 新月港, Tōgen…   orange  0.000  0.000  3120  reviewed   q07000000j
+        2025-12-31 23:39:00   1.4  md        -0.7  12 km N of Saltmere, Aldra          0.000  0.000        automatic  q0112
+        2025-12-31 22:58:00                        Port Ember 🌋                       0.000  0.000                   q0253x
+        2025-12-31 22:03:00  -0.3  ml         2.1  155 km SSE of the norther…          0.000  0.000     0  reviewed   q074000004
 
         """,
         200: """
-        TIME (UTC)            MAG  TYPE  DEPTH KM  PLACE                                                         STATUS     FELT  ALERT   UPDATED              URL                                    CODE
-        2025-12-31 23:41:00   7.1  mww      412.0  99 km W of 新月港, Tōgen Islands                              reviewed   3120  orange  2025-12-31 23:51:00  https://example.org/quakes/q07000000j  q07000000j
-        2025-12-31 23:39:00   1.4  md        -0.7  12 km N of Saltmere, Aldra                                    automatic                2025-12-31 23:49:00  https://example.org/quakes/q0112       q0112
-        2025-12-31 22:58:00                        Port Ember 🌋                                                                          2025-12-31 23:08:00  https://example.org/quakes/q0253x      q0253x
-        2025-12-31 22:03:00  -0.3  ml         2.1  155 km SSE of the northernmost of the Brume Islands/Îles de…  reviewed      0          2025-12-31 22:13:00  https://example.org/quakes/q074000004  q074000004
+        TIME (UTC)            MAG  TYPE  DEPTH KM  PLACE                                           ALERT     LAT    LON  FELT  STATUS     UPDATED              URL                                    CODE
+        2025-12-31 23:41:00   7.1  mww      412.0  99 km W of 新月港, Tōgen Islands                orange  0.000  0.000  3120  reviewed   2025-12-31 23:51:00  https://example.org/quakes/q07000000j  q07000000j
+        2025-12-31 23:39:00   1.4  md        -0.7  12 km N of Saltmere, Aldra                              0.000  0.000        automatic  2025-12-31 23:49:00  https://example.org/quakes/q0112       q0112
+        2025-12-31 22:58:00                        Port Ember 🌋                                           0.000  0.000                   2025-12-31 23:08:00  https://example.org/quakes/q0253x      q0253x
+        2025-12-31 22:03:00  -0.3  ml         2.1  155 km SSE of the northernmost of the Brume I…          0.000  0.000     0  reviewed   2025-12-31 22:13:00  https://example.org/quakes/q074000004  q074000004
 
         """,
     ]

@@ -50,23 +50,48 @@ import Testing
     @Test(arguments: stride(from: 20, through: 220, by: 9).map { $0 })
     func linesFitAndHaveNoTrailingSpaces(width: Int) {
         for line in quakes.render(width: width).split(separator: "\n") {
-            // Time, magnitude, place at its minimum and code are always shown; they need 66 cells.
-            #expect(terminalWidth(of: String(line)) <= max(width, 66), "\(line)")
+            #expect(terminalWidth(of: String(line)) <= width, "\(line)")
             #expect(line.last != " ")
         }
     }
 
+    @Test func theFirstScreenfulIsWrittenTogetherAndThenEachRowAtOnce() {
+        var table = Table(columns: [TableColumn(title: "a"), TableColumn(title: "b")], at: .none)
+        for row in 1..<Table.screenful { #expect(table.append(["\(row)", "x"]) == "") }
+        let screenful = table.append(["wide", "x"])
+        #expect(screenful.hasPrefix("A     B\n1     x\n2     x\n"))
+        #expect(screenful.hasSuffix("wide  x\n"))
+        #expect(table.append(["wider", "x"]) == "wider  x\n")
+        #expect(table.append(["1", ""]) == "1\n")
+        #expect(table.finish() == "")
+    }
+
+    @Test func aLaterWiderCellIsCutAtATerminalOnly() {
+        let columns = [
+            TableColumn(title: "n", alignment: .right), TableColumn(title: "place", flexible: true),
+        ]
+        func later(_ terminal: Terminal, _ cells: [String]) -> String {
+            var table = Table(columns: columns, at: terminal)
+            for _ in 0..<Table.screenful { _ = table.append(["1", "somewhere"]) }
+            return table.append(cells)
+        }
+        #expect(later(.none, ["1", "somewhere else"]) == "1  somewhere else\n")
+        #expect(later(Terminal(width: 80), ["1", "somewhere else"]) == "1  somewher…\n")
+        // A number is never cut while a text can make room for it.
+        #expect(later(Terminal(width: 12), ["1234567", "somewhere"]) == "1234567  so…\n")
+        #expect(later(Terminal(width: 80), ["1234567", "somewhere"]) == "1234567  somewhere\n")
+    }
+
     @Test func withoutRowsThereIsTheHeader() {
-        let table = Table(columns: quakes.columns)
         #expect(
-            table.render(width: 80)
+            Rows(columns: quakes.columns).render(width: 80)
                 == "TIME  MAG  TYPE  DEPTH  PLACE                           STATUS  FELT  CODE\n")
-        #expect(Table(columns: []).render() == "\n")
+        #expect(Rows(columns: []).render() == "\n")
     }
 
     @Test func aRowMayBeEmptyShortOrTooLong() {
-        var table = Table(columns: [TableColumn(title: "a"), TableColumn(title: "b", alignment: .right)])
-        table.append([])
+        var table = Rows(columns: [TableColumn(title: "a"), TableColumn(title: "b", alignment: .right)])
+        table.append([String]())
         table.append(["1"])
         table.append(["", "22", "3"])
         #expect(table.render() == "A   B\n\n1\n   22\n")
@@ -74,18 +99,30 @@ import Testing
 
     @Test func columnsAreDroppedFromTheHighestPriorityNumberAndFromTheRight() {
         let titles = [("first", 2), ("second", 1), ("third", 2), ("always", 0)]
-        var table = Table(columns: titles.map { TableColumn(title: $0.0, priority: $0.1) })
+        var table = Rows(columns: titles.map { TableColumn(title: $0.0, priority: $0.1) })
         table.append(["1", "2", "3", "4"])
         func header(_ width: Int) -> Substring { table.render(width: width).prefix { $0 != "\n" } }
         #expect(header(28) == "FIRST  SECOND  THIRD  ALWAYS")
         #expect(header(27) == "FIRST  SECOND  ALWAYS")
         #expect(header(20) == "SECOND  ALWAYS")
         #expect(header(13) == "ALWAYS")
-        #expect(header(1) == "ALWAYS")
+        #expect(header(5) == "ALWA…")
+    }
+
+    @Test func anEmptyColumnIsDroppedBeforeATextIsShortened() {
+        var table = Rows(columns: [
+            TableColumn(title: "type", priority: 1),
+            TableColumn(title: "place", minimumWidth: 5, flexible: true),
+            TableColumn(title: "felt", priority: 2),
+        ])
+        table.append(["", "a long place", "7"])
+        #expect(table.render(width: 24) == "TYPE  PLACE         FELT\n      a long place  7\n")
+        #expect(table.render(width: 23) == "PLACE         FELT\na long place  7\n")
+        #expect(table.render(width: 15) == "PLACE      FELT\na long p…  7\n")
     }
 
     @Test func theWidestFlexibleColumnGivesFirst() {
-        var table = Table(columns: [
+        var table = Rows(columns: [
             TableColumn(title: "a", flexible: true), TableColumn(title: "b", flexible: true),
         ])
         table.append(["a long one indeed", "short"])
@@ -94,7 +131,7 @@ import Testing
     }
 
     @Test func aShortenedWideCharacterLeavesItsColumnAligned() {
-        var table = Table(columns: [
+        var table = Rows(columns: [
             TableColumn(title: "place", minimumWidth: 5, flexible: true), TableColumn(title: "code"),
         ])
         table.append(["新月港新月港", "a"])
@@ -102,36 +139,32 @@ import Testing
         #expect(table.render(width: 12) == "PLACE   CODE\n新月…   a\nx新月…  b\n")
     }
 
-    @Test func styleSeesFinishedLinesAndChangesNoLayout() {
-        var table = Table(columns: [TableColumn(title: "a"), TableColumn(title: "b")])
-        table.append(["1", "2"])
-        table.append(["333", ""])
-        let styled = table.render { row, line in
-            switch row {
-            case nil: "\u{1B}[1m\(line)\u{1B}[0m"
-            case 0: "<\(line)>"
-            default: line
-            }
-        }
-        #expect(styled == "\u{1B}[1mA    B\u{1B}[0m\n<1    2>\n333\n")
+    @Test func styleAndLinksChangeNoLayout() {
+        var table = Rows(columns: [TableColumn(title: "a", alignment: .right), TableColumn(title: "b")])
+        let link = TextLink("https://example.org/1")
+        table.append([TableCell("1", style: .red), TableCell("2", link: link)])
+        table.append([TableCell("333"), TableCell("", style: .red, link: link)])
+        #expect(table.render(at: Terminal(width: 80)) == "  A  B\n  1  2\n333\n")
+        #expect(
+            table.render(at: Terminal(width: 80, hasStyles: true))
+                == "  \u{1B}[2mA\u{1B}[0m  \u{1B}[2mB\u{1B}[0m\n  \u{1B}[31m1\u{1B}[0m  2\n333\n")
+        #expect(
+            table.render(at: Terminal(width: 80, hasLinks: true))
+                == "  A  B\n  1  \u{1B}]8;;https://example.org/1\u{1B}\\2\u{1B}]8;;\u{1B}\\\n333\n")
     }
 
-    @Test func aCellIsNeverWiderThanItsColumnMayBe() {
-        var table = Table(columns: [TableColumn(title: "place", widest: 5), TableColumn(title: "code")])
-        table.append([String(repeating: "x", count: 1 << 20), "a"])
-        table.append(["新月港新月港", "b"])
+    @Test func aVeryLongTextWidensNoColumn() {
+        let long = String(repeating: "x", count: 1 << 20)
+        var table = Rows(columns: [TableColumn(title: "place", widest: 7), TableColumn(title: "code")])
+        table.append([long, "a"])
         table.append(["five!", "c"])
-        table.append(["\u{1B}\u{1B}\u{1B}\u{1B}\u{1B}\u{1B}", "d"])
+        #expect(table.render() == "PLACE    CODE\n\(long)  a\nfive!    c\n")
         #expect(
-            table.render()
-                == "PLACE  CODE\nxxxx…  a\n新月…  b\nfive!  c\n\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}…  d\n")
-        var usual = Table(columns: [TableColumn(title: "place")])
-        usual.append([String(repeating: "x", count: 121)])
-        #expect(usual.render() == "PLACE\n\(String(repeating: "x", count: 119))…\n")
+            table.render(width: 80).split(separator: "\n").allSatisfy { terminalWidth(of: String($0)) <= 80 })
     }
 
     @Test func cellsCarryNoEscapeSequencesAndStayOnTheirLine() {
-        var table = Table(columns: [TableColumn(title: "place")])
+        var table = Rows(columns: [TableColumn(title: "place")])
         table.append(["\u{1B}[31mred\r\nnext"])
         #expect(table.render() == "PLACE\n\u{FFFD}[31mred\u{FFFD}\u{FFFD}next\n")
     }
@@ -174,8 +207,26 @@ import Testing
     }
 }
 
-private let quakes: Table = {
-    var table = Table(columns: [
+/// A table whose rows are kept, to be rendered at several widths.
+private struct Rows {
+    let columns: [TableColumn]
+    var rows: [[TableCell]] = []
+
+    init(columns: [TableColumn]) { self.columns = columns }
+
+    mutating func append(_ cells: [String]) { append(cells.map { TableCell($0) }) }
+    mutating func append(_ cells: [TableCell]) { rows.append(cells) }
+
+    func render(width: Int? = nil) -> String { render(at: Terminal(width: width)) }
+
+    func render(at terminal: Terminal) -> String {
+        var table = Table(columns: columns, at: terminal)
+        return rows.reduce("") { $0 + table.append($1) } + table.finish()
+    }
+}
+
+private let quakes: Rows = {
+    var table = Rows(columns: [
         TableColumn(title: "time"),
         TableColumn(title: "mag", alignment: .right),
         TableColumn(title: "type", priority: 1),

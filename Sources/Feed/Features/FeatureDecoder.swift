@@ -5,7 +5,7 @@ public struct FeatureDecoder {
     private var table = PropertyTable()
 
     public init() {
-        precondition(Property.allCases.count <= QuakeRecord.capacity, "QuakeRecord has too little room")
+        precondition(Property.count <= QuakeRecord.capacity, "QuakeRecord has too little room")
     }
 
     /// Decodes the feature at the start of the bytes, and also returns its size in bytes; nil when they don't hold all

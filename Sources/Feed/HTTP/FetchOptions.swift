@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// How a feed is fetched over HTTP. Files and standard input know only the limit on the inflated size.
+/// How a feed is fetched over HTTP. Files and standard input know only the limit on the inflated size, and `arrived`.
 public struct FetchOptions: Sendable {
     /// The number of attempts, as long as no byte of the feed has been handed over.
     public var attempts = 4
@@ -32,7 +32,22 @@ public struct FetchOptions: Sendable {
     /// A random number from 0 up to, but not including, 1.
     public var random: @Sendable () -> Double = { .random(in: 0..<1) }
 
+    /// Called whenever bytes of a feed have arrived, before they are inflated.
+    public var arrived: @Sendable (Arrival) -> Void = { _ in }
+
     public init() {}
+}
+
+/// How much of a feed has arrived, as it was stored or sent: compressed if it is compressed.
+public struct Arrival: Sendable, Equatable {
+    public var bytes = 0
+    /// The size of the file, or the response's Content-Length; nil if nobody knows how much will come.
+    public var length: Int?
+
+    public init(bytes: Int = 0, length: Int? = nil) {
+        self.bytes = bytes
+        self.length = length
+    }
 }
 
 /// How a server identifies the state of a feed that it has sent (RFC 9110, section 8.8). Both values are opaque, weak

@@ -48,7 +48,12 @@ struct HTTPExchange: Sendable {
             throw FetchFailure("its content encoding is \(encoding), but only gzip was requested")
         }
         var decoder = ContentDecoder(limit: options.inflatedLimit)
-        while let chunk = try await transfer.chunk() { try await decoder.decode(chunk, body) }
+        var arrival = Arrival(length: head["content-length"].first.flatMap { Int($0) })
+        while let chunk = try await transfer.chunk() {
+            arrival.bytes += chunk.count
+            options.arrived(arrival)
+            try await decoder.decode(chunk, body)
+        }
         try await decoder.finish(body)
     }
 

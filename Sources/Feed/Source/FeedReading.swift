@@ -16,11 +16,11 @@ extension FeedSource {
         var decoder = ContentDecoder(limit: options.inflatedLimit)
         switch self {
         case .standardInput:
-            try await readDescriptor(STDIN_FILENO) { try await decoder.decode($0, body) }
+            try await readDescriptor(STDIN_FILENO, options) { try await decoder.decode($0, body) }
         case .file(let path):
             let descriptor = try openFile(path)
             defer { Glibc.close(descriptor) }
-            try await readDescriptor(descriptor) { try await decoder.decode($0, body) }
+            try await readDescriptor(descriptor, options) { try await decoder.decode($0, body) }
         case .url(let url):
             return try await HTTPFetch(url, ifChangedSince: validators, options: options).read(body)
         }
@@ -40,8 +40,11 @@ extension FeedSource {
         return descriptor
     }
 
-    private func readDescriptor(_ descriptor: Int32, _ body: ([UInt8]) async throws -> Void) async throws {
+    private func readDescriptor(
+        _ descriptor: Int32, _ options: FetchOptions, _ body: ([UInt8]) async throws -> Void
+    ) async throws {
         let reader = DescriptorReader(descriptor)
+        var arrival = Arrival(length: fileSize(descriptor))
         while true {
             let bytes: [UInt8]
             do {
@@ -50,13 +53,26 @@ extension FeedSource {
                 throw noInput(error.code)
             }
             if bytes.isEmpty { return }
+            arrival.bytes += bytes.count
+            options.arrived(arrival)
             try await body(bytes)
         }
     }
 
+    /// nil for what is no file, such as a pipe: nobody knows how much will come.
+    private func fileSize(_ descriptor: Int32) -> Int? {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int(status.st_size)
+    }
+
     private func noInput(_ error: Int32) -> FeedError {
-        .noInput(
-            path: self == .standardInput ? "standard input" : "\(self)",
-            reason: String(cString: strerror(error)))
+        var reason = String(cString: strerror(error))
+        if case .file(let path) = self, error == ENOENT,
+            let feed = closestSpelling(of: path, among: Self.summaryFeeds)
+        {
+            reason += "; did you mean \(feed)?"
+        }
+        return .noInput(path: self == .standardInput ? "standard input" : "\(self)", reason: reason)
     }
 }

@@ -12,18 +12,26 @@ public enum FeedSource: Sendable, Hashable {
         ["hour", "day", "week", "month"].map { "\(magnitude)_\($0)" }
     }
 
+    private static let summaryFolder = "https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/"
+
     /// Reads `-`, the name of a summary feed, an http(s) URL, or else a path. A file with
     /// the name of a feed is written `./all_day`.
     public init(_ argument: String) {
         if argument == "-" {
             self = .standardInput
         } else if Self.summaryFeeds.contains(argument) {
-            self = .url("https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/\(argument).geojson")
+            self = .url("\(Self.summaryFolder)\(argument).geojson")
         } else if ["http://", "https://"].contains(where: argument.lowercased().hasPrefix) {
             self = .url(argument)
         } else {
             self = .file(argument)
         }
+    }
+
+    /// The name of a summary feed of the USGS, such as `all_day`; nil for any other source.
+    public var shortName: String? {
+        guard case .url(let url) = self else { return nil }
+        return Self.summaryFeeds.first { url == "\(Self.summaryFolder)\($0).geojson" }
     }
 }
 
@@ -58,8 +66,8 @@ extension String {
         return (parts[0].withoutPercentEscapes, parts.count > 1 ? parts[1].withoutPercentEscapes : "")
     }
 
-    /// The text between `://` and the `@`. A URL whose password contains an unescaped slash is not valid, but must not be
-    /// shown either: if there is no number in the place of the port, everything up to the last `@` counts.
+    /// The text between `://` and the `@`. A password with an unescaped slash makes a URL invalid, but it must not be shown
+    /// either. So if what follows the colon is not a port number, everything up to the last `@` counts.
     private var userInfoRange: Range<Index>? {
         guard let scheme = firstRange(of: "://") else { return nil }
         let rest = self[scheme.upperBound...]

@@ -25,7 +25,7 @@ extension Connection {
     /// Waits until every cancellation that was sent has arrived.
     private func awaitCancellations() throws {
         let limit =
-            if case .cleanup(let end, _) = waitLimit { end - .now } else { Self.answerLimit }
+            if case .cleanup(let end?, _) = waitLimit { end - .now } else { Self.answerLimit }
         let milliseconds = Int(limit / .milliseconds(1))
         if cancellations.wait(timeout: .now() + .milliseconds(milliseconds)) == .timedOut {
             giveUp("a cancellation did not reach the server within \(limit)")
@@ -99,7 +99,8 @@ extension Connection {
             if waitForSocket(PQsocket(handle), writable: false), PQconsumeInput(handle) == 0 {
                 throw failureOfLibpq(operation, handle)
             }
-            try watchWaitLimit(operation, handle)
+            // An answer that is here is not late, however long this process was held up.
+            if PQisBusy(handle) == 1 { try watchWaitLimit(operation, handle) }
         }
         let result = PQgetResult(handle)
         // A statement that ended before the cancellation reached it has succeeded: what it did is done, and the caller
@@ -144,8 +145,10 @@ extension Connection {
                 giveUp("the server did not answer a cancellation within \(Self.answerLimit)")
                 throw CancellationError()
             }
-        case .cleanup(let end, let limit):
+        case .cleanup(let end?, let limit):
             try giveUp(operation, after: end, limit)
+        case .cleanup(nil, let limit):
+            if Task.isCancelled { waitLimit = .cleanup(until: .now + limit, limit: limit) }
         }
     }
 

@@ -21,6 +21,31 @@ extension Connection {
         try forEachRow(of: query, to: operation, singleRowMode: true, body)
     }
 
+    /// Runs one query within a transaction, and hands over each row as it arrives. The server plans it for its first tenth
+    /// rather than for all of it: if an index has the rows in order, the first ones come at once, and all may take longer.
+    ///
+    /// An error thrown by `body` cancels the query and is thrown again.
+    public func forEachRow(
+        soonOf query: Query, to operation: String, _ body: @Sendable (Row) throws -> Void
+    ) throws {
+        // A cursor makes it do so (https://www.postgresql.org/docs/current/runtime-config-query.html, under
+        // cursor_tuple_fraction). Compiling a plan would take longer than the first rows do.
+        try execute(script: "set local jit = off", to: operation)
+        try execute("declare soon no scroll cursor for \(query)", to: operation)
+        var size = 50
+        while true {
+            var count = 0
+            try forEachRow(of: "fetch \(unescaped: "\(size)") from soon", to: operation, singleRowMode: true)
+            { row in
+                count += 1
+                try body(row)
+            }
+            if count < size { break }
+            size = 500
+        }
+        try execute("close soon", to: operation)
+    }
+
     private func forEachRow(
         of query: Query, to operation: String, singleRowMode: Bool, _ body: (Row) throws -> Void
     ) throws {

@@ -34,13 +34,13 @@ extension Connection {
         case serializable
     }
 
-    /// Runs `body` even if the task is cancelled, with a time limit: for last messages to the server. If the server
-    /// does not answer in time, the connection is closed.
+    /// Runs `body` even if the task is cancelled: for last messages to the server. Once the task is cancelled, there is
+    /// a time limit. If the server does not answer in time, the connection is closed.
     @discardableResult
     nonisolated public func shieldingFromCancellation<Result>(
         within limit: Duration, _ body: () async throws -> Result
     ) async throws -> Result {
-        try await withWaitLimit(.cleanup(until: .now + limit, limit: limit), body)
+        try await withWaitLimit(.cleanup(until: nil, limit: limit), body)
     }
 
     /// Runs `body` with a time limit: for what the server normally answers at once. If the server does not answer in

@@ -37,8 +37,9 @@ public actor Connection {
         case limited(until: ContinuousClock.Instant, limit: Duration)
         /// The server has been told to cancel the statement.
         case cancelling(until: ContinuousClock.Instant)
-        /// A rollback or the end of a COPY, which must get through even when the task is cancelled.
-        case cleanup(until: ContinuousClock.Instant, limit: Duration)
+        /// A rollback or another last message, which must get through even when the task is cancelled. Without an end,
+        /// its time begins when the task is cancelled.
+        case cleanup(until: ContinuousClock.Instant?, limit: Duration)
     }
 
     nonisolated public var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -72,6 +73,9 @@ public actor Connection {
         if let handle { PQfinish(handle) }
         handle = nil
     }
+
+    /// Whether it was lost or closed: no further statement can succeed on it.
+    public var isClosed: Bool { handle == nil }
 
     func close(because reason: String) {
         lossReason = lossReason ?? reason

@@ -5,6 +5,8 @@ import PostgreSQL
 /// Imports a stretch of the past from an FDSN event service, window by window
 /// (https://earthquake.usgs.gov/fdsnws/event/1/, https://www.fdsn.org/webservices/).
 ///
+/// The service has to answer in the GeoJSON of the USGS, and to count: see `UnfitService`.
+///
 /// A service returns at most about 20,000 events at once, so the stretch is cut into windows that hold fewer. Each
 /// window is imported and settled like a feed. The progress is recorded after each window, and an interrupted backfill
 /// continues from there.
@@ -64,8 +66,8 @@ public struct Backfill: Sendable {
 
     /// Imports the rest of the stretch.
     ///
-    /// - Throws: `SourceBusy` when another process is backfilling from the service; `BackfillDiffers`; `FeedError`,
-    ///   `PostgresError` or any other error that ends a run. The next call continues where this one stopped.
+    /// - Throws: `SourceBusy` when another process is backfilling from the service; `BackfillDiffers`; `UnfitService`;
+    ///   `FeedError`, `PostgresError` or any other error that ends a run. The next call continues where this one stopped.
     public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress {
         let lock = RunLog(connection: connection, source: .url(options.service), name: name)
         try await lock.lock()
@@ -90,6 +92,9 @@ public struct Backfill: Sendable {
                     throw summary.failure!
                 }
                 continue
+            // The USGS's documents say first what they are. One that does not never was one; others broke on the way.
+            case let failure as FeedError where failure.isBrokenDocument && summary.feed == nil:
+                throw UnfitService(service: service, reason: "its answer to query is a \(failure)")
             case let failure?: throw failure
             }
             if summary.counts.seen >= options.limit, plan.hadTooMany(window, count: nil) { continue }
@@ -132,11 +137,13 @@ public struct Backfill: Sendable {
             try await FeedSource.url(url).read(options: fetch) { bytes += $0.prefix(1000) }
         } catch FeedError.unavailable(_, _, status: 204, _) {
             return 0
+        } catch let failure as FeedError {
+            throw UnfitService(service, counting: failure) ?? failure as any Error
         }
         let digits = String(decoding: bytes, as: UTF8.self).firstMatch(
             of: #/^\s*(?:\{\s*"count"\s*:\s*)?(\d{1,12})/#)
         guard let count = digits.flatMap({ Int($0.1) }) else {
-            throw FeedError.unavailable(url: service, reason: "its count is not a number")
+            throw UnfitService(service: service, reason: "its answer to count is not a number")
         }
         return count
     }
@@ -221,5 +228,11 @@ public struct BackfillDiffers: Error, Equatable, CustomStringConvertible {
 
     public var description: String {
         "a backfill from \(unfinished.lowerBound) to \(unfinished.upperBound) is unfinished; finish it with these times, or discard it with --start-over"
+    }
+}
+
+extension FeedError {
+    fileprivate var isBrokenDocument: Bool {
+        if case .brokenDocument = self { true } else { false }
     }
 }

@@ -14,17 +14,21 @@ public struct Follower<V: View>: Sendable {
     private let poll: PollInterval
     /// How long it waits before it connects again.
     private let backoff: Backoff
+    private let observer: (@Sendable (PassProgress) -> Void)?
     private let logger: Logger
 
+    /// - Parameter observer: told how far a long pass is. To know how many rows will come, they are counted first.
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
-        backoff: Backoff = Backoff(from: .milliseconds(500), to: .seconds(30)), logger: Logger
+        backoff: Backoff = Backoff(from: .milliseconds(500), to: .seconds(30)), logger: Logger,
+        observer: (@Sendable (PassProgress) -> Void)? = nil
     ) {
         self.options = options
         self.view = view
         self.name = name
         self.poll = poll
         self.backoff = backoff
+        self.observer = observer
         self.logger = logger
     }
 
@@ -71,7 +75,7 @@ public struct Follower<V: View>: Sendable {
     private func passReader(_ connection: Connection) async throws -> PassReader<V> {
         PassReader(
             connection: connection, view: view, name: name, answerLimit: poll.answer, logger: logger,
-            position: try await view.position())
+            observer: observer, position: try await view.position())
     }
 
     /// Follows until a connection fails. LISTEN needs a separate connection: a long pass would hold notifications back.

@@ -19,6 +19,8 @@ public struct Pass: Sendable {
     let reader: Position?
     let connection: Connection
     let logger: Logger
+    /// Counts the rows; nil when nobody wants to know.
+    var counter: PassCounter?
 
     /// The snapshot is not the expected one. No row was handed over.
     struct Mismatch: Error {
@@ -94,10 +96,24 @@ public struct Pass: Sendable {
             } else {
                 for _ in 0..<SnapshotState.width { _ = try row.nextBytes() }
                 try body(&row)
+                counter?.countRow()
             }
         }
         guard let position = reached.withLock({ $0 }) else { throw CopiedRowError() }
         return position
+    }
+
+    /// A counter for this pass, which knows about how many rows it will bring.
+    func counter(telling observer: @escaping @Sendable (PassProgress) -> Void) async throws -> PassCounter {
+        let isSnapshot = freshStart != nil
+        let expected =
+            isSnapshot
+            ? try await CatalogueStatus.count(on: connection).count
+            : try await connection.query(
+                "select count(*) as count from history.changed_keys(\(after), 'quake')",
+                to: "count the changes")[0]
+                .decode("count")
+        return PassCounter(isSnapshot: isSnapshot, expected: expected, observer: observer)
     }
 
     private func announce(_ snapshot: SnapshotState) {

@@ -9,6 +9,8 @@ struct PassReader<V: View> {
     /// How long the server may take for what it normally answers at once.
     let answerLimit: Duration
     let logger: Logger
+    /// Told how far the next pass is, if that may be a long one.
+    private var observer: (@Sendable (PassProgress) -> Void)?
     /// The view's position.
     private(set) var position: Position?
     /// The view's token before its last pass.
@@ -22,13 +24,14 @@ struct PassReader<V: View> {
 
     init(
         connection: Connection, view: V, name: String?, answerLimit: Duration, logger: Logger,
-        position: Position?
+        observer: (@Sendable (PassProgress) -> Void)? = nil, position: Position?
     ) {
         self.connection = connection
         self.view = view
         self.name = name
         self.answerLimit = answerLimit
         self.logger = logger
+        self.observer = observer
         self.position = position
     }
 
@@ -46,6 +49,7 @@ struct PassReader<V: View> {
             let table = try await knownTable()
             let snapshot = try await SnapshotState.read(of: position, on: connection)
             if snapshot.position == position, snapshot.shape == table.signature, view.accepts(table.columns) {
+                observer = nil
                 return position
             }
         }
@@ -61,11 +65,15 @@ struct PassReader<V: View> {
             let wasKnown = table != nil
             let table = try await knownTable()
             if freshStart == nil, !view.accepts(table.columns) { freshStart = .altered }
-            let pass = Pass(
+            var pass = Pass(
                 freshStart: freshStart, table: table, reader: position, connection: connection, logger: logger
             )
             do {
+                if let observer { pass.counter = try await pass.counter(telling: observer) }
+                defer { pass.counter?.end() }
                 let reached = try await view.apply(pass)
+                // Later passes are short.
+                observer = nil
                 start = freshStart == nil ? position?.token : nil
                 position = reached
                 return reached

@@ -81,7 +81,8 @@ public struct Pruning: Sendable {
           and id not in (select last.run from import.last_run as last)
           and id not in (select done.id
                          from import.last_run as last, lateral (
-                             select id from import.run where run.source = last.source and outcome = 'done'
+                             select id from import.run
+                             where run.source = last.source and outcome = 'done' and not forgotten
                              order by finished desc limit 1) as done)
           and not exists (select from import.reject where reject.run = run.id)
         """

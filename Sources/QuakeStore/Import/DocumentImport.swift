@@ -76,7 +76,9 @@ struct DocumentImport {
             ) { chunk in
                 try await begin(log)
                 try await importFeatures(of: chunk, &group)
-                progress(Importer.Progress(bytes: bytesRead, features: scanner.count))
+                progress(
+                    Importer.Progress(
+                        bytes: bytesRead, features: scanner.count, arrival: reading.arrival))
             }
             if case .notModified = result { return .success(result) }
             try await begin(log)

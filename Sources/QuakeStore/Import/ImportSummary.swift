@@ -26,4 +26,13 @@ public struct ImportSummary: Sendable {
     public var failure: (any Error)?
     /// What is wrong with the document although it was imported.
     public var warning: String?
+
+    /// A run that has not changed anything yet.
+    ///
+    /// - Parameter failure: why there was no run at all.
+    public init(source: FeedSource, failure: (any Error)? = nil) {
+        self.source = source
+        self.failure = failure
+        if let failure { outcome = failure is CancellationError ? .cancelled : .failed }
+    }
 }

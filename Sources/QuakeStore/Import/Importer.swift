@@ -17,6 +17,8 @@ public struct Importer: Sendable {
         public var fetch = FetchOptions()
         /// Why a task was cancelled: with a reason the run has failed, without one it was cancelled.
         public var reasonOfCancellation: @Sendable () -> (any Error)? = { nil }
+        /// The interval at which a daemon imports the source; nil for a run of its own.
+        public var every: Duration?
 
         public init() {}
     }
@@ -37,6 +39,8 @@ public struct Importer: Sendable {
         public var bytes: Int
         /// How many features have been read.
         public var features: Int
+        /// How much of the source has arrived; it may be compressed.
+        public var arrival: Arrival
     }
 
     private let connection: Connection
@@ -67,7 +71,8 @@ public struct Importer: Sendable {
     public func run(
         _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
     ) async throws -> ImportSummary {
-        let log = RunLog(connection: connection, source: source, name: window?.name)
+        let log = RunLog(
+            connection: connection, source: source, name: window?.name, every: options.every)
         guard !options.isDryRun else {
             return await importing(source, window, log, ifChangedSince: nil, progress).summary
         }

@@ -30,6 +30,6 @@ public struct TooManyRejects: Error, Equatable, CustomStringConvertible {
     }
 
     public var description: String {
-        "\(rejected) of \(seen) features were rejected, more than allowed; the others were imported; see import.reject"
+        "\(rejected) of \(seen) features were rejected, more than allowed; the others were imported; quakes rejects shows them"
     }
 }

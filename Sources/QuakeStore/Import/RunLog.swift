@@ -8,11 +8,14 @@ struct RunLog {
     let source: FeedSource
     /// The name under which the run is recorded and its source is locked.
     let name: String
+    /// The interval at which a daemon imports the source.
+    let every: Duration?
 
-    init(connection: Connection, source: FeedSource, name: String? = nil) {
+    init(connection: Connection, source: FeedSource, name: String? = nil, every: Duration? = nil) {
         self.connection = connection
         self.source = source
         self.name = name ?? "\(source)"
+        self.every = every
     }
 
     /// The advisory lock of a run, by an SQL expression for its number. The session that does the run holds it: if it is
@@ -81,7 +84,10 @@ struct RunLog {
     func begin() async throws -> Int {
         try await connection.query(
             """
-            with run as (insert into import.run (source) values (\(name)) returning id)
+            with run as (
+                insert into import.run (source, every)
+                values (\(name), make_interval(secs => \(every.map { $0 / .seconds(1) })))
+                returning id)
             select id, set_config('history.context', 'run ' || id, false), pg_try_advisory_lock(\(Self.runKey("id")))
             from run
             """, to: "record the run")[0].decode("id")

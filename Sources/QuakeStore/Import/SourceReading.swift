@@ -1,12 +1,17 @@
 import Feed
+import Synchronization
 
 /// Reads a source in a task of its own, and hands its chunks to the task that imports them. So a lane that has failed ends
 /// the run at once, even if the source is a pipe that has nothing to say for hours.
 ///
 /// One chunk is read ahead, and no more: a fast source waits.
-struct SourceReading: Sendable {
+final class SourceReading: Sendable {
     private let chunks = AsyncThrowingStream<[UInt8], any Error>.makeStream()
     private let wishes = AsyncStream<Void>.makeStream()
+    private let arrived = Mutex(Arrival())
+
+    /// How much has arrived so far.
+    var arrival: Arrival { arrived.withLock { $0 } }
 
     /// Reads all of the source, and calls `body` with each chunk.
     ///
@@ -35,6 +40,8 @@ struct SourceReading: Sendable {
         _ source: FeedSource, ifChangedSince validators: Validators?, options: FetchOptions
     ) async throws -> FetchResult {
         defer { chunks.continuation.finish() }
+        var options = options
+        options.arrived = { [self] arrival in arrived.withLock { $0 = arrival } }
         return try await source.read(ifChangedSince: validators, options: options) { chunk in
             chunks.continuation.yield(chunk)
             var wishes = wishes.stream.makeAsyncIterator()

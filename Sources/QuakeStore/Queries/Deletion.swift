@@ -23,20 +23,25 @@ public struct Deletion: Sendable {
                     "delete from public.quake where code = \(code)", to: "delete an earthquake")
                 if count == 0 { unknown.append(code) }
             }
-            guard unknown.isEmpty else { throw UnknownCodes(codes: unknown) }
+            guard unknown.isEmpty else {
+                throw UnknownCodes(codes: unknown, consequence: "nothing was deleted")
+            }
         }
     }
 }
 
-/// The table has no earthquakes with these codes.
+/// There are no earthquakes with these codes.
 public struct UnknownCodes: Error, Equatable, CustomStringConvertible {
     public let codes: [String]
+    /// What follows from that, such as `nothing was deleted`.
+    public let consequence: String?
 
-    public init(codes: [String]) {
+    public init(codes: [String], consequence: String? = nil) {
         self.codes = codes
+        self.consequence = consequence
     }
 
     public var description: String {
-        "no such earthquake: \(codes.joined(separator: ", ")); nothing was deleted"
+        "no such earthquake: \(codes.joined(separator: ", "))\(consequence.map { "; \($0)" } ?? "")"
     }
 }

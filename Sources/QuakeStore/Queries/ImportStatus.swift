@@ -12,10 +12,21 @@ public struct ImportStatus: Sendable, Equatable {
     public struct Source: Sendable, Equatable {
         /// A URL, a path, or `-` for standard input.
         public let name: String
+        /// A short name for people, unlike that of any other source: `all_hour` for a summary feed.
+        public let label: String
         /// When it was last imported successfully, or found unchanged; nil if never.
         public let freshAt: Instant?
         /// The time since then.
         public let age: Duration?
+        /// When the newest document that was imported was made, by its own account; nil if that is not known.
+        public let generated: Instant?
+        /// The time since then.
+        public let documentAge: Duration?
+        /// The interval at which a daemon imports it; nil if the last run was made by none.
+        public let every: Duration?
+        /// Whether a monitor should expect it to be fresh: a daemon imports it, or it is a URL that was imported
+        /// successfully at least once. A file, a pipe and a URL that never worked do not grow old.
+        public let isMonitored: Bool
         /// The last run.
         public let run: Int
         public let outcome: String
@@ -27,25 +38,35 @@ public struct ImportStatus: Sendable, Equatable {
         public let rejected: Int
         public let error: String?
 
-        /// Whether it is a feed that can be fetched again. A file or a pipe is imported once.
-        public var isFeed: Bool { ["http://", "https://"].contains { name.lowercased().hasPrefix($0) } }
+        /// Whether people mean this source by that one: they write its name or its label.
+        public func isNamed(by source: FeedSource) -> Bool { [name, label].contains("\(source)") }
     }
 
-    /// - Parameter names: only these sources; empty for all.
-    public static func read(of names: [FeedSource], on connection: Connection) async throws -> ImportStatus {
-        let all = try await connection.query(
+    /// - Parameter wanted: only these sources; empty for all.
+    /// - Throws: `UnknownSource` if one of them was never imported; `PostgresError`.
+    public static func read(
+        of wanted: [FeedSource] = [], on connection: Connection
+    ) async throws -> ImportStatus {
+        let rows = try await connection.query(
             """
             select source, run, outcome, (extract(epoch from started) * 1000)::bigint as started, seen, inserted, updated,
                    superseded + retracted as deleted, rejected, error,
                    (extract(epoch from fresh_at) * 1000)::bigint as fresh_at,
-                   extract(epoch from clock_timestamp() - fresh_at)::double precision as age
+                   extract(epoch from clock_timestamp() - fresh_at)::double precision as age,
+                   (extract(epoch from generated) * 1000)::bigint as generated,
+                   extract(epoch from clock_timestamp() - generated)::double precision as document_age,
+                   extract(epoch from every)::double precision as every, is_monitored
             from import.last_run order by source
             """, to: "read the last runs")
+        let labels = SourceLabel.labels(of: try rows.map { try $0.decode("source") })
+        let all = try zip(rows, labels).map { try Source($0, label: $1) }
+        for source in wanted where !all.contains(where: { $0.isNamed(by: source) }) {
+            throw UnknownSource(source, known: all)
+        }
         let rejects = try await connection.query(
             "select count(*) as rejects, coalesce(sum(count), 0)::bigint as rejected from import.reject",
             to: "count the rejects")[0]
-        let wanted = Set(names.map { "\($0)" })
-        let sources = try all.map { try Source($0) }.filter { wanted.isEmpty || wanted.contains($0.name) }
+        let sources = all.filter { source in wanted.isEmpty || wanted.contains { source.isNamed(by: $0) } }
         return ImportStatus(
             sources: sources, rejects: try rejects.decode("rejects"), rejected: try rejects.decode("rejected")
         )
@@ -53,10 +74,15 @@ public struct ImportStatus: Sendable, Equatable {
 }
 
 extension ImportStatus.Source {
-    fileprivate init(_ row: Row) throws {
+    fileprivate init(_ row: Row, label: String) throws {
         name = try row.decode("source")
+        self.label = label
         freshAt = try row.decodeIfPresent("fresh_at").map { Instant(milliseconds: $0) }
         age = try row.decodeIfPresent("age", as: Double.self).map { .seconds($0) }
+        generated = try row.decodeIfPresent("generated").map { Instant(milliseconds: $0) }
+        documentAge = try row.decodeIfPresent("document_age", as: Double.self).map { .seconds($0) }
+        every = try row.decodeIfPresent("every", as: Double.self).map { .seconds($0) }
+        isMonitored = try row.decode("is_monitored")
         run = try row.decode("run")
         outcome = try row.decode("outcome")
         started = Instant(milliseconds: try row.decode("started"))

@@ -83,4 +83,23 @@ extension QuakeSelection {
         where earliest.operation <> 'insert')
         """
     }
+
+    /// The events that were deleted up to `token`, and are not in `table`, as they were at last: `deleted`, and revised when
+    /// they were deleted. History knows of no deletion that was pruned.
+    static func tombstones(upTo token: Int, beside table: Query) -> Query {
+        """
+        (select (jsonb_populate_record(
+                    null::public.quake,
+                    before || jsonb_build_object(
+                        'status', 'deleted',
+                        'updated', greatest((before ->> 'updated')::timestamptz, committed_at)))).*
+        from (
+            select distinct on (c.key) c.key, c.before, t.committed_at
+            from history.change c join history.transaction t on t.id = c.transaction
+            where c.entity = 'quake' and c.operation = 'delete' and t.token <= \(token)
+            order by c.key, t.token desc, c.ordinal desc
+        ) as deleted
+        where not exists (select from \(table) as quake where quake.code = deleted.key))
+        """
+    }
 }

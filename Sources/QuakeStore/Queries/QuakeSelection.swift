@@ -1,13 +1,36 @@
 import Feed
-import Glibc
 import PostgreSQL
 
-/// Which earthquakes to read. The newest come first.
+/// Which earthquakes to read, and in which order.
+///
+/// What is nil does not narrow the selection. An event without a magnitude is left out as soon as a magnitude is asked for.
 public struct QuakeSelection: Sendable {
     /// Only events with this origin time or later.
     public var since: Instant?
+    /// Only events before this origin time.
+    public var until: Instant?
     public var minimumMagnitude: Double?
+    public var maximumMagnitude: Double?
+    /// Only events of one of these types; the case of ASCII letters does not matter. As in the reports, an event without a
+    /// type counts as an earthquake.
+    public var types: [String]?
+    public var place: PlaceText?
     public var near: Circle?
+    public var box: Box?
+    /// Only the event with this code.
+    public var code: String?
+    /// Only events whose numbers are within these limits. An event that lacks the number is left out.
+    public var ranges: [Property: ClosedRange<Double>] = [:]
+    /// Only events with one of these texts; in a list, any element counts. The case of ASCII letters matters for `code` only.
+    public var values: [Property: [String]] = [:]
+    /// Only events that were revised after this moment. A deletion counts as a revision.
+    public var updatedAfter: Instant?
+    public var deleted = Deleted.excluded
+    public var order = Order.time
+    /// The oldest, the smallest, or the farthest first.
+    public var isReversed = false
+    /// How many of the first events to skip.
+    public var offset = 0
     /// nil for all.
     public var limit: Int?
     /// Reads the table as it was at this moment; nil for the present.
@@ -15,65 +38,121 @@ public struct QuakeSelection: Sendable {
 
     public init() {}
 
-    /// A circle on the earth's surface. The earth counts as a sphere with a radius of 6371 km.
-    public struct Circle: Sendable, Equatable {
-        /// Degrees.
-        public var latitude: Double
-        public var longitude: Double
-        public var kilometres: Double
-
-        public init(latitude: Double, longitude: Double, kilometres: Double) {
-            self.latitude = latitude
-            self.longitude = longitude
-            self.kilometres = kilometres
-        }
-
-        /// The same rule as `report.distance_km`, for rows that do not come from a database.
-        public func contains(_ quake: Quake) -> Bool {
-            func radians(_ degrees: Double) -> Double { degrees * .pi / 180 }
-            let south = sin(radians(quake.latitude - latitude) / 2)
-            let east = sin(radians(quake.longitude - longitude) / 2)
-            let haversine =
-                south * south + cos(radians(quake.latitude)) * cos(radians(latitude)) * east * east
-            return kilometres >= 2 * 6371 * asin(min(1, haversine.squareRoot()))
-        }
+    /// What comes first. Events that are equal in this come in the order of their codes.
+    public enum Order: String, Sendable, CaseIterable {
+        /// The newest first.
+        case time
+        /// The largest first; those without a magnitude last.
+        case magnitude
+        /// The nearest to the centre of `near` first, in whole metres. Without `near`, the newest first.
+        case distance
     }
 
-    /// Hands over each earthquake as it arrives, in constant memory.
+    /// Whether to select events that are no longer in the table. History keeps them, until it is pruned.
+    public enum Deleted: String, Sendable, CaseIterable {
+        case excluded, included, only
+    }
+
+    /// Hands over each earthquake as it arrives, in constant memory. The first ones come soon, however many there are.
     ///
     /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`; what `body` throws.
     public func forEach(on connection: Connection, _ body: @Sendable (Quake) throws -> Void) async throws {
-        guard let asOf else {
-            try await connection.forEachRow(of: query(from: "public.quake"), to: "list earthquakes") {
-                try body(Quake($0.value))
-            }
+        guard asOf == nil, deleted == .excluded else {
+            try await read(on: connection) { try await $0.forEachQuake(body) }
             return
         }
-        // One snapshot, so that no pruning comes between finding the token and reading what came after it.
-        try await connection.transaction(.repeatableReadOnly, to: "list past earthquakes") {
-            let table = Self.table(after: try await asOf.token(on: connection))
-            try await connection.forEachRow(of: query(from: table), to: "list past earthquakes") {
+        try await connection.transaction(.repeatableReadOnly, to: "list earthquakes") {
+            try await connection.forEachRow(soonOf: query(from: "public.quake"), to: "list earthquakes") {
                 try body(Quake($0.value))
             }
         }
     }
 
-    private func query(from table: Query) -> Query {
-        let nearby: Query =
-            if let near {
-                """
-                abs(latitude - \(near.latitude)) <= \(near.kilometres) / 111.0
-                and report.distance_km(\(near.latitude), \(near.longitude), latitude, longitude) <= \(near.kilometres)
-                """
-            } else { "true" }
+    /// The selected rows, in their order.
+    func query(_ columns: String = Property.selected, from table: Query) -> Query {
+        """
+        select \(unescaped: columns)
+        \(source(table))
+        order by \(orderExpression), code collate "C"
+        limit \(limit) offset \(offset)
+        """
+    }
+
+    /// How many rows are selected; no more than `bound` are counted.
+    func countQuery(from table: Query, upTo bound: Int?) -> Query {
+        let least = [limit, bound].compactMap(\.self).min()
         return """
-            select \(unescaped: Property.selected)
-            from \(table) as quake
-            where (\(since?.milliseconds) is null or time >= to_timestamp(\(since?.milliseconds) / 1000.0))
-              and (\(minimumMagnitude) is null or magnitude >= \(minimumMagnitude))
-              and \(nearby)
-            order by time desc, code collate "C"
-            limit \(limit)
+            select count(*) as count
+            from (select \(source(table)) limit \(least) offset \(offset)) as selected
             """
+    }
+
+    private func source(_ table: Query) -> Query {
+        let from: Query = "from \(table) as quake"
+        guard let first = conditions.first else { return from }
+        return "\(from) where \(conditions.dropFirst().reduce(first) { "\($0) and \($1)" })"
+    }
+
+    private var orderExpression: Query {
+        switch (order, near, isReversed) {
+        case (.time, _, false), (.distance, nil, false): "quake.time desc"
+        case (.time, _, true), (.distance, nil, true): "quake.time"
+        case (.magnitude, _, false): "magnitude desc nulls last"
+        case (.magnitude, _, true): "magnitude nulls last"
+        case (.distance, let near?, false): "round(\(near.distanceExpression) * 1000)"
+        case (.distance, let near?, true): "round(\(near.distanceExpression) * 1000) desc"
+        }
+    }
+
+    private var conditions: [Query] {
+        var all: [Query] = []
+        if let since { all.append("time >= to_timestamp(\(since.milliseconds) / 1000.0)") }
+        if let until { all.append("time < to_timestamp(\(until.milliseconds) / 1000.0)") }
+        if let minimumMagnitude { all.append("magnitude >= \(minimumMagnitude)") }
+        if let maximumMagnitude { all.append("magnitude <= \(maximumMagnitude)") }
+        if let code { all.append("code = \(code)") }
+        if let types {
+            // A type has no comma: the option that names them is a list with commas.
+            let names = types.map(Self.typeName).joined(separator: ",")
+            all.append(
+                """
+                lower(coalesce(type, 'earthquake') collate "C") = any(string_to_array(\(names), ','))
+                """)
+        }
+        if let place { all.append("place collate \"C\" ~ \(place.pattern)") }
+        if let near { all.append(near.condition) }
+        if let box { all.append(box.condition) }
+        if let updatedAfter {
+            all.append("updated >= to_timestamp(\(updatedAfter.milliseconds + 1) / 1000.0)")
+        }
+        for property in Property.allCases {
+            if let range = ranges[property] { all.append(property.condition(range)) }
+            if let texts = values[property] { all.append(property.condition(texts)) }
+        }
+        return all
+    }
+}
+
+// The same rules, for rows that do not come from a database.
+extension QuakeSelection {
+    /// Whether the selection has an event by its type, place and position. Nothing else is looked at.
+    public func contains(_ quake: Quake) -> Bool {
+        if let types {
+            let name = Self.typeName(quake[.type].text ?? "earthquake")
+            guard types.contains(where: { Self.typeName($0) == name }) else { return false }
+        }
+        if let place, !place.isPart(of: quake[.place].text ?? "") { return false }
+        if let near, !near.contains(quake) { return false }
+        if let box, !box.contains(quake) { return false }
+        return true
+    }
+
+    /// In lower case as PostgreSQL's `lower` has it under the collation C, which leaves other letters than ASCII's alone.
+    static func typeName(_ type: String) -> String {
+        String(
+            String.UnicodeScalarView(
+                type.unicodeScalars.map {
+                    ("A"..."Z").contains($0) ? Unicode.Scalar($0.value + 32) ?? $0 : $0
+                }))
     }
 }

@@ -21,23 +21,25 @@ public struct Reject: Sendable, Equatable {
     public let firstSeen: Instant
     public let lastSeen: Instant
 
-    /// Lists the rejects, the latest first.
+    /// Hands over each reject as it arrives, the latest first.
     ///
     /// - Parameters:
     ///   - run: only those that this run was the last to reject.
     ///   - limit: the greatest number of rejects; nil means all.
-    public static func list(run: Int?, limit: Int?, on connection: Connection) async throws -> [Reject] {
-        try await connection.query(
-            """
-            select reject.id, run, source, ordinal, byte_offset, reason, message, size, cut, count,
-                   (extract(epoch from first_seen) * 1000)::bigint as first_seen,
-                   (extract(epoch from last_seen) * 1000)::bigint as last_seen
-            from import.reject join import.run on run.id = reject.run
-            where \(run) is null or run = \(run)
-            order by last_seen desc, reject.id
-            limit \(limit)
-            """, to: "list the rejects"
-        ).map { try Reject($0) }
+    public static func forEach(
+        run: Int?, limit: Int?, on connection: Connection, _ body: @Sendable (Reject) throws -> Void
+    ) async throws {
+        try await connection.forEachRow(
+            of: """
+                select reject.id, run, source, ordinal, byte_offset, reason, message, size, cut, count,
+                       (extract(epoch from first_seen) * 1000)::bigint as first_seen,
+                       (extract(epoch from last_seen) * 1000)::bigint as last_seen
+                from import.reject join import.run on run.id = reject.run
+                where \(run) is null or run = \(run)
+                order by last_seen desc, reject.id
+                limit \(limit)
+                """, to: "list the rejects"
+        ) { try body(Reject($0)) }
     }
 
     /// The bytes of a reject as the feed wrote them, at most 64 KiB; nil when there is no such reject.

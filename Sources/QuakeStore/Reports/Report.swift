@@ -43,25 +43,34 @@ public struct Report: Sendable, Equatable {
         try await connection.query(catalogue, to: "list the reports").map { try Report($0) }
     }
 
+    /// Whether its rows are sorted by time.
+    public var isChronicle: Bool { columns.first?.kind == .time }
+
     /// Hands over each row as it arrives, sorted by the first column. A row is its cells in column order, nil for null.
+    /// The first rows come soon if an index has them in order, as that of `report.event`.
     ///
     /// - Parameters:
     ///   - arguments: values as SQL writes them, keyed by the names of `parameters`; times without a zone are UTC.
     ///   - limit: the greatest number of rows; nil means all.
+    ///   - backwards: whether the last rows come first.
     /// - Throws: `PostgresError`; its `isRefusedValue` is true when an argument does not fit its parameter's type.
     public func forEachRow(
-        _ arguments: [String: String], limit: Int?, times: TimeForm, on connection: Connection,
-        _ body: @Sendable ([String?]) throws -> Void
+        _ arguments: [String: String], limit: Int?, backwards: Bool = false, times: TimeForm,
+        on connection: Connection, _ body: @Sendable ([String?]) throws -> Void
     ) async throws {
-        try await connection.query("select set_config('TimeZone', 'UTC', false)", to: "set the time zone")
-        let query = query(arguments, limit, times)
+        let query = query(arguments, limit, backwards, times)
         let names = columns.map(\.name)
-        try await connection.forEachRow(of: query, to: "read report \(name)") { row in
-            try body(names.map { try row.decodeIfPresent($0) })
+        try await connection.transaction(.repeatableReadOnly, to: "read report \(name)") {
+            try await connection.query("select set_config('TimeZone', 'UTC', true)", to: "set the time zone")
+            try await connection.forEachRow(soonOf: query, to: "read report \(name)") { row in
+                try body(names.map { try row.decodeIfPresent($0) })
+            }
         }
     }
 
-    private func query(_ arguments: [String: String], _ limit: Int?, _ times: TimeForm) -> Query {
+    private func query(
+        _ arguments: [String: String], _ limit: Int?, _ backwards: Bool, _ times: TimeForm
+    ) -> Query {
         let given = parameters.filter { arguments[$0.name] != nil }
         let values = given.map { parameter -> Query in
             "\(unescaped: parameter.name) \(unescaped: isFunction ? "=>" : "=") \(arguments[parameter.name])::text::\(unescaped: parameter.type)"
@@ -82,8 +91,10 @@ public struct Report: Sendable, Equatable {
                 ? "to_char(\(column.name) at time zone 'UTC', '\(times.rawValue)') as \(column.name)"
                 : column.name
         }
-        return
-            "select \(unescaped: cells.joined(separator: ", ")) from \(source) order by \(unescaped: name).\(unescaped: columns[0].name) limit \(limit)"
+        return """
+            select \(unescaped: cells.joined(separator: ", ")) from \(source)
+            order by \(unescaped: name).\(unescaped: columns[0].name) \(unescaped: backwards ? "desc" : "") limit \(limit)
+            """
     }
 
     /// Quotes names where SQL requires it, so that they can be spliced into a statement.

@@ -22,6 +22,24 @@ extension Property {
         case .text, .number, .integer, .flag, .list, .json: property.column
         }
     }.joined(separator: ", ")
+
+    /// Whether a number is within a range.
+    func condition(_ range: ClosedRange<Double>) -> Query {
+        "\(unescaped: column) between \(range.lowerBound) and \(range.upperBound)"
+    }
+
+    /// Whether a text, or an element of a list, is one of these, which have no line feed.
+    func condition(_ texts: [String]) -> Query {
+        let names = (self == .code ? texts : texts.map(QuakeSelection.typeName)).joined(separator: "\n")
+        let wanted: Query = "any(string_to_array(\(names), E'\\n'))"
+        // The key's index finds a code.
+        if self == .code { return "code = \(wanted)" }
+        let name = column
+        guard kind == .list else { return "lower(\(unescaped: name)::text collate \"C\") = \(wanted)" }
+        return """
+            exists (select from unnest(\(unescaped: name)) as one where lower(one collate "C") = \(wanted))
+            """
+    }
 }
 
 extension Row {

@@ -165,16 +165,19 @@ public struct Roles: Sendable {
                 import.lock to \(writer);
             grant select, insert, update, delete on import.settled, import.withdrawn to \(writer);
             grant execute on all functions in schema import to \(writer);
-            -- To read a run's tokens, but not what was overwritten.
+            -- To read a run's tokens and the status, but not what was overwritten.
             grant usage on schema history to \(writer);
-            grant select (id, token, context) on history.transaction to \(writer);
+            grant select (id, token, context, committed_at) on history.transaction to \(writer);
+            grant select on import.last_run, history.store, history.reader_lag to \(writer);
+            grant execute on function history.position() to \(writer);
 
-            grant select on public.quake, import.run, import.reject, import.feed, import.last_run to \(reader);
+            grant select on public.quake, import.run, import.reject, import.feed, import.settled,
+                import.last_run to \(reader);
             grant usage on schema history to \(reader);
             grant select on history.transaction, history.change, history.store, history.reader,
                 history.reader_lag to \(reader);
             grant execute on function history.position(), history.check(uuid, bigint, timestamptz),
-                history.changes(bigint, text), history.changed_keys(bigint, text), history.current_token(),
+                history.changes(bigint, text, bigint), history.changed_keys(bigint, text), history.current_token(),
                 history.report(text, bigint) to \(reader);
 
             -- Earthquakes near a place. Who reads no report finds only this function there.

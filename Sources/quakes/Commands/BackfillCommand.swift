@@ -11,6 +11,9 @@ struct BackfillCommand: AsyncParsableCommand {
             imported like a feed. Without --min-magnitude, events that the service no longer has are deleted, as by an \
             import. If a backfill is interrupted, run the same command again: it goes on where it stopped.
 
+            The service is that of the USGS, or another one that answers query with format=geojson, and count, as that \
+            one does. A service that only has QuakeML or text cannot be used.
+
                 quakes backfill --from 2020-01-01 --to 2021-01-01
             """)
 
@@ -31,7 +34,8 @@ struct BackfillCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The URL of the service, up to and including its version number.", valueName: "url"))
+            "The URL of a service that answers in the USGS's GeoJSON, up to and including its version number.",
+            valueName: "url"))
     var service = "https://earthquake.usgs.gov/fdsnws/event/1"
 
     @Option(help: ArgumentHelp("The shortest wait between two requests.", valueName: "duration"))
@@ -55,9 +59,11 @@ struct BackfillCommand: AsyncParsableCommand {
 
     func validate() throws {
         if let to, to.instant <= from.instant { throw ValidationError("--to must be later than --from") }
-        guard perRequest > 1 else { throw ValidationError("--per-request must be at least 2") }
+        guard perRequest > 1 else {
+            throw ValidationError("--per-request must be at least 2, not \(perRequest)")
+        }
         guard ["http://", "https://"].contains(where: service.lowercased().hasPrefix) else {
-            throw ValidationError("--service must be an http or https URL")
+            throw ValidationError("--service takes an http or https URL, not \(FeedSource(service))")
         }
         // A name has neither password nor fragment, where a ? would be none.
         guard !"\(FeedSource.url(service))".contains("?") else {

@@ -7,12 +7,13 @@ struct ChangesCommand: AsyncParsableCommand {
         commandName: "changes",
         abstract: "Show what changed, who changed it, and the old and new values.",
         discussion: """
-            Changes are listed in the order in which they became visible. --code shows the history of one earthquake:
+            Changes are listed in the order in which they became visible, the newest last. --code shows the history of one \
+            earthquake:
 
                 quakes changes --code us7000abcd
 
-            Without --after, the list begins where history begins. If history after the given token was pruned, the command \
-            ends with exit code 66.
+            --limit keeps the newest changes. With --after, it keeps the first ones after that token, so that one can go on \
+            from there. If history after the given token was pruned, the command ends with exit code 66.
             """)
 
     @Option(
@@ -26,8 +27,7 @@ struct ChangesCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only changes by this author.", valueName: "author"))
     var author: String?
 
-    @Option(help: ArgumentHelp("Show at most this many changes.", valueName: "n"))
-    var limit: Int?
+    @OptionGroup var limit: LimitOption
 
     @Option(help: "A table for people, or one JSON object per line.")
     var format = Format.table
@@ -39,29 +39,25 @@ struct ChangesCommand: AsyncParsableCommand {
         case table, ndjson
     }
 
-    func validate() throws {
-        if let limit, limit < 1 { throw ValidationError("--limit must be at least 1") }
-    }
-
     func run() async throws {
+        let limit = limit.rows(isTable: format == .table)
         var selection = ChangeSelection()
         selection.after = after
         selection.code = code
         selection.author = author
-        selection.limit = limit
+        selection.limit = limit.rows
+        selection.describesEvents = format == .table
+        let table = Mutex(Self.emptyTable)
         try await database.withConnection(for: .reader, log.logger()) { connection in
-            switch format {
-            case .ndjson:
-                try await selection.forEach(on: connection, beginning: tell) {
-                    StandardOutput.print($0.json)
+            if let code { try await UnknownCodes.check(code, on: connection) }
+            let hasMore = try await selection.forEach(on: connection, beginning: tell) { change in
+                switch format {
+                case .ndjson: StandardOutput.print(change.json)
+                case .table: StandardOutput.write(table.withLock { $0.append(change.cells) })
                 }
-            case .table:
-                let table = Mutex(Self.emptyTable)
-                try await selection.forEach(on: connection, beginning: tell) { change in
-                    table.withLock { $0.append(change.cells) }
-                }
-                StandardOutput.write(table.withLock { $0.render(width: StandardOutput.width) })
             }
+            if format == .table { StandardOutput.write(table.withLock { $0.finish() }) }
+            if hasMore { limit.tellOfMore(after == nil ? "the newest" : "the first") }
         }
     }
 
@@ -71,13 +67,14 @@ struct ChangesCommand: AsyncParsableCommand {
     }
 
     private static var emptyTable: Table {
-        Table(columns: [
-            TableColumn(title: "time (UTC)"),
-            TableColumn(title: "token", alignment: .right),
-            TableColumn(title: "author", priority: 1),
-            TableColumn(title: "context", priority: 2),
-            TableColumn(title: "code"),
-            TableColumn(title: "change", minimumWidth: 30, flexible: true),
-        ])
+        Table(
+            columns: [
+                TableColumn(title: "time (UTC)"),
+                TableColumn(title: "token", alignment: .right),
+                TableColumn(title: "author", priority: 1),
+                TableColumn(title: "context", priority: 2),
+                TableColumn(title: "code"),
+                TableColumn(title: "change", minimumWidth: 30, flexible: true),
+            ], at: StandardOutput.terminal)
     }
 }

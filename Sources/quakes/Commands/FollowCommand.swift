@@ -1,6 +1,7 @@
 import ArgumentParser
 import QuakeStore
 import QuakeView
+import Synchronization
 
 struct FollowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -74,7 +75,8 @@ struct FollowCommand: AsyncParsableCommand {
         let logger = log.logger()
         let database = try await database.located()
         try await database.withConnection(for: .reader, logger) { _ in }
-        let follower = Follower(database.options, view: view, name: name, logger: logger)
+        let follower = Follower(
+            database.options, view: view, name: name, logger: logger, observer: Self.observer(of: view))
         try await database.namingGrants(for: .reader, logger) {
             if once {
                 try await follower.catchUp()
@@ -82,5 +84,20 @@ struct FollowCommand: AsyncParsableCommand {
                 try await follower.run()
             }
         }
+    }
+
+    /// Shows at a terminal how far the first pass into a file is. Lines of a stream show it themselves.
+    private static func observer(of view: some View) -> (@Sendable (PassProgress) -> Void)? {
+        guard view is SQLiteView, StandardError.isTerminal else { return nil }
+        let line = SharedLine()
+        return { progress in
+            line.line.withLock {
+                if progress.isDone { $0.clear() } else { $0.show(ProgressState(progress)) }
+            }
+        }
+    }
+
+    private final class SharedLine: Sendable {
+        let line = Mutex(ProgressLine())
     }
 }

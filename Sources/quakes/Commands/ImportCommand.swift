@@ -4,6 +4,7 @@ import FoundationEssentials
 import Logging
 import PostgreSQL
 import QuakeStore
+import Synchronization
 
 struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -31,7 +32,7 @@ struct ImportCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "How many connections share a document of more than one batch, unless it can show renamed or withdrawn events. (default: the number of cores, at most 4)",
             valueName: "n"))
-    var lanes = min(ProcessInfo.processInfo.activeProcessorCount, 4)
+    var lanes: Int?
 
     @Option(
         help: ArgumentHelp(
@@ -69,8 +70,10 @@ struct ImportCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
-        guard batch > 0 else { throw ValidationError("--batch must be at least 1") }
-        guard (1...64).contains(lanes) else { throw ValidationError("--lanes must be 1 to 64") }
+        guard batch > 0 else { throw ValidationError("--batch must be at least 1, not \(batch)") }
+        if let lanes, !(1...64).contains(lanes) {
+            throw ValidationError("--lanes must be 1 to 64, not \(lanes)")
+        }
         if let every {
             guard every.duration > .zero else { throw ValidationError("--every must be more than 0s") }
             guard !sources.contains(.standardInput) else {
@@ -94,29 +97,42 @@ struct ImportCommand: AsyncParsableCommand {
         }
     }
 
+    private var report: ImportReport {
+        ImportReport(format: format, log: log, isDaemon: every != nil)
+    }
+
     // MARK: Once
 
     /// Imports every source, even after one has failed. Prints each failure; the first one decides the exit code.
     private func importOnce(into database: Database) async throws {
-        let status = try await withTimeout { logger, deadline in
-            try await database.withConnection(for: .worker, logger) { connection in
-                let importer = try await importer(connection, logger, deadline)
-                var firstStatus: Int32?
-                for source in sources {
-                    do {
-                        try await importOne(source, with: importer, logger)
-                    } catch let error as CancellationError {
-                        throw error
-                    } catch {
-                        StandardError.print("quakes: \(Self.text(of: error, importing: source))")
-                        firstStatus = firstStatus ?? ExitStatus(error).rawValue
-                        if error is TimedOut || (error as? PostgresError)?.connectionLost == true { break }
-                    }
-                }
-                return firstStatus
-            }
+        let reached = Mutex(0)
+        func unreached(because error: any Error) {
+            report.add(unreached: sources.dropFirst(reached.withLock(\.self)), because: error)
         }
-        if let status { throw ExitCode(status) }
+        let failures: [any Error]
+        do {
+            failures = try await withTimeout { logger, deadline in
+                try await database.withConnection(for: .worker, logger) { connection in
+                    let importer = try await importer(connection, logger, deadline)
+                    var failures: [any Error] = []
+                    for source in sources {
+                        let failure = await importOne(source, with: importer).failure
+                        reached.withLock { $0 += 1 }
+                        if let failure { failures.append(failure) }
+                        if failure?.endsAllRuns == true { break }
+                    }
+                    return failures
+                }
+            }
+        } catch {
+            unreached(because: error)
+            if log.logFormat == .text { throw error }
+            // The log has said it, as JSON.
+            throw error is CancellationError ? error : ExitCode(ExitStatus(error).rawValue)
+        }
+        guard let last = failures.last else { return }
+        unreached(because: last)
+        throw last is CancellationError ? last : ExitCode(ExitStatus(failures[0]).rawValue)
     }
 
     /// Runs `body` within `--timeout`.
@@ -132,13 +148,14 @@ struct ImportCommand: AsyncParsableCommand {
         _ connection: Connection, _ logger: Logger, _ deadline: Deadline?
     ) async throws -> Importer {
         var options = Importer.Options()
-        options.lanes = lanes
+        options.lanes = lanes ?? min(ProcessInfo.processInfo.activeProcessorCount, 4)
         options.batchSize = batch
         options.rejectLimit = maxRejects
         options.isDryRun = dryRun
         options.retraction = retract
         options.fetch = fetch.options
         options.reasonOfCancellation = { deadline?.failure }
+        options.every = every?.duration
         return try await Importer(connection, options: options, logger: logger)
     }
 
@@ -152,50 +169,65 @@ struct ImportCommand: AsyncParsableCommand {
         var random = SystemRandomNumberGenerator()
         while true {
             let start = ContinuousClock.now
-            let ending: Schedule.Ending
-            do {
-                let summary = try await withTimeout { logger, deadline in
-                    try await database.withConnection(for: .worker, logger) { connection in
-                        let importer = try await importer(connection, logger, deadline)
-                        return try await importOne(source, with: importer, logger)
-                    }
-                }
-                ending = summary.freshFor.map { .fresh($0) } ?? .done
-            } catch let error as CancellationError {
-                throw error
-            } catch {
-                log.logger().error("\(Self.text(of: error, importing: source))")
-                ending = Schedule.Ending(error)
-            }
+            let summary = try await importOnce(source, into: database)
+            let ending =
+                summary.failure.map { Schedule.Ending($0) } ?? summary.freshFor.map { .fresh($0) } ?? .done
             if let remark = schedule.remark(on: ending) { log.logger().notice("\(source): \(remark)") }
             let next = schedule.next(after: ending, startedAt: start, now: .now, using: &random)
             try await Task.sleep(until: next, clock: .continuous)
         }
     }
 
-    @discardableResult
-    private func importOne(
-        _ source: FeedSource, with importer: Importer, _ logger: Logger
-    ) async throws -> ImportSummary {
-        var line = ProgressLine(source: source)
-        let summary = try await importer.run(source) { line.show($0) }
-        line.clear()
-        if log.logFormat == .json { logger.notice("run ended", metadata: summary.metadata) }
-        switch format {
-        case .json: StandardOutput.print(summary.json)
-        // A row of zeros would add nothing to the error.
-        case .text where summary.failure == nil || summary.counts.seen > 0: StandardOutput.print(summary.text)
-        case .text: break
+    /// Imports one source of a daemon.
+    ///
+    /// - Throws: `CancellationError`.
+    private func importOnce(_ source: FeedSource, into database: Database) async throws -> ImportSummary {
+        let isReported = Mutex(false)
+        do {
+            let summary = try await withTimeout { logger, deadline in
+                try await database.withConnection(for: .worker, logger) { connection in
+                    let importer = try await importer(connection, logger, deadline)
+                    let summary = await importOne(source, with: importer)
+                    isReported.withLock { $0 = true }
+                    return summary
+                }
+            }
+            if let failure = summary.failure as? CancellationError { throw failure }
+            return summary
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            let summary = ImportSummary(source: source, failure: error)
+            if !isReported.withLock(\.self) { report.add(summary) }
+            return summary
         }
-        if let failure = summary.failure { throw failure }
-        return summary
     }
 
-    /// The text of the error, preceded by the source unless the text names it already.
-    private static func text(of error: any Error, importing source: FeedSource) -> String {
-        switch error {
-        case FeedError.noInput, FeedError.unavailable, is SourceBusy: "\(error)"
-        default: "\(source): \(error)"
+    // MARK: One run
+
+    /// Imports a source, and says how that ended.
+    private func importOne(_ source: FeedSource, with importer: Importer) async -> ImportSummary {
+        var line = ProgressLine()
+        let summary: ImportSummary
+        do {
+            summary = try await importer.run(source) { progress in
+                // A feed that has come in one piece is imported before anybody could read the line.
+                if progress.arrival.bytes != progress.arrival.length {
+                    line.show(ProgressState(progress, of: source))
+                }
+            }
+        } catch {
+            summary = ImportSummary(source: source, failure: error)
         }
+        line.clear()
+        report.add(summary)
+        return summary
+    }
+}
+
+extension Error {
+    /// Whether no other source can be imported either.
+    fileprivate var endsAllRuns: Bool {
+        self is CancellationError || self is TimedOut || (self as? PostgresError)?.connectionLost == true
     }
 }

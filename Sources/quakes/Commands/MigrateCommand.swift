@@ -14,7 +14,7 @@ struct MigrateCommand: AsyncParsableCommand {
                 grant quakes_writer to importer;      imports and deletes
                 grant quakes_reader to follower;      lists, follows, reads the history
                 grant quakes_report to grafana;       reads the schema report
-                grant quakes_owner to administrator;  migrates and prunes
+                grant quakes_owner to administrator;  migrates, prunes and forgets
 
             Every other login loses access to the database. Nothing else changes for the database's other users.
             """)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import QuakeStore
+import Synchronization
 
 struct RejectsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -18,10 +19,7 @@ struct RejectsCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only rejects that were last seen in this run.", valueName: "run"))
     var run: Int?
 
-    @Option(
-        help: ArgumentHelp(
-            "List at most this many; 0 for all. (default: 20 for a table, otherwise all)", valueName: "n"))
-    var limit: Int?
+    @OptionGroup var limit: LimitOption
 
     @Option(help: "A table for people, or one JSON object per line.")
     var format = Format.table
@@ -33,10 +31,6 @@ struct RejectsCommand: AsyncParsableCommand {
         case table, ndjson
     }
 
-    func validate() throws {
-        if let limit, limit < 0 { throw ValidationError("--limit must not be negative") }
-    }
-
     func run() async throws {
         try await database.withConnection(for: .reader, log.logger()) { connection in
             if let id {
@@ -46,35 +40,35 @@ struct RejectsCommand: AsyncParsableCommand {
                 bytes.withUnsafeBytes { StandardOutput.write($0) }
                 return
             }
-            let limit = limit ?? (format == .table ? 20 : 0)
-            let rejects = try await Reject.list(run: run, limit: limit == 0 ? nil : limit, on: connection)
-            switch format {
-            case .ndjson: for reject in rejects { StandardOutput.print(reject.json) }
-            case .table: show(rejects)
+            let limit = limit.rows(isTable: format == .table)
+            let rows = LimitedRows(limit)
+            let table = Mutex(Self.emptyTable)
+            try await Reject.forEach(run: run, limit: limit.reading, on: connection) { reject in
+                guard rows.next() else { return }
+                switch format {
+                case .ndjson: StandardOutput.print(reject.json)
+                case .table: StandardOutput.write(table.withLock { $0.append(reject.cells) })
+                }
             }
+            if format == .table { StandardOutput.write(table.withLock { $0.finish() }) }
+            rows.finish("the latest")
         }
     }
 
-    private func show(_ rejects: [Reject]) {
-        var table = Table(columns: [
-            TableColumn(title: "id", alignment: .right),
-            TableColumn(title: "last seen (UTC)"),
-            TableColumn(title: "times", alignment: .right),
-            TableColumn(title: "reason"),
-            TableColumn(title: "message", minimumWidth: 30, flexible: true, widest: 1000),
-            TableColumn(title: "run", alignment: .right, priority: 1),
-            TableColumn(title: "source", priority: 2, widest: 1000),
-            TableColumn(title: "feature", alignment: .right, priority: 1),
-            TableColumn(title: "at byte", alignment: .right, priority: 1),
-            TableColumn(title: "size", alignment: .right, priority: 2),
-        ])
-        for reject in rejects {
-            table.append([
-                "\(reject.id)", reject.lastSeen.shortText, "\(reject.count)", reject.reason, reject.message,
-                "\(reject.run)", reject.source, "\(reject.ordinal)", "\(reject.offset)", "\(reject.size)",
-            ])
-        }
-        StandardOutput.write(table.render(width: StandardOutput.width))
+    private static var emptyTable: Table {
+        Table(
+            columns: [
+                TableColumn(title: "id", alignment: .right),
+                TableColumn(title: "last seen (UTC)"),
+                TableColumn(title: "times", alignment: .right),
+                TableColumn(title: "reason"),
+                TableColumn(title: "message", minimumWidth: 30, flexible: true, widest: 1000),
+                TableColumn(title: "run", alignment: .right, priority: 1),
+                TableColumn(title: "source", priority: 2, widest: 1000),
+                TableColumn(title: "feature", alignment: .right, priority: 1),
+                TableColumn(title: "at byte", alignment: .right, priority: 1),
+                TableColumn(title: "size", alignment: .right, priority: 2),
+            ], at: StandardOutput.terminal)
     }
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Feed
 import PostgreSQL
 import QuakeStore
 import Synchronization
@@ -14,6 +15,9 @@ struct ReportCommand: AsyncParsableCommand {
                 quakes report daily_activity region=Alaska --limit 10
                 quakes report gutenberg_richter since=2019-07-01 completeness=3
                 quakes report aftershock_rate mainshock=ci38457511 radius_km=50 --format csv
+
+            Rows are sorted by the first column. In a table at a terminal, a report that begins with a time shows the \
+            newest first.
             """)
 
     @Argument(help: "The report to show. (default: list the reports)")
@@ -22,8 +26,7 @@ struct ReportCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("Values for parameters or columns.", valueName: "name=value"))
     var arguments: [String] = []
 
-    @Option(help: ArgumentHelp("Show at most this many rows.", valueName: "n"))
-    var limit: Int?
+    @OptionGroup var limit: LimitOption
 
     @Option(help: "A table for people, comma-separated values with a header, or one JSON array of objects.")
     var format = Format.table
@@ -37,7 +40,6 @@ struct ReportCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
-        if let limit, limit < 0 { throw ValidationError("--limit must not be negative") }
         try spreadsheet.validate(isCSV: format == .csv)
         for argument in arguments where !argument.contains("=") {
             throw ValidationError("\(argument) is not of the form NAME=VALUE")
@@ -49,23 +51,28 @@ struct ReportCommand: AsyncParsableCommand {
             let reports = try await Report.all(on: connection)
             guard let name else { return list(reports) }
             guard let report = reports.first(where: { $0.name == name }) else {
-                let names = reports.map(\.name).joined(separator: ", ")
-                throw ValidationError("there is no report \(name); the reports are \(names)")
+                let names = reports.map(\.name)
+                let remedy = closestSpelling(of: name, among: names).map { "did you mean \($0)?" }
+                throw ValidationError(
+                    "there is no report \(name); \(remedy ?? "the reports are \(names.joined(separator: ", "))")"
+                )
             }
             try await show(report, try values(for: report), on: connection)
         }
     }
 
     private func list(_ reports: [Report]) {
-        var table = Table(columns: [
+        let columns = [
             TableColumn(title: "report", widest: 1000),
             TableColumn(title: "what", minimumWidth: 40, flexible: true, widest: 1000),
-        ])
+        ]
+        var table = Table(columns: columns, at: StandardOutput.terminal)
         for report in reports {
             let parameters = report.isFunction ? report.parameters.map(\.name) : []
-            table.append([([report.name] + parameters).joined(separator: " "), report.summary])
+            StandardOutput.write(
+                table.append([([report.name] + parameters).joined(separator: " "), report.summary]))
         }
-        StandardOutput.write(table.render(width: StandardOutput.width))
+        StandardOutput.write(table.finish())
     }
 
     private func values(for report: Report) throws -> [String: String] {
@@ -87,14 +94,22 @@ struct ReportCommand: AsyncParsableCommand {
     }
 
     private func show(_ report: Report, _ values: [String: String], on connection: Connection) async throws {
+        try await report.checkMainshock(values, on: connection)
         let writer = Mutex(ReportWriter(report, format, csv: spreadsheet.csv))
+        let limit = limit.rows(isTable: format == .table)
+        let rows = LimitedRows(limit)
+        let isBackwards = report.isChronicle && format == .table && StandardOutput.isTerminal
         do {
             try await report.forEachRow(
-                values, limit: limit, times: format == .table ? .short : .iso8601, on: connection
-            ) { cells in writer.withLock { $0.append(cells) } }
+                values, limit: limit.reading, backwards: isBackwards,
+                times: format == .table ? .short : .iso8601, on: connection
+            ) { cells in
+                if rows.next() { writer.withLock { $0.append(cells) } }
+            }
         } catch let error as PostgresError where error.isRefusedValue && !values.isEmpty {
             throw ValidationError(error.message)
         }
         writer.withLock { $0.finish() }
+        rows.finish(isBackwards ? "the newest" : "the first")
     }
 }

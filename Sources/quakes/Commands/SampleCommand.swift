@@ -7,10 +7,12 @@ struct SampleCommand: ParsableCommand {
         commandName: "sample",
         abstract: "Write a synthetic feed, for trials and measurements offline.",
         discussion: """
-            The same count, seed and revision give the same bytes everywhere. The events cannot be mistaken for real \
-            ones: their network codes are q0 to q9, which no agency has.
+            The events cannot be mistaken for real ones: their network codes are q0 to q9, which no agency has.
 
                 quakes sample --count 1000 | quakes import -
+
+            They end a good hour ago, and a later feed continues an earlier one. With --until, the same options give \
+            the same bytes everywhere.
             """)
 
     @Option(help: ArgumentHelp("How many events to write.", valueName: "n"))
@@ -24,12 +26,19 @@ struct SampleCommand: ParsableCommand {
         transform: fraction)
     var revise = 0.0
 
+    @Option(
+        help: ArgumentHelp(
+            "No event is later than this, such as 2026-01-01. (default: 70 minutes ago)", valueName: "time"))
+    var until: TimeArgument?
+
     func validate() throws {
-        guard count >= 0 else { throw ValidationError("--count must not be negative") }
+        guard count >= 0 else { throw ValidationError("--count must not be negative, but is \(count)") }
     }
 
     func run() throws {
-        try SampleFeed(count: count, seed: seed, revised: revise).write { piece in
+        // The document is dated ten minutes later, or with revisions 70. It should not be from the future.
+        let end = until?.instant ?? Instant(milliseconds: Instant.now.milliseconds - 4_200_000)
+        try SampleFeed(count: count, seed: seed, revised: revise, until: end).write { piece in
             try Task.checkCancellation()
             StandardOutput.write(piece)
         }

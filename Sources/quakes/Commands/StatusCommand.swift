@@ -7,16 +7,23 @@ struct StatusCommand: AsyncParsableCommand {
         commandName: "status",
         abstract: "Show whether the data are fresh, what failed, and how far behind the readers are.",
         discussion: """
-            For a monitor: with --max-age or --max-lag, the exit code is 69 if a feed has not been imported successfully \
+            For each source: when its newest document was made, when it was last imported successfully or found \
+            unchanged, and how long ago that was.
+
+            For a monitor: with --max-age or --max-lag, the exit code is 69 if a source has not been imported successfully \
             for too long, or if a named reader is too far behind. Standard error says which:
 
                 quakes status --max-age 15m --max-lag 5m
+
+            Without names, --max-age looks at what a daemon (--every) imports, and at URLs that were imported successfully at \
+            least once. A file, standard input or a URL that never worked counts only if it is named. quakes forget drops \
+            a source that is no longer imported.
             """)
 
     @Argument(help: "Only these sources. (default: all)")
     var sources: [FeedSource] = []
 
-    @Option(help: ArgumentHelp("How old a feed's last successful import may be.", valueName: "duration"))
+    @Option(help: ArgumentHelp("How old a source's last successful import may be.", valueName: "duration"))
     var maxAge: DurationArgument?
 
     @Option(help: ArgumentHelp("How far behind a named reader may be.", valueName: "duration"))
@@ -35,12 +42,13 @@ struct StatusCommand: AsyncParsableCommand {
     func run() async throws {
         let status = try await database.withConnection(for: .reader, log.logger()) { connection in
             Status(
+                catalogue: try await CatalogueStatus.read(on: connection),
                 imports: try await ImportStatus.read(of: sources, on: connection),
                 history: try await HistoryStatus.read(on: connection))
         }
         switch format {
         case .json: StandardOutput.print(status.json)
-        case .table: StandardOutput.write(status.text(width: StandardOutput.width))
+        case .table: StandardOutput.write(status.text(at: StandardOutput.terminal))
         }
         let complaints = status.complaints(maxAge: maxAge?.duration, maxLag: maxLag?.duration, asked: sources)
         for complaint in complaints {

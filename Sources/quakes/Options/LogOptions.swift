@@ -19,7 +19,7 @@ struct LogOptions: ParsableArguments {
 
     private static func level(_ name: String) throws -> Logger.Level {
         guard let level = Logger.Level(rawValue: name) else {
-            throw ValidationError("'\(name)' is not a log level")
+            throw ValidationError("it takes debug, info, notice, warning or error")
         }
         return level
     }

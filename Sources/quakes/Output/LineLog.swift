@@ -26,8 +26,19 @@ struct LineLog: LogHandler {
             line.append("time", Instant.now.description)
             line.append("level", event.level.rawValue)
             line.append("message", "\(event.message)")
-            for (key, value) in metadata { line.append(key, "\(value)") }
+            for (key, value) in metadata { line.append(key, value) }
             StandardError.print(line.text)
+        }
+    }
+}
+
+extension JSONObject {
+    /// A number stays a number.
+    fileprivate mutating func append(_ name: String, _ value: Logger.Metadata.Value) {
+        switch value {
+        case .stringConvertible(let number as Int): append(name, number)
+        case .stringConvertible(let number as Double): append(name, number)
+        default: append(name, "\(value)")
         }
     }
 }

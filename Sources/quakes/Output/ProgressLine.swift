@@ -1,29 +1,69 @@
 import Feed
 import QuakeStore
 
-/// Shows the progress of an import on one line of a terminal, which it keeps rewriting.
+/// Shows how far a long task is, on one line of a terminal, which it keeps rewriting. Elsewhere it shows nothing.
 struct ProgressLine {
-    let source: FeedSource
     private let start = ContinuousClock.now
-    private var next = ContinuousClock.now + .milliseconds(200)
+    private var next = ContinuousClock.now
     private var isShown = false
 
-    init(source: FeedSource) {
-        self.source = source
-    }
-
-    mutating func show(_ progress: Importer.Progress) {
+    mutating func show(_ progress: @autoclosure () -> ProgressState) {
         let now = ContinuousClock.now
-        guard StandardError.isTerminal, now >= next else { return }
+        guard now >= next, StandardError.isTerminal else { return }
         next = now + .milliseconds(200)
         isShown = true
-        let rate = Int(Double(progress.features) / ((now - start) / .seconds(1)))
-        let megabytes = Double(progress.bytes / 100_000) / 10
-        let name = strippingControlCharacters("\(source)").suffix(40)
-        StandardError.replaceLine("\(name): \(progress.features) features, \(megabytes) MB, \(rate)/s")
+        StandardError.replaceLine(progress().text(after: now - start))
     }
 
-    func clear() {
+    mutating func clear() {
         if isShown { StandardError.replaceLine("") }
+        isShown = false
+    }
+}
+
+/// How far a task is.
+struct ProgressState {
+    /// What is under way.
+    var name: String
+    /// Such as `1200 events`.
+    var amount: String
+    /// How many of them there have been so far.
+    var count: Int
+    /// How much is done, from 0 to 1; nil if nobody knows how much there is.
+    var fraction: Double?
+
+    /// For example, `all_month: 45%, 5214 events, 3.6 MB, 5200/s, 3 s left`.
+    func text(after elapsed: Duration) -> String {
+        let seconds = elapsed / .seconds(1)
+        var parts = [amount]
+        if seconds > 0 { parts.append("\(Int(Double(count) / seconds))/s") }
+        // What has been read still has to be imported.
+        if let fraction = fraction.map({ min($0, 0.99) }) {
+            parts.insert("\(Int(fraction * 100))%", at: 0)
+            if fraction > 0.01, seconds >= 1 { parts.append("\((elapsed * (1 / fraction - 1)).rough) left") }
+        }
+        return "\(name): \(parts.joined(separator: ", "))"
+    }
+}
+
+extension ProgressState {
+    init(_ progress: Importer.Progress, of source: FeedSource) {
+        let megabytes = Double(progress.bytes / 100_000) / 10
+        let name = strippingControlCharacters(source.shortName ?? "\(source)")
+        self.init(
+            name: name.count > 40 ? "…\(name.suffix(39))" : name,
+            amount: "\(progress.features) events, \(megabytes) MB", count: progress.features)
+        if let length = progress.arrival.length, length > 0 {
+            fraction = Double(progress.arrival.bytes) / Double(length)
+        }
+    }
+
+    init(_ progress: PassProgress) {
+        let kind = progress.isSnapshot ? "snapshot" : "catching up"
+        let rows = progress.isSnapshot ? "earthquakes" : "changed earthquakes"
+        self.init(
+            name: kind, amount: "\(progress.rows) of about \(max(progress.rows, progress.expected)) \(rows)",
+            count: progress.rows)
+        if progress.expected > 0 { fraction = Double(progress.rows) / Double(progress.expected) }
     }
 }

@@ -6,9 +6,11 @@ enum StandardError {
         Array((text + "\n").utf8).withUnsafeBytes { StandardOutput.write($0, to: STDERR_FILENO) }
     }
 
-    /// Writes over the current line of a terminal.
+    /// Writes over the current line of a terminal. What is too long for it is cut: it would wrap, and the next text would
+    /// not replace it.
     static func replaceLine(_ text: String) {
-        Array("\r\u{1B}[K\(text)".utf8).withUnsafeBytes { StandardOutput.write($0, to: STDERR_FILENO) }
+        let line = shortened(strippingControlCharacters(text), to: (Terminal(STDERR_FILENO).width ?? 80) - 1)
+        Array("\r\u{1B}[K\(line)".utf8).withUnsafeBytes { StandardOutput.write($0, to: STDERR_FILENO) }
     }
 
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }

@@ -35,18 +35,7 @@ enum StandardOutput {
     }
 
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
-
-    /// Whether results may be coloured: at a terminal, unless NO_COLOR is set (https://no-color.org).
-    static var allowsColour: Bool { isTerminal && Environment.current["NO_COLOR"] == nil }
-
-    /// The terminal's width in cells. nil when standard output is not a terminal, so that nothing is shortened.
-    static var width: Int? {
-        guard isTerminal else { return nil }
-        if let columns = Environment.current["COLUMNS"].flatMap({ Int($0) }), columns > 0 { return columns }
-        var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-        return Int(size.ws_col)
-    }
+    static var terminal: Terminal { Terminal(STDOUT_FILENO) }
 
     static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) {
         var rest = bytes[...]

@@ -14,7 +14,28 @@ func terminalWidth(of character: Character) -> Int {
 
 /// The cells a text takes on a terminal: the sum over its characters.
 func terminalWidth(of text: String) -> Int {
-    text.reduce(0) { $0 + terminalWidth(of: $1) }
+    isPlain(text) ? text.utf8.count : text.reduce(0) { $0 + terminalWidth(of: $1) }
+}
+
+/// Whether every byte is a printable ASCII character, which takes one cell. Most texts are.
+private func isPlain(_ text: String) -> Bool {
+    text.utf8.allSatisfy { 0x20...0x7E ~= $0 }
+}
+
+/// The text if it fits, otherwise its beginning followed by "…". Looks at no more of a long text than it shows.
+func shortened(_ text: String, to width: Int) -> String {
+    var used = 0
+    var kept = text.startIndex
+    for index in text.indices {
+        used += terminalWidth(of: text[index])
+        if used < width { kept = text.index(after: index) }
+        guard used > width else { continue }
+        guard width > 0 else { return "" }
+        var beginning = text[..<kept]
+        while beginning.last == " " { beginning.removeLast() }
+        return beginning + "…"
+    }
+    return text
 }
 
 private func terminalWidth(of scalar: Unicode.Scalar) -> Int {
@@ -50,7 +71,7 @@ private func terminalWidth(of scalar: Unicode.Scalar) -> Int {
 /// Right-to-left letters and marks stay. The result is safe to print. Characters are replaced rather than removed, so
 /// that people see that something was there.
 func strippingControlCharacters(_ text: String) -> String {
-    guard text.unicodeScalars.contains(where: isControl) else { return text }
+    guard !isPlain(text), text.unicodeScalars.contains(where: isControl) else { return text }
     var stripped = String.UnicodeScalarView()
     for scalar in text.unicodeScalars { stripped.append(isControl(scalar) ? "\u{FFFD}" : scalar) }
     return String(stripped)

@@ -1,5 +1,3 @@
-import Glibc
-
 /// Bytes that are written once and read back. Only the last few MiB stay in memory; older bytes are in a temporary file
 /// without a name, which is gone with the process. A small spool never touches the disk.
 ///
@@ -9,7 +7,7 @@ final class Spool {
     private let readAhead: Int
 
     private(set) var count = 0
-    private var file: Int32?
+    private var file: TemporaryFile?
     /// The bytes before this offset are in the file, the others in `tail`.
     private var fileCount = 0
     private var tail: [UInt8] = []
@@ -23,13 +21,9 @@ final class Spool {
         self.readAhead = readAhead
     }
 
-    deinit {
-        if let file { close(file) }
-    }
-
     /// Appends bytes and returns their range.
     ///
-    /// - Throws: `SpoolError` when the temporary file can't be written.
+    /// - Throws: `TemporaryFileError` when the temporary file can't be written.
     func append(_ bytes: UnsafeBufferPointer<UInt8>) throws -> Range<Int> {
         if tail.isEmpty { tail.reserveCapacity(memoryLimit) }
         if tail.count + bytes.count > memoryLimit { try moveToFile() }
@@ -40,7 +34,7 @@ final class Spool {
 
     /// Hands over bytes that were appended in one piece: all of the piece, or part of it.
     ///
-    /// - Throws: `SpoolError` when the temporary file can't be read.
+    /// - Throws: `TemporaryFileError` when the temporary file can't be read.
     func withBytes<Result>(
         _ range: Range<Int>, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) throws -> Result {
@@ -66,60 +60,18 @@ final class Spool {
     }
 
     private func moveToFile() throws {
-        let file = try self.file ?? openFile()
+        let file = try self.file ?? TemporaryFile()
         self.file = file
-        try tail.withUnsafeBytes { bytes in
-            var written = 0
-            while written < bytes.count {
-                let result = pwrite(
-                    file, bytes.baseAddress! + written, bytes.count - written, off_t(fileCount + written))
-                if result < 0, errno == EINTR { continue }
-                guard result > 0 else { throw SpoolError(operation: "write", code: errno) }
-                written += result
-            }
-        }
+        try tail.withUnsafeBytes { try file.write($0, at: fileCount) }
         fileCount += tail.count
         tail.removeAll(keepingCapacity: true)
     }
 
     private func readWindow(_ range: Range<Int>) throws {
         let wanted = min(max(range.count, readAhead), fileCount - range.lowerBound)
-        var failure: Int32?
-        window = [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
-            while count < wanted {
-                let result = pread(
-                    file ?? -1, buffer.baseAddress! + count, wanted - count, off_t(range.lowerBound + count))
-                if result < 0, errno == EINTR { continue }
-                guard result > 0 else {
-                    failure = errno
-                    return
-                }
-                count += result
-            }
-        }
+        // The old window's memory goes before the new one's is taken.
+        window = []
+        window = try file?.read(range.lowerBound..<range.lowerBound + wanted) ?? []
         windowStart = range.lowerBound
-        if let failure { throw SpoolError(operation: "read", code: failure) }
-    }
-
-    private func openFile() throws -> Int32 {
-        var path = Array("\(SpoolError.folder)/quakes-XXXXXX".utf8CString)
-        let file = mkstemp(&path)  // replaces the six X
-        guard file >= 0, fcntl(file, F_SETFD, FD_CLOEXEC) == 0 else {
-            throw SpoolError(operation: "create", code: errno)
-        }
-        unlink(path)
-        return file
-    }
-}
-
-/// A batch's temporary file can't be used.
-public struct SpoolError: Error, CustomStringConvertible {
-    let operation: String
-    let code: Int32
-
-    static var folder: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp" }
-
-    public var description: String {
-        "cannot \(operation) a temporary file in \(Self.folder): \(String(cString: strerror(code))); set TMPDIR to another folder"
     }
 }

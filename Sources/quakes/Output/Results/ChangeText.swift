@@ -1,31 +1,39 @@
+import Feed
 import QuakeStore
 
 extension Change {
-    var cells: [String] {
-        [committedAt.shortText, "\(token)", author, context ?? "", code, story]
+    var cells: [TableCell] {
+        // Only what was inserted or deleted has a magnitude here: that of an update is among its members.
+        let style = TextStyle(magnitude: magnitude)
+        return [
+            TableCell(committedAt.shortText), TableCell("\(token)"), TableCell(author),
+            TableCell(context ?? ""),
+            TableCell(code), TableCell(story, style: style == .dim ? nil : style),
+        ]
     }
 
-    /// Such as `magnitude 4.1 → 4.3, status automatic → reviewed`.
+    /// Such as `inserted M 4.3, 12 km SSW of Ridgecrest, CA`, or `magnitude 4.1 → 4.3, status automatic → reviewed`.
     private var story: String {
         let because = reason.map { " (\($0))" } ?? ""
         switch operation {
-        case .insert: return "inserted" + because
-        case .delete: return "deleted" + because
-        case .update:
-            // A newer `updated` goes without saying, unless nothing else changed.
-            let telling = members.filter { $0.column != "updated" }
-            return (telling.isEmpty ? members : telling)
-                .map { "\($0.column) \(Self.plain($0.old)) → \(Self.plain($0.new))" }.joined(separator: ", ")
-                + because
+        case .insert: return "inserted \(event)" + because
+        case .delete: return "deleted \(event)" + because
+        case .update: return telling.map(\.story).joined(separator: ", ") + because
         }
     }
 
-    /// A JSON value as people write it: a string has no quotes, and null is a dash.
-    private static func plain(_ json: String) -> String {
-        if json == "null" { return "–" }
-        guard json.hasPrefix("\""), json.count >= 2 else { return json }
-        let text = String(json.dropFirst().dropLast())
-        return text.replacing("\\\"", with: "\"").replacing("\\\\", with: "\\")
+    private var event: String {
+        let size = magnitude.map { "M \(rounded($0, 1))" } ?? "M ?"
+        return [size, place].compactMap { $0 }.joined(separator: ", ")
+    }
+
+    /// A newer `updated` goes without saying, unless nothing else changed. So does a title, which is made of the magnitude
+    /// and the place.
+    private var telling: [Member] {
+        let columns = Set(members.map(\.column))
+        let isTitleClear = !columns.isDisjoint(with: ["magnitude", "place"])
+        let telling = members.filter { $0.column != "updated" && !($0.column == "title" && isTitleClear) }
+        return telling.isEmpty ? members : telling
     }
 
     var json: String {

@@ -4,37 +4,46 @@ import QuakeStore
 extension ImportSummary {
     /// One line for people.
     var text: String {
-        if outcome == .notModified { return "\(strippingControlCharacters("\(source)")): not modified" }
+        let name = strippingControlCharacters(source.shortName ?? "\(source)")
+        if outcome == .notModified { return "\(name): not modified" }
         let always = [
             ("seen", counts.seen), ("inserted", counts.inserted), ("updated", counts.updated),
             ("unchanged", counts.unchanged), ("stale", counts.stale), ("rejected", counts.rejected),
         ]
         let deleted = [("superseded", counts.superseded), ("retracted", counts.retracted)]
-        let counts = (always + deleted.filter { $0.1 > 0 }).map { "\($0.1) \($0.0)" }.joined(separator: ", ")
-        let name = strippingControlCharacters("\(source)")
-        let run = run.map { "run \($0)" } ?? "dry run"
+        let list = (always + deleted.filter { $0.1 > 0 }).map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+        let number = run.map { "run \($0)" } ?? "dry run"
         let outcome = outcome == .done ? "" : " (\(outcome.rawValue))"
-        return "\(name): \(counts) in \(duration.formatted), \(run)\(outcome)"
+        let rejects = run.flatMap { counts.rejected > 0 ? "; see quakes rejects --run \($0)" : nil } ?? ""
+        return "\(name): \(list) in \(duration.formatted), \(number)\(outcome)\(rejects)"
+    }
+
+    /// Why the outcome is not `done`.
+    private var error: String? {
+        failure.map { $0 is CancellationError ? "cancelled" : "\($0)" }
     }
 
     /// All counts, for a log.
     var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = [
-            "source": "\(source)", "outcome": "\(outcome.rawValue)", "seconds": "\(duration / .seconds(1))",
-            "seen": "\(counts.seen)", "inserted": "\(counts.inserted)", "updated": "\(counts.updated)",
-            "unchanged": "\(counts.unchanged)", "stale": "\(counts.stale)",
-            "superseded": "\(counts.superseded)",
-            "retracted": "\(counts.retracted)", "rejected": "\(counts.rejected)", "bytes": "\(counts.bytes)",
+            "source": "\(source)", "outcome": "\(outcome.rawValue)",
+            "seconds": .stringConvertible(duration / .seconds(1)),
         ]
-        if let run { metadata["run"] = "\(run)" }
-        if let tokens { metadata["last_token"] = "\(tokens.upperBound)" }
-        if let failure { metadata["error"] = "\(failure)" }
+        let numbers = [
+            "seen": counts.seen, "inserted": counts.inserted, "updated": counts.updated,
+            "unchanged": counts.unchanged, "stale": counts.stale, "superseded": counts.superseded,
+            "retracted": counts.retracted, "rejected": counts.rejected, "bytes": counts.bytes,
+            "run": run, "first_token": tokens?.lowerBound, "last_token": tokens?.upperBound,
+        ]
+        for case (let name, let number?) in numbers { metadata[name] = .stringConvertible(number) }
+        if let error { metadata["error"] = "\(error)" }
         return metadata
     }
 
     var json: String {
         var object = JSONObject()
         object.append("run", run)
+        object.append("source", "\(source)")
         object.append("feed", feed)
         object.append("outcome", outcome.rawValue)
         object.append("seen", counts.seen)
@@ -49,6 +58,7 @@ extension ImportSummary {
         object.append("seconds", duration / .seconds(1))
         object.append("first_token", tokens?.lowerBound)
         object.append("last_token", tokens?.upperBound)
+        object.append("error", error)
         return object.text
     }
 }

@@ -1,17 +1,23 @@
 import ArgumentParser
 import Feed
+import QuakeML
+import QuakeStore
 
 /// The forms in which earthquakes are listed. Machine formats are complete and never shortened or coloured.
 enum QuakeFormat: String, ExpressibleByArgument, CaseIterable {
-    case table, json, ndjson, csv, geojson
+    case table, json, ndjson, csv, geojson, quakeml
 
-    func writer(csv: CSV) -> any QuakeWriter {
+    /// - Parameters:
+    ///   - near: where distances are measured from, if the format shows them.
+    ///   - times: the zone of a table's times; machine formats are always in UTC.
+    func writer(csv: CSV, near: QuakeSelection.Circle?, times: TimeZoneText = .utc) -> any QuakeWriter {
         switch self {
-        case .table: QuakeTable()
+        case .table: QuakeTable(near: near, times: times)
         case .json: QuakeArray()
         case .ndjson: QuakeLines()
         case .csv: QuakeCSV(csv: csv)
         case .geojson: QuakeCollection()
+        case .quakeml: QuakeMLDocument()
         }
     }
 }
@@ -73,4 +79,16 @@ private struct QuakeCSV: QuakeWriter {
         isEmpty = false
         StandardOutput.print(csv.line(Property.allCases.map { .value($0.column) }))
     }
+}
+
+/// A QuakeML document.
+private struct QuakeMLDocument: QuakeWriter {
+    private var isEmpty = true
+
+    mutating func append(_ quake: Quake) {
+        StandardOutput.write((isEmpty ? QuakeML.head : "") + QuakeML.event(quake))
+        isEmpty = false
+    }
+
+    func finish() { StandardOutput.write((isEmpty ? QuakeML.head : "") + QuakeML.tail) }
 }

@@ -1,6 +1,14 @@
 import QuakeStore
 
 extension Reject {
+    var cells: [String] {
+        [
+            "\(id)", lastSeen.shortText, "\(count)", reason, message, "\(run)", source, "\(ordinal)",
+            "\(offset)",
+            "\(size)",
+        ]
+    }
+
     var json: String {
         var object = JSONObject()
         object.append("id", id)

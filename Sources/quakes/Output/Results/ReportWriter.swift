@@ -1,41 +1,45 @@
 import QuakeStore
 
-/// Writes the rows of a report to standard output: CSV and JSON row by row, a table at the end.
+/// Writes the rows of a report to standard output as they arrive.
 struct ReportWriter {
     private let report: Report
     private let format: ReportCommand.Format
     private let csv: CSV
-    private var rows: [[String?]] = []
+    private var table: Table
     private var isEmpty = true
 
-    init(_ report: Report, _ format: ReportCommand.Format, csv: CSV) {
+    init(
+        _ report: Report, _ format: ReportCommand.Format, csv: CSV,
+        at terminal: Terminal = StandardOutput.terminal
+    ) {
         self.report = report
         self.format = format
         self.csv = csv
+        table = Table(
+            columns: report.columns.enumerated().map { index, column in
+                let isText = column.kind == .text
+                return TableColumn(
+                    title: column.name,
+                    alignment: [.integer, .number].contains(column.kind) ? .right : .left,
+                    minimumWidth: isText ? 12 : 0, priority: index, flexible: isText)
+            }, at: terminal)
         if format == .csv { StandardOutput.print(csv.line(report.columns.map { .value($0.name) })) }
     }
 
     mutating func append(_ cells: [String?]) {
         switch format {
-        case .table: rows.append(bounded(cells))
+        case .table: StandardOutput.write(text(cells))
         case .csv: StandardOutput.print(csv.line(fields(cells)))
         case .json: StandardOutput.write((isEmpty ? "[\n" : ",\n") + object(cells))
         }
         isEmpty = false
     }
 
-    func finish() {
+    mutating func finish() {
         switch format {
-        case .table: StandardOutput.write(table.render(width: StandardOutput.width))
+        case .table: StandardOutput.write(table.finish())
         case .csv: break
         case .json: StandardOutput.print(isEmpty ? "[]" : "\n]")
-        }
-    }
-
-    /// The table holds all its rows, so none of them may hold a text of any length.
-    private func bounded(_ cells: [String?]) -> [String?] {
-        zip(report.columns, cells).map { column, cell in
-            column.kind == .text ? cell.map { Table.bounded($0, to: TableColumn(title: "").widest) } : cell
         }
     }
 
@@ -56,33 +60,41 @@ struct ReportWriter {
         return object.text
     }
 
-    private var table: Table {
-        // A column of times that are all at midnight is shown as dates.
-        let midnight = " 00:00:00"
-        let dates = report.columns.indices.filter { index in
-            report.columns[index].kind == .time && rows.allSatisfy { $0[index]?.hasSuffix(midnight) ?? true }
-        }
-        var table = Table(
-            columns: report.columns.enumerated().map { index, column in
-                let isText = column.kind == .text
-                return TableColumn(
-                    title: column.name,
-                    alignment: [.integer, .number].contains(column.kind) ? .right : .left,
-                    minimumWidth: isText ? 12 : 0, priority: index, flexible: isText)
+    // MARK: Table
+
+    /// Takes a row of the table, and returns what can be written now.
+    private mutating func text(_ cells: [String?]) -> String {
+        let url = zip(report.columns, cells).first { $0.0.name == "url" }?.1
+        return table.append(
+            zip(report.columns, cells).map { column, cell in
+                guard let cell else { return TableCell("") }
+                return TableCell(
+                    Self.text(cell, column), style: Self.style(cell, column),
+                    link: column.name == "code" ? TextLink(url) : nil)
             })
-        for row in rows {
-            table.append(
-                zip(report.columns.indices, row).map { index, cell in
-                    guard let cell else { return "" }
-                    if dates.contains(index) { return String(cell.dropLast(midnight.count)) }
-                    return report.columns[index].kind == .number ? Self.shortened(cell) : cell
-                })
+    }
+
+    private static func text(_ cell: String, _ column: Report.Column) -> String {
+        let midnight = " 00:00:00"
+        return switch column.kind {
+        // The start of a day or a month is a date.
+        case .time where ["day", "month"].contains(column.name) && cell.hasSuffix(midnight):
+            String(cell.dropLast(midnight.count))
+        case .number: shortened(number: cell)
+        case .integer, .boolean, .time, .text: cell
         }
-        return table
+    }
+
+    private static func style(_ cell: String, _ column: Report.Column) -> TextStyle? {
+        switch column.name {
+        case "magnitude", "largest_magnitude": TextStyle(magnitude: Double(cell))
+        case "alert_level": TextStyle(alert: cell)
+        default: nil
+        }
     }
 
     /// A number for people: three digits after the decimal point, or as many as matter.
-    private static func shortened(_ text: String) -> String {
+    private static func shortened(number text: String) -> String {
         guard let value = Double(text), value.isFinite, value != 0 else { return text }
         var mantissa = value
         var exponent = 0

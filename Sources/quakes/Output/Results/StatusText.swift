@@ -2,27 +2,28 @@ import Feed
 import QuakeStore
 
 struct Status: Sendable {
+    let catalogue: CatalogueStatus
     let imports: ImportStatus
     let history: HistoryStatus
 
-    /// Everything that is older or further behind than allowed. A file does not count, unless it is asked for: it is
-    /// imported once and does not grow old.
+    /// Everything that is older or further behind than allowed. Sources that nobody imports regularly do not count, unless
+    /// they are asked for: a file is imported once and does not grow old.
     func complaints(maxAge: Duration?, maxLag: Duration?, asked: [FeedSource]) -> [String] {
         var complaints: [String] = []
         if let maxAge {
-            let feeds = imports.sources.filter { $0.isFeed || !asked.isEmpty }
-            for feed in feeds where feed.age.map({ $0 > maxAge }) ?? true {
-                let last = feed.age.map { "was last imported successfully \($0.formatted) ago" }
-                complaints.append("\(feed.name) \(last ?? "has never been imported successfully")")
+            let sources = imports.sources.filter { $0.isMonitored || !asked.isEmpty }
+            for source in sources where source.age.map({ $0 > maxAge }) ?? true {
+                let last = source.age.map { "was last imported successfully \($0.rough) ago" }
+                let remedy =
+                    source.every == nil ? "; if it is no longer imported: quakes forget \(source.label)" : ""
+                complaints.append(
+                    "\(source.label) \(last ?? "has never been imported successfully")\(remedy)")
             }
-            for source in asked where !imports.sources.contains(where: { $0.name == "\(source)" }) {
-                complaints.append("\(source) has never been imported")
-            }
-            if asked.isEmpty, feeds.isEmpty { complaints.append("no feed has ever been imported") }
+            if asked.isEmpty, sources.isEmpty { complaints.append("no feed has ever been imported") }
         }
         if let maxLag {
             for reader in history.readers where reader.behind > maxLag || reader.isBeforeHorizon {
-                complaints.append("reader \(reader.name) is \(reader.behind.formatted) behind")
+                complaints.append("reader \(reader.name) is \(reader.behind.rough) behind")
             }
         }
         return complaints
@@ -30,65 +31,96 @@ struct Status: Sendable {
 
     // MARK: Text
 
-    func text(width: Int?) -> String {
-        var parts: [String] = []
-        if !imports.sources.isEmpty { parts.append(sourceTable.render(width: width)) }
+    func text(at terminal: Terminal) -> String {
+        var parts = [catalogueText]
+        if !imports.sources.isEmpty { parts.append(sourceTable(at: terminal) + errors) }
         let rejects = imports.rejects == 0 ? "" : "; \(imports.rejects) different rejects (quakes rejects)"
         parts.append(
             "token \(history.token), committed \(history.committedAt.shortText) UTC; history begins after token \(history.horizon)\(rejects)\n"
         )
-        if !history.readers.isEmpty { parts.append(readerTable.render(width: width)) }
+        if !history.readers.isEmpty { parts.append(readerTable(at: terminal)) }
         return parts.joined(separator: "\n")
     }
 
-    private var sourceTable: Table {
-        var table = Table(columns: [
-            TableColumn(title: "source", minimumWidth: 20, flexible: true, widest: 1000),
-            TableColumn(title: "fresh (UTC)"),
-            TableColumn(title: "age", alignment: .right),
-            TableColumn(title: "run", alignment: .right, priority: 1),
-            TableColumn(title: "outcome"),
-            TableColumn(title: "seen", alignment: .right, priority: 2),
-            TableColumn(title: "inserted", alignment: .right, priority: 2),
-            TableColumn(title: "updated", alignment: .right, priority: 2),
-            TableColumn(title: "deleted", alignment: .right, priority: 2),
-            TableColumn(title: "rejected", alignment: .right, priority: 1),
-            TableColumn(title: "error", minimumWidth: 20, flexible: true, widest: 1000),
-        ])
-        for source in imports.sources {
-            table.append([
-                source.name, source.freshAt?.shortText ?? "never", source.age?.formatted ?? "",
-                "\(source.run)",
-                source.outcome, "\(source.seen)", "\(source.inserted)", "\(source.updated)",
-                "\(source.deleted)",
-                "\(source.rejected)", source.error ?? "",
-            ])
+    private var catalogueText: String {
+        guard let newest = catalogue.newest else {
+            return "no earthquakes yet; to import those of the last day: quakes import all_day\n"
         }
-        return table
+        let magnitude = newest.magnitude.map { "M \(rounded($0, 1))" }
+        let event = [magnitude, newest.place.map(strippingControlCharacters)].compactMap(\.self).joined(
+            separator: ", ")
+        return """
+            \(catalogue.isEstimate ? "about " : "")\(catalogue.roundedCount) earthquakes
+            the newest: \(newest.time.shortText) UTC, \(newest.age.rough) ago\(event.isEmpty ? "" : ": \(event)") \
+            (\(strippingControlCharacters(newest.code)))
+
+            """
     }
 
-    private var readerTable: Table {
-        var table = Table(columns: [
+    private func sourceTable(at terminal: Terminal) -> String {
+        let columns = [
+            TableColumn(title: "source", widest: 1000),
+            TableColumn(title: "data of (UTC)"),
+            TableColumn(title: "checked (UTC)", priority: 1),
+            TableColumn(title: "age", alignment: .right),
+            TableColumn(title: "outcome"),
+            TableColumn(title: "run", alignment: .right, priority: 2),
+            TableColumn(title: "seen", alignment: .right, priority: 3),
+            TableColumn(title: "inserted", alignment: .right, priority: 3),
+            TableColumn(title: "updated", alignment: .right, priority: 3),
+            TableColumn(title: "deleted", alignment: .right, priority: 3),
+            TableColumn(title: "rejected", alignment: .right, priority: 2),
+        ]
+        var table = Table(columns: columns, at: terminal)
+        var text = ""
+        for source in imports.sources {
+            text += table.append([
+                source.label, source.generated?.shortText ?? "", source.freshAt?.shortText ?? "never",
+                source.age?.rough ?? "", source.outcome, "\(source.run)", "\(source.seen)",
+                "\(source.inserted)", "\(source.updated)", "\(source.deleted)", "\(source.rejected)",
+            ])
+        }
+        return text + table.finish()
+    }
+
+    /// What went wrong in the last runs, one line each: a column would have no room for it.
+    private var errors: String {
+        imports.sources.compactMap { source in
+            source.error.map {
+                strippingControlCharacters("\(source.label), run \(source.run): \($0)") + "\n"
+            }
+        }.joined()
+    }
+
+    private func readerTable(at terminal: Terminal) -> String {
+        let columns = [
             TableColumn(title: "reader", minimumWidth: 10, flexible: true),
             TableColumn(title: "token", alignment: .right),
             TableColumn(title: "behind", alignment: .right),
             TableColumn(title: "transactions", alignment: .right),
             TableColumn(title: "seen (UTC)"),
             TableColumn(title: "note", priority: 1),
-        ])
+        ]
+        var table = Table(columns: columns, at: terminal)
+        var text = ""
         for reader in history.readers {
-            table.append([
-                reader.name, "\(reader.token)", reader.behind.formatted, "\(reader.transactionsBehind)",
+            text += table.append([
+                reader.name, "\(reader.token)", reader.behind.rough, "\(reader.transactionsBehind)",
                 reader.seenAt.shortText, reader.isBeforeHorizon ? "needs a fresh snapshot" : "",
             ])
         }
-        return table
+        return text + table.finish()
     }
 
     // MARK: JSON
 
     var json: String {
         var object = JSONObject()
+        object.append("events", catalogue.roundedCount)
+        object.append("events_is_estimate", catalogue.isEstimate)
+        object.append("newest_event", catalogue.newest?.code)
+        object.append("newest_event_time", catalogue.newest?.time.description)
+        object.append("newest_event_age_seconds", catalogue.newest.map { $0.age / .seconds(1) })
         object.append("token", history.token)
         object.append("committed_at", history.committedAt.description)
         object.append("horizon", history.horizon)
@@ -100,12 +132,27 @@ struct Status: Sendable {
     }
 }
 
+extension CatalogueStatus {
+    /// An estimate has no more than three digits that mean something.
+    var roundedCount: Int {
+        guard isEstimate else { return count }
+        var scale = 1
+        while count / scale >= 1000 { scale *= 10 }
+        return (count + scale / 2) / scale * scale
+    }
+}
+
 extension ImportStatus.Source {
     var json: String {
         var object = JSONObject()
         object.append("source", name)
+        object.append("label", label)
+        object.append("monitored", isMonitored)
+        object.append("every_seconds", every.map { $0 / .seconds(1) })
         object.append("fresh_at", freshAt?.description)
         object.append("age_seconds", age.map { $0 / .seconds(1) })
+        object.append("generated", generated?.description)
+        object.append("document_age_seconds", documentAge.map { $0 / .seconds(1) })
         object.append("run", run)
         object.append("outcome", outcome)
         object.append("started", started.description)

@@ -1,0 +1,76 @@
+import Glibc
+
+/// A scale with its labels. Values that it shows lie within `range`.
+struct Axis {
+    struct Tick {
+        let value: Double
+        let label: String
+    }
+
+    let title: String
+    let range: ClosedRange<Double>
+    let isLogarithmic: Bool
+    let ticks: [Tick]
+    /// Without labels, between the ticks.
+    private(set) var minorTicks: [Double] = []
+
+    init(_ title: String, _ range: ClosedRange<Double>, ticks: [Tick], isLogarithmic: Bool = false) {
+        (self.title, self.range, self.ticks) = (title, range, ticks)
+        self.isLogarithmic = isLogarithmic
+    }
+
+    /// Where a value lies, from 0 at the lower end to 1 at the upper.
+    func share(_ value: Double) -> Double {
+        isLogarithmic
+            ? (log10(value) - log10(range.lowerBound)) / (log10(range.upperBound) - log10(range.lowerBound))
+            : (value - range.lowerBound) / (range.upperBound - range.lowerBound)
+    }
+
+    /// Ticks at multiples of 1, 2 or 5 times a power of ten. The range grows to the next ticks.
+    static func linear(_ title: String, _ values: ClosedRange<Double>) -> Axis {
+        let size = max(values.upperBound - values.lowerBound, 1e-6)
+        let power = pow(10, (log10(size / 6)).rounded(.down))
+        let step = [1, 2, 5, 10].map { $0 * power }.first { size / $0 <= 7 } ?? 10 * power
+        let first = Int((values.lowerBound / step + 1e-9).rounded(.down))
+        let last = max(first + 1, Int((values.upperBound / step - 1e-9).rounded(.up)))
+        let digits = max(0, Int((-log10(step) - 1e-9).rounded(.up)))
+        let ticks = (first...last).map {
+            Tick(value: Double($0) * step, label: decimal(Double($0) * step, digits))
+        }
+        return Axis(title, Double(first) * step...Double(last) * step, ticks: ticks)
+    }
+
+    /// Ticks at powers of ten, from the one below the values to the one above.
+    ///
+    /// - Parameter room: how far the axis goes on below the lowest power, as a part of it.
+    static func logarithmic(_ title: String, _ values: ClosedRange<Double>, room: Double = 1) -> Axis {
+        let first = Int(log10(values.lowerBound).rounded(.down))
+        let last = max(first + 1, Int((log10(values.upperBound) - 1e-9).rounded(.up)))
+        let powers = (first...last).map { ($0, pow(10, Double($0))) }
+        var axis = Axis(
+            title, powers[0].1 * room...powers[powers.count - 1].1,
+            ticks: powers.map { exponent, value in
+                Tick(value: value, label: decimal(value, max(0, -exponent)))
+            }, isLogarithmic: true)
+        axis.minorTicks = powers.dropLast().flatMap { power in (2...9).map { Double($0) * power.1 } }
+        return axis
+    }
+
+    /// A number with thousands apart.
+    static func decimal(_ value: Double, _ digits: Int) -> String {
+        let scale = pow(10, Double(digits))
+        let scaled = Int((abs(value) * scale).rounded())
+        let (whole, fraction) = scaled.quotientAndRemainder(dividingBy: Int(scale))
+        var text = ""
+        for (index, digit) in "\(whole)".enumerated() {
+            // A thin space, as the SI has it.
+            if index > 0, ("\(whole)".count - index) % 3 == 0, whole >= 10_000 { text += "\u{2009}" }
+            text.append(digit)
+        }
+        if digits > 0 {
+            let rest = "\(fraction)"
+            text += "." + String(repeating: "0", count: digits - rest.count) + rest
+        }
+        return (value < 0 && scaled != 0 ? "−" : "") + text
+    }
+}

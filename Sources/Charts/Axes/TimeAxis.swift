@@ -1,0 +1,93 @@
+import Feed
+
+extension Axis {
+    /// Times in milliseconds since 1970, with ticks at whole hours, days, months or years in UTC. Where the labels do not tell
+    /// the year, the title does.
+    static func time(_ times: ClosedRange<Double>) -> Axis {
+        let lower = times.lowerBound
+        let upper = max(times.upperBound, lower + 60_000)
+        let step = TimeStep.all.first { (upper - lower) / $0.length <= 8 } ?? .years(1000)
+        let ticks = step.instants(from: lower, through: upper).map {
+            Tick(value: Double($0.milliseconds), label: step.label($0))
+        }
+        let first = CivilDate(Instant(milliseconds: Int64(lower)))
+        let last = CivilDate(Instant(milliseconds: Int64(upper)))
+        var title = "Origin time (UTC)"
+        switch step {
+        case .minutes:
+            title += ", \(first.day) \(TimeStep.months[first.month - 1]) \(first.year)"
+            if last != first { title += " – \(last.day) \(TimeStep.months[last.month - 1]) \(last.year)" }
+        case .days: title += ", " + (first.year == last.year ? "\(first.year)" : "\(first.year)–\(last.year)")
+        case .months, .years: break
+        }
+        return Axis(title, lower...upper, ticks: ticks)
+    }
+}
+
+/// The distance between two ticks of a time axis.
+enum TimeStep {
+    case minutes(Int)
+    case days(Int)
+    case months(Int)
+    case years(Int)
+
+    static let all: [TimeStep] =
+        [1, 5, 10, 30, 60, 180, 360, 720].map { .minutes($0) } + [1, 2, 5, 10].map { .days($0) }
+        + [1, 2, 3, 6].map { .months($0) } + [1, 2, 5, 10, 20, 50, 100, 200, 500].map { .years($0) }
+
+    static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+    /// Milliseconds, on average.
+    var length: Double {
+        switch self {
+        case .minutes(let count): Double(count) * 60_000
+        case .days(let count): Double(count) * 86_400_000
+        case .months(let count): Double(count) * 30.44 * 86_400_000
+        case .years(let count): Double(count) * 365.25 * 86_400_000
+        }
+    }
+
+    func instants(from lower: Double, through upper: Double) -> [Instant] {
+        var instants: [Instant] = []
+        func add(_ instant: Instant) {
+            if (lower...upper).contains(Double(instant.milliseconds)) { instants.append(instant) }
+        }
+        let first = CivilDate(Instant(milliseconds: Int64(lower)))
+        let last = CivilDate(Instant(milliseconds: Int64(upper)))
+        switch self {
+        case .minutes(let count):
+            let step = Int64(count) * 60_000
+            var time = first.start.milliseconds
+            while Double(time) <= upper {
+                add(Instant(milliseconds: time))
+                time += step
+            }
+        case .days(let count):
+            for day in first.daysSince1970...last.daysSince1970 {
+                let date = CivilDate(daysSince1970: day)
+                // Counted anew in each month, and not so close to its end that the next label would touch.
+                if (date.day - 1) % count == 0, count < 5 || date.day < 30 { add(date.start) }
+            }
+        case .months(let count):
+            for month in first.year * 12 + first.month - 1...last.year * 12 + last.month - 1
+            where month % count == 0 {
+                if let date = CivilDate(year: month / 12, month: month % 12 + 1, day: 1) { add(date.start) }
+            }
+        case .years(let count):
+            for year in first.year...last.year where year % count == 0 {
+                if let date = CivilDate(year: year, month: 1, day: 1) { add(date.start) }
+            }
+        }
+        return instants
+    }
+
+    func label(_ instant: Instant) -> String {
+        let date = CivilDate(instant)
+        switch self {
+        case .minutes: return String(instant.shortText.dropFirst(instant.shortText.count - 8).prefix(5))
+        case .days: return "\(date.day) \(Self.months[date.month - 1])"
+        case .months: return "\(Self.months[date.month - 1]) \(date.year)"
+        case .years: return "\(date.year)"
+        }
+    }
+}

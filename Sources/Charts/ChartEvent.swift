@@ -1,0 +1,44 @@
+import Feed
+
+/// What a picture shows of an earthquake.
+public struct ChartEvent: Sendable, Equatable {
+    public var time: Instant
+    /// Degrees.
+    public var latitude: Double
+    public var longitude: Double
+    /// Kilometres.
+    public var depth: Double?
+    public var magnitude: Double?
+    /// As in the reports, an event without a type counts as an earthquake.
+    public var isEarthquake: Bool
+
+    public init(
+        time: Instant, latitude: Double = 0, longitude: Double = 0, depth: Double? = nil,
+        magnitude: Double? = nil, isEarthquake: Bool = true
+    ) {
+        self.time = time
+        self.latitude = latitude
+        self.longitude = longitude
+        self.depth = depth
+        self.magnitude = magnitude
+        self.isEarthquake = isEarthquake
+    }
+
+    public init(_ quake: Quake) {
+        self.init(
+            time: quake.time, latitude: quake.latitude, longitude: quake.longitude, depth: quake.depth,
+            magnitude: quake.magnitude,
+            isEarthquake: quake[.type].text.map { $0 == "earthquake" } ?? true)
+    }
+}
+
+/// The texts around a picture.
+public struct Caption: Sendable {
+    public var title: String
+    /// Below the picture: what was selected, and where it comes from.
+    public var lines: [String]
+
+    public init(title: String, lines: [String]) {
+        (self.title, self.lines) = (title, lines)
+    }
+}

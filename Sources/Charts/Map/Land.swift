@@ -1,0 +1,35 @@
+/// The coastlines of Natural Earth at 1:50 million, reduced by scripts/coastlines to what a picture shows. They are in the
+/// public domain (https://www.naturalearthdata.com/about/terms-of-use/).
+enum Land {
+    /// Degrees.
+    struct Point: Equatable {
+        var longitude: Double
+        var latitude: Double
+    }
+
+    /// Closed rings, outer ones and lakes alike: the last point of each is its first. A ring that crosses the date line goes on
+    /// beyond 180°; Antarctica's goes by way of the South Pole.
+    static let rings: [[Point]] = PackageResources.land_txt.split(separator: UInt8(ascii: "\n")).map(decode)
+
+    /// Reads an Encoded Polyline of latitudes and longitudes, in hundredths of a degree
+    /// (https://developers.google.com/maps/documentation/utilities/polylinealgorithm).
+    private static func decode(_ line: ArraySlice<UInt8>) -> [Point] {
+        var numbers: [Int] = []
+        var number = 0
+        var shift = 0
+        for byte in line {
+            let chunk = Int(byte) - 63
+            number |= (chunk & 0x1F) << shift
+            shift += 5
+            guard chunk < 0x20 else { continue }
+            numbers.append(number & 1 == 1 ? ~(number >> 1) : number >> 1)
+            (number, shift) = (0, 0)
+        }
+        var (latitude, longitude) = (0, 0)
+        return stride(from: 0, to: numbers.count - 1, by: 2).map { index in
+            latitude += numbers[index]
+            longitude += numbers[index + 1]
+            return Point(longitude: Double(longitude) / 100, latitude: Double(latitude) / 100)
+        }
+    }
+}

@@ -1,0 +1,78 @@
+/// The frame of a plot: title, axes with their labels, grid, legend and caption.
+struct Plot {
+    let x: Axis
+    let y: Axis
+    let caption: Caption
+
+    private static let width = 920.0
+    private static let height = 470.0
+    private static let left = 78.0
+    private static let top = 56.0
+    private static let right = 24.0
+
+    private var innerWidth: Double { Self.width - Self.left - Self.right }
+
+    func point(_ x: Double, _ y: Double) -> SVG.Point {
+        .init(
+            x: Self.left + self.x.share(x) * innerWidth, y: Self.top + (1 - self.y.share(y)) * Self.height)
+    }
+
+    /// The picture as an SVG document.
+    ///
+    /// - Parameters:
+    ///   - legend: draws below the axes, at the point, and returns how high it is.
+    ///   - content: draws inside the frame.
+    func svg(
+        legend: (SVG.Point, inout SVG) -> Double = { _, _ in 0 }, _ content: (inout SVG) -> Void
+    ) -> String {
+        var svg = SVG()
+        let corners = [(x.range.lowerBound, y.range.lowerBound), (x.range.upperBound, y.range.upperBound)]
+            .map { point($0.0, $0.1) }
+        let frame = SVG.path(
+            [
+                .init(x: corners[0].x, y: corners[1].y), corners[1], .init(x: corners[1].x, y: corners[0].y),
+                corners[0],
+            ], isClosed: true)
+        svg.definition("<clipPath id=\"frame\"><path d=\"\(frame)\"/></clipPath>")
+        svg.text(caption.title, at: .init(x: Self.width / 2, y: 32), size: 19, anchor: .middle, class: "h")
+        drawAxes(in: &svg)
+        svg.group(["clip-path": "url(#frame)"], content)
+        svg.element("path", ["class": "axis", "d": frame])
+
+        var y = Self.top + Self.height + 68
+        let legendHeight = legend(.init(x: Self.left, y: y), &svg)
+        y += legendHeight
+        for line in caption.lines {
+            svg.text(line, at: .init(x: Self.left, y: y), size: 11, class: "s")
+            y += 16
+        }
+        return svg.document(width: Self.width, height: y + 6, title: caption.title, style: Palette.style)
+    }
+
+    private func drawAxes(in svg: inout SVG) {
+        let (bottom, left) = (Self.top + Self.height, Self.left)
+        for tick in x.ticks {
+            let at = point(tick.value, y.range.lowerBound).x
+            svg.line(from: .init(x: at, y: Self.top), to: .init(x: at, y: bottom), class: "grid")
+            svg.line(from: .init(x: at, y: bottom), to: .init(x: at, y: bottom + 6), class: "axis")
+            svg.text(tick.label, at: .init(x: at, y: bottom + 21), anchor: .middle)
+        }
+        for value in x.minorTicks {
+            let at = point(value, y.range.lowerBound).x
+            svg.line(from: .init(x: at, y: bottom), to: .init(x: at, y: bottom + 3), class: "axis")
+        }
+        for tick in y.ticks {
+            let at = point(x.range.lowerBound, tick.value).y
+            svg.line(from: .init(x: left, y: at), to: .init(x: left + innerWidth, y: at), class: "grid")
+            svg.line(from: .init(x: left - 6, y: at), to: .init(x: left, y: at), class: "axis")
+            svg.text(tick.label, at: .init(x: left - 10, y: at + 4), anchor: .end)
+        }
+        for value in y.minorTicks {
+            let at = point(x.range.lowerBound, value).y
+            svg.line(from: .init(x: left - 3, y: at), to: .init(x: left, y: at), class: "axis")
+        }
+        svg.text(x.title, at: .init(x: left + innerWidth / 2, y: bottom + 44), size: 13, anchor: .middle)
+        svg.text(
+            y.title, at: .init(x: 20, y: Self.top + Self.height / 2), size: 13, anchor: .middle, rotated: -90)
+    }
+}

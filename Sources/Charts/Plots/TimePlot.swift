@@ -1,0 +1,40 @@
+import Feed
+
+/// Magnitudes over time.
+public struct TimePlot: Sendable {
+    private let events: [ChartEvent]
+    private let caption: Caption
+
+    /// - Parameter events: those without a magnitude are left out.
+    public init(_ events: [ChartEvent], caption: Caption) {
+        (self.events, self.caption) = (events.filter { $0.magnitude != nil }, caption)
+    }
+
+    /// The picture as an SVG document.
+    public func svg() -> String {
+        let magnitudes = events.compactMap(\.magnitude)
+        let plot = Plot(
+            x: .time(TimePlot.range(of: events)),
+            y: .linear("Magnitude", (magnitudes.min() ?? 0)...(magnitudes.max() ?? 5)), caption: caption)
+        let symbols = Symbols(events)
+        return plot.svg { origin, svg in
+            symbols.drawLegend(of: events, at: origin, in: &svg)
+            return 34
+        } _: { svg in
+            let points = events.map {
+                ($0, plot.point(Double($0.time.milliseconds), $0.magnitude ?? 0))
+            }
+            symbols.draw(points, in: &svg)
+        }
+    }
+
+    /// From the first event to the last, with a margin; the year 2000 without events.
+    static func range(of events: [ChartEvent]) -> ClosedRange<Double> {
+        let times = events.map { Double($0.time.milliseconds) }
+        guard let first = times.min(), let last = times.max() else {
+            return 946_684_800_000...978_307_200_000
+        }
+        let margin = max(60_000, (last - first) * 0.02)
+        return first - margin...last + margin
+    }
+}

@@ -1,0 +1,25 @@
+/// Six classes of depth: those of the whole earth, or finer ones when nothing lies deeper than the crust.
+struct DepthScale {
+    /// Kilometres: where each class but the first begins.
+    private let bounds: [Double]
+    private let hasUnknown: Bool
+
+    init(_ events: [ChartEvent]) {
+        let deepest = events.lazy.compactMap(\.depth).max() ?? 700
+        bounds = deepest < 45 ? [5, 10, 15, 20, 30] : [35, 70, 150, 300, 500]
+        hasUnknown = events.contains { $0.depth == nil }
+    }
+
+    /// The class of a depth, from 0, the shallowest; 6 without one.
+    func index(_ depth: Double?) -> Int {
+        guard let depth else { return bounds.count + 1 }
+        return bounds.count { $0 <= depth }
+    }
+
+    /// The classes in words, the shallowest first.
+    var labels: [String] {
+        let whole = bounds.map { "\(Int($0))" }
+        let middle = zip(whole, whole.dropFirst()).map { "\($0)–\($1)" }
+        return ["< \(whole[0])"] + middle + ["≥ \(whole[whole.count - 1])"] + (hasUnknown ? ["unknown"] : [])
+    }
+}

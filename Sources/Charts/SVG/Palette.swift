@@ -1,0 +1,25 @@
+/// Colours and lines. Depth is told by lightness as well as by hue, from light to dark as it goes down, and every symbol has an
+/// outline: a picture keeps its meaning in black and white.
+enum Palette {
+    /// From matplotlib's plasma, which is perceptually uniform: the shallowest first, and white for an unknown depth.
+    static let depths = ["#fcdc4c", "#f9983e", "#e0605f", "#b02991", "#6a00a8", "#1a0a6b", "#fff"]
+
+    static let style: String = {
+        var rules = """
+            .t{fill:#222}.s{fill:#555}.h{fill:#111;font-weight:bold}
+            .axis{fill:none;stroke:#333;stroke-width:1}.grid{fill:none;stroke:#ccd2d8;stroke-width:.6}
+            .sea{fill:#f4f7fa;stroke:none}.land{fill:#dfdfd9;stroke:#dfdfd9;stroke-width:.3}
+            .coast{fill:none;stroke:#8d8d88;stroke-width:.5;stroke-linejoin:round}
+            .line{fill:none;stroke:#222;stroke-width:1.6;stroke-linejoin:round}
+            .fit{fill:none;stroke:#b02991;stroke-width:1.8}.mark{fill:none;stroke:#333;stroke-width:1;stroke-dasharray:5 4}
+            .full{fill:#222;stroke:#222;stroke-width:.8}.hollow{fill:#fff;stroke:#222;stroke-width:1}
+            .dot{fill:none;stroke-linecap:round}
+
+            """
+        for (index, fill) in depths.enumerated() {
+            rules +=
+                ".d\(index){fill:\(fill);stroke:#222;stroke-width:.6;fill-opacity:.88}.p\(index){stroke:\(fill)}"
+        }
+        return rules
+    }()
+}

@@ -1,0 +1,103 @@
+import XML
+
+/// A picture as Scalable Vector Graphics (https://www.w3.org/TR/SVG11/), written front to back. Lengths are in pixels, to a
+/// tenth, from the upper left corner.
+struct SVG {
+    private var body = ""
+
+    /// A point in pixels.
+    struct Point: Equatable {
+        var x: Double
+        var y: Double
+    }
+
+    /// How a text stands beside its point.
+    enum Anchor: String {
+        case start, middle, end
+    }
+
+    /// The whole document.
+    ///
+    /// - Parameters:
+    ///   - title: what the picture shows, for programs that read it aloud.
+    ///   - style: rules of CSS.
+    func document(width: Double, height: Double, title: String, style: String) -> String {
+        """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <svg xmlns="http://www.w3.org/2000/svg" width="\(Self.number(width))" height="\(Self.number(height))" \
+        viewBox="0 0 \(Self.number(width)) \(Self.number(height))" role="img" font-family="sans-serif">
+        <title>\(xmlEscaped(title))</title>
+        <style>\(style)</style>
+        <rect width="100%" height="100%" fill="#fff"/>
+        \(body)</svg>
+
+        """
+    }
+
+    /// - Parameter attributes: names and values; values are escaped.
+    mutating func element(_ name: String, _ attributes: KeyValuePairs<String, String>) {
+        body += "<\(name)\(Self.text(attributes))/>\n"
+    }
+
+    /// A group with what `content` draws.
+    mutating func group(
+        _ attributes: KeyValuePairs<String, String>, _ content: (inout SVG) -> Void
+    ) {
+        body += "<g\(Self.text(attributes))>\n"
+        content(&self)
+        body += "</g>\n"
+    }
+
+    /// What later elements refer to.
+    mutating func definition(_ element: String) {
+        body += "<defs>\(element)</defs>\n"
+    }
+
+    mutating func text(
+        _ text: String, at point: Point, size: Double = 12, anchor: Anchor = .start, class name: String = "t",
+        rotated degrees: Double = 0
+    ) {
+        let turn =
+            degrees == 0 ? "" : " transform=\"rotate(\(Self.number(degrees)) \(Self.pair(point, " ")))\""
+        body +=
+            "<text class=\"\(name)\" x=\"\(Self.number(point.x))\" y=\"\(Self.number(point.y))\" font-size=\"\(Self.number(size))\" text-anchor=\"\(anchor.rawValue)\"\(turn)>\(xmlEscaped(text))</text>\n"
+    }
+
+    mutating func line(from start: Point, to end: Point, class name: String) {
+        element("path", ["class": name, "d": "M\(Self.pair(start, " "))L\(Self.pair(end, " "))"])
+    }
+
+    /// A line through the points.
+    mutating func polyline(_ points: [Point], class name: String) {
+        guard points.count > 1 else { return }
+        element("path", ["class": name, "d": Self.path(points)])
+    }
+
+    mutating func circle(at centre: Point, radius: Double, class name: String) {
+        body +=
+            "<circle class=\"\(name)\" cx=\"\(Self.number(centre.x))\" cy=\"\(Self.number(centre.y))\" r=\"\(Self.number(radius))\"/>\n"
+    }
+
+    /// The data of a path through the points.
+    static func path(_ points: [Point], isClosed: Bool = false) -> String {
+        guard let first = points.first else { return "" }
+        return points.dropFirst().reduce(into: "M\(pair(first, " "))") { $0 += "L\(pair($1, " "))" }
+            + (isClosed ? "Z" : "")
+    }
+
+    static func pair(_ point: Point, _ separator: String) -> String {
+        number(point.x) + separator + number(point.y)
+    }
+
+    /// The number to a tenth.
+    static func number(_ value: Double) -> String {
+        guard value.isFinite, abs(value) < 1e12 else { return "0" }
+        let tenths = Int((value * 10).rounded())
+        let whole = "\(tenths < 0 ? "-" : "")\(abs(tenths) / 10)"
+        return tenths % 10 == 0 ? whole : "\(whole).\(abs(tenths) % 10)"
+    }
+
+    private static func text(_ attributes: KeyValuePairs<String, String>) -> String {
+        attributes.map { " \($0)=\"\(xmlEscaped($1))\"" }.joined()
+    }
+}

@@ -1,0 +1,21 @@
+import Glibc
+
+/// How far from a mainshock, and for how long, aftershocks are looked for (Gardner and Knopoff 1974): the rule of
+/// `report.aftershock_radius_km` and `report.aftershock_days`.
+public struct AftershockWindow: Sendable, Equatable {
+    public let kilometres: Double
+    public let days: Double
+
+    /// - Parameters:
+    ///   - magnitude: the mainshock's.
+    ///   - kilometres: a radius to use instead.
+    ///   - days: a time to use instead.
+    /// - Returns: nil when the rule is needed and there is no magnitude.
+    public init?(magnitude: Double?, kilometres: Double? = nil, days: Double? = nil) {
+        guard let kilometres = kilometres ?? magnitude.map({ pow(10, 0.1238 * $0 + 0.983) }),
+            let days = days
+                ?? magnitude.map({ pow(10, $0 >= 6.5 ? 0.032 * $0 + 2.7389 : 0.5409 * $0 - 0.547) })
+        else { return nil }
+        (self.kilometres, self.days) = (kilometres, days)
+    }
+}

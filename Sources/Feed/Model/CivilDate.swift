@@ -1,0 +1,64 @@
+/// A date of the proleptic Gregorian calendar.
+public struct CivilDate: Sendable, Equatable {
+    /// 0 is 1 BC.
+    public let year: Int
+    public let month: Int
+    public let day: Int
+
+    /// nil for a day that the calendar does not have.
+    public init?(year: Int, month: Int, day: Int) {
+        guard (1...12).contains(month), (1...31).contains(day) else { return nil }
+        (self.year, self.month, self.day) = (year, month, day)
+        // 31 April counts on into May, so converting it back gives a different date.
+        let counted = CivilDate(daysSince1970: daysSince1970)
+        guard counted.month == month, counted.day == day else { return nil }
+    }
+
+    private init(unchecked year: Int, _ month: Int, _ day: Int) {
+        (self.year, self.month, self.day) = (year, month, day)
+    }
+
+    /// Howard Hinnant's `civil_from_days` (https://howardhinnant.github.io/date_algorithms.html).
+    public init(daysSince1970 days: Int64) {
+        let shifted = Int(days) + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+        month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    }
+
+    /// `days_from_civil` of the same page.
+    public var daysSince1970: Int64 {
+        let shiftedYear = month <= 2 ? year - 1 : year
+        let era = (shiftedYear >= 0 ? shiftedYear : shiftedYear - 399) / 400
+        let yearOfEra = shiftedYear - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return Int64(era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468)
+    }
+}
+
+extension CivilDate {
+    /// The date in UTC.
+    public init(_ instant: Instant) {
+        let day: Int64 = 86_400_000
+        let (days, time) = instant.milliseconds.quotientAndRemainder(dividingBy: day)
+        self.init(daysSince1970: time < 0 ? days - 1 : days)
+    }
+
+    /// Midnight, at which the date begins in UTC.
+    public var start: Instant { Instant(milliseconds: daysSince1970 * 86_400_000) }
+
+    /// The same day of a month that many months later, or that month's last day if it is shorter.
+    public func adding(months: Int) -> CivilDate {
+        let total = year * 12 + month - 1 + months
+        let later = total >= 0 ? total / 12 : (total - 11) / 12
+        let first = CivilDate(unchecked: later, total - later * 12 + 1, 1)
+        let next = CivilDate(unchecked: first.month == 12 ? later + 1 : later, first.month % 12 + 1, 1)
+        let length = Int(next.daysSince1970 - first.daysSince1970)
+        return CivilDate(unchecked: first.year, first.month, min(day, length))
+    }
+}

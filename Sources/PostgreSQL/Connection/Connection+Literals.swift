@@ -1,0 +1,45 @@
+extension Connection {
+    /// A statement as text, with its bound values as literals: for a COPY, which takes no bound values.
+    ///
+    /// The server reads back the same values, and refuses the same ones as it would refuse if they were bound.
+    public func text(of query: Query) throws -> String {
+        var text = ""
+        var rest = query.text[...]
+        while let match = rest.firstMatch(of: /\$(\d+)/) {
+            text += rest[..<match.range.lowerBound]
+            text += try Int(match.1).map { try literal(query.parameters[$0 - 1]) } ?? ""
+            rest = rest[match.range.upperBound...]
+        }
+        return text + rest
+    }
+
+    private func literal(_ parameter: Parameter) throws -> String {
+        guard let bytes = parameter.bytes else { return "null::\(Self.typeName(parameter.type))" }
+        let bits = bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return switch parameter.type {
+        case Int.sqlType: "'\(Int64(bitPattern: bits))'::bigint"
+        // A description has the digits that it takes to read the same number back, and `inf` and `nan` are understood.
+        case Double.sqlType: "'\(Double(bitPattern: bits))'::double precision"
+        case Bool.sqlType: bits == 0 ? "false" : "true"
+        // Quoting would cut the text off at a NUL.
+        case String.sqlType where bytes.contains(0): "convert_from(\(Self.hexadecimal(bytes)), 'UTF8')"
+        case String.sqlType: "\(try quoted(String(decoding: bytes, as: UTF8.self)))::text"
+        default: Self.hexadecimal(bytes)
+        }
+    }
+
+    private static func hexadecimal(_ bytes: [UInt8]) -> String {
+        let digits = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return "'\\x\(digits)'::bytea"
+    }
+
+    private static func typeName(_ type: UInt32) -> String {
+        switch type {
+        case Int.sqlType: "bigint"
+        case Double.sqlType: "double precision"
+        case Bool.sqlType: "boolean"
+        case String.sqlType: "text"
+        default: "bytea"
+        }
+    }
+}

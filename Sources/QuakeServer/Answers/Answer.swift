@@ -1,0 +1,65 @@
+import PostgreSQL
+import QuakeStore
+
+/// What a route answers from the database.
+public struct Answer: Sendable {
+    /// Identifies the request within the ETag: its path and its query in a normal form, the format included.
+    public var key: String
+    /// The value of `Content-Type`.
+    public var contentType: String
+    /// How long caches may give the answer without asking again.
+    public var cacheSeconds = 0
+    /// What the body depends on beside the key and the history's position, such as the time of the feed's document. It
+    /// becomes part of the ETag.
+    public var more: @Sendable (CatalogueState) -> String = { _ in "" }
+    /// Writes the body.
+    ///
+    /// It runs in a transaction, REPEATABLE READ and READ ONLY, that sees the state which is handed over. Until it has
+    /// written something it may throw a `Reply`, which is then the answer. It may run again after it failed without having
+    /// written anything.
+    public var write: @Sendable (Connection, CatalogueState, AnswerWriter) async throws -> Void
+
+    public init(
+        key: String, contentType: String,
+        write: @escaping @Sendable (Connection, CatalogueState, AnswerWriter) async throws -> Void
+    ) {
+        self.key = key
+        self.contentType = contentType
+        self.write = write
+    }
+}
+
+/// An answer that is made without rows, or a refusal.
+public struct Reply: Error, Sendable {
+    public var status: Int
+    public var contentType: String
+    /// Further headers.
+    public var headers: [(name: String, value: String)] = []
+    public var body: [UInt8]
+
+    public init(
+        _ status: Int, _ contentType: String = "text/plain; charset=utf-8", body: [UInt8] = []
+    ) {
+        self.status = status
+        self.contentType = contentType
+        self.body = body
+    }
+
+    /// One sentence for people.
+    public init(_ status: Int, text: String) {
+        self.init(status, body: Array("\(text)\n".utf8))
+    }
+
+    /// The service has no room or no database just now.
+    static func unavailable(_ reason: String) -> Reply {
+        var reply = Reply(503, text: reason)
+        reply.headers.append(("Retry-After", "5"))
+        return reply
+    }
+}
+
+/// Where a request leads.
+public enum RouteResult: Sendable {
+    case answer(Answer)
+    case reply(Reply)
+}

@@ -1,0 +1,142 @@
+import NIOCore
+import QuakeStore
+import Synchronization
+
+/// Bytes between a database session that writes them and a client that reads them, each as fast as it can.
+///
+/// A client that keeps up gets them through memory. Of a slow one, what does not fit into memory waits in a temporary file
+/// without a name, so that the session is free as soon as the database is done.
+final class AnswerSpool: Sendable {
+    private let memoryLimit: Int
+    private let state = Mutex(State())
+
+    private struct State {
+        /// The oldest bytes.
+        var memory: [UInt8] = []
+        var file: TemporaryFile?
+        /// The bytes of the file that were not yet read. They follow those in memory.
+        var unread = 0..<0
+        var end: End?
+        var reader: CheckedContinuation<Void, Never>?
+    }
+
+    private enum End {
+        case complete
+        case failed(any Error)
+    }
+
+    private static let pieceSize = 128 << 10
+
+    init(memoryLimit: Int = 256 << 10) {
+        self.memoryLimit = memoryLimit
+    }
+
+    // MARK: The writing side
+
+    /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `CancellationError` when nobody reads any
+    ///   more.
+    func append(_ bytes: [UInt8]) throws {
+        guard !bytes.isEmpty else { return }
+        let reader = try state.withLock { state in
+            guard state.end == nil else { throw CancellationError() }
+            if state.unread.isEmpty, state.memory.count + bytes.count <= memoryLimit || state.memory.isEmpty {
+                state.memory.append(contentsOf: bytes)
+            } else {
+                try Self.append(bytes, toFileOf: &state)
+            }
+            return state.reader.take()
+        }
+        reader?.resume()
+    }
+
+    /// No further bytes will come. An error is thrown to the reader behind the bytes that are there.
+    func finish(_ error: (any Error)? = nil) {
+        let reader = state.withLock { state in
+            if state.end == nil { state.end = error.map { .failed($0) } ?? .complete }
+            return state.reader.take()
+        }
+        reader?.resume()
+    }
+
+    // MARK: The reading side
+
+    /// The next bytes; nil at the end. One reader at a time.
+    ///
+    /// - Throws: what the writing side failed with; `TemporaryFileError` when the temporary file cannot be read;
+    ///   `CancellationError`.
+    func next() async throws -> ByteBuffer? {
+        while true {
+            try Task.checkCancellation()
+            switch try state.withLock({ try Self.take(from: &$0) }) {
+            case .bytes(let bytes): return bytes
+            case .end: return nil
+            case .nothing: await waitForBytes()
+            }
+        }
+    }
+
+    /// Whether all was read, and nothing went wrong.
+    var isAtEnd: Bool {
+        state.withLock { state in
+            guard case .complete = state.end else { return false }
+            return state.memory.isEmpty && state.unread.isEmpty
+        }
+    }
+
+    private enum Taken {
+        case bytes(ByteBuffer)
+        case nothing
+        case end
+    }
+
+    private static func take(from state: inout State) throws -> Taken {
+        if !state.memory.isEmpty {
+            let bytes = ByteBuffer(bytes: state.memory)
+            state.memory.removeAll(keepingCapacity: true)
+            return .bytes(bytes)
+        }
+        if !state.unread.isEmpty { return .bytes(try readFile(of: &state)) }
+        switch state.end {
+        case nil: return .nothing
+        case .complete: return .end
+        case .failed(let error): throw error
+        }
+    }
+
+    private func waitForBytes() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isReady = state.withLock { state in
+                    let isReady =
+                        !state.memory.isEmpty || !state.unread.isEmpty || state.end != nil || Task.isCancelled
+                    if !isReady { state.reader = continuation }
+                    return isReady
+                }
+                if isReady { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.reader.take() }?.resume()
+        }
+    }
+
+    // MARK: The file
+
+    private static func append(_ bytes: [UInt8], toFileOf state: inout State) throws {
+        let file = try state.file ?? TemporaryFile()
+        state.file = file
+        try bytes.withUnsafeBytes { try file.write($0, at: state.unread.upperBound) }
+        state.unread = state.unread.lowerBound..<state.unread.upperBound + bytes.count
+    }
+
+    private static func readFile(of state: inout State) throws -> ByteBuffer {
+        let piece = state.unread.prefix(pieceSize)
+        let bytes = ByteBuffer(bytes: try state.file?.read(piece) ?? [])
+        state.unread = piece.upperBound..<state.unread.upperBound
+        // Gives the disk back while a long answer is still coming.
+        if state.unread.isEmpty {
+            state.file?.clear()
+            state.unread = 0..<0
+        }
+        return bytes
+    }
+}

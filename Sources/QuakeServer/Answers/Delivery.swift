@@ -1,0 +1,136 @@
+import HTTPTypes
+import HummingbirdCore
+import NIOCore
+import PostgreSQL
+import QuakeStore
+import Synchronization
+
+/// One answer on its way: a session fills a spool, and the client reads from it at its own pace.
+struct Delivery: Sendable {
+    let responder: Responder
+    let answer: Answer
+    let request: HTTPRequest
+    let isCompressed: Bool
+
+    private var settings: ServerSettings { responder.settings }
+
+    /// Delivers the answer.
+    ///
+    /// - Parameter told: told the status, before the head is written.
+    /// - Throws: an error that came after the head was written.
+    @concurrent
+    func run(
+        _ writer: consuming ResponseWriter, for client: Client, on channel: any Channel, _ told: (Int) -> Void
+    ) async throws {
+        let spool = AnswerSpool()
+        client.begin(spool)
+        defer { client.end() }
+        var writer: ResponseWriter? = consume writer
+        let opening = Opening()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { await fill(spool, opening) }
+            group.addTask { [settings] in
+                try await Task.sleep(for: settings.requestTime)
+                spool.finish(Reply.unavailable("The answer took too long."))
+                if opening.isWritten { channel.close(promise: nil) }
+            }
+            let first: ByteBuffer?
+            let state: CatalogueState
+            do {
+                first = try await request.method == .head ? length(of: spool) : spool.next()
+                guard let read = opening.state else { throw CancellationError() }
+                state = read
+            } catch {
+                // Nobody is there to be told.
+                if client.isGone { throw error }
+                let reply = responder.reply(to: error)
+                told(reply.status)
+                return try await writer.take()!.write(reply, to: request, settings)
+            }
+            told(200)
+            opening.isWritten = true
+            let head = head(of: state, first, isWhole: spool.isAtEnd)
+            if request.method == .head || first == nil { return try await writer.take()!.writeResponse(head) }
+            var body = try await writer.take()!.writeHead(head)
+            var next = first
+            while let bytes = next {
+                try await body.write(bytes)
+                responder.metrics.countBytes(bytes.readableBytes)
+                next = try await spool.next()
+            }
+            try await body.finish(nil)
+        }
+    }
+
+    /// Reads the whole body, and returns its length in place of it.
+    private func length(of spool: AnswerSpool) async throws -> ByteBuffer? {
+        var count = 0
+        while let bytes = try await spool.next() { count += bytes.readableBytes }
+        return ByteBuffer(integer: count)
+    }
+
+    private func head(of state: CatalogueState, _ first: ByteBuffer?, isWhole: Bool) -> HTTPResponse {
+        var head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 200, settings)
+        if request.method == .head {
+            head.headerFields[.contentLength] = first.flatMap { $0.getInteger(at: 0, as: Int.self) }.map(
+                String.init)
+        } else if isWhole {
+            head.headerFields[.contentLength] = "\(first?.readableBytes ?? 0)"
+        }
+        return head
+    }
+
+    /// What is known once the answer's transaction has begun.
+    private final class Opening: Sendable {
+        private let known = Mutex<(state: CatalogueState?, isWritten: Bool)>((nil, false))
+
+        var state: CatalogueState? {
+            get { known.withLock { $0.state } }
+            set { known.withLock { $0.state = newValue } }
+        }
+        /// Whether the response's head was written.
+        var isWritten: Bool {
+            get { known.withLock { $0.isWritten } }
+            set { known.withLock { $0.isWritten = newValue } }
+        }
+    }
+
+    // MARK: The writing side
+
+    private func fill(_ spool: AnswerSpool, _ opening: Opening) async {
+        let writer = AnswerWriter(spool, isCompressed: isCompressed)
+        do {
+            try await write(writer, opening)
+            try writer.finish()
+            responder.metrics.countRows(writer.rows)
+        } catch {
+            if writer.hasWritten, !(error is CancellationError) {
+                responder.logger.error("an answer broke off: \(error)")
+            }
+            spool.finish(error)
+        }
+    }
+
+    /// After a restart of the server, each session notices only by its next statement that it is lost. As long as nothing
+    /// was written, another one can make the answer.
+    private func write(_ writer: AnswerWriter, _ opening: Opening) async throws {
+        var attempts = settings.sessions + 1
+        while true {
+            attempts -= 1
+            do {
+                return try await responder.sessions.use { connection in
+                    try await CatalogueState.withSnapshot(on: connection, limit: settings.statementTime) {
+                        state in
+                        opening.state = state
+                        try await answer.write(connection, state, writer)
+                    }
+                }
+            } catch let error as PostgresError
+                where error.connectionLost && !writer.hasWritten && attempts > 0
+            {
+                continue
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import QuakeStore
+
+/// What tells a cache whether an answer is still the same (RFC 9110, 8.8.3): the state of the catalogue and the request.
+///
+/// Weak, because the same state may be written with another time of writing in it.
+struct EntityTag: Equatable, CustomStringConvertible {
+    let description: String
+
+    init(_ answer: Answer, _ state: CatalogueState, isCompressed: Bool) {
+        let position = state.position
+        let hash = Self.hash("\(position.committedAt)\n\(answer.key)\n\(answer.more(state))")
+        let encoding = isCompressed ? "-gzip" : ""
+        description =
+            "W/\"\(position.store.prefix(8))-\(position.token)-\(String(hash, radix: 16))\(encoding)\""
+    }
+
+    /// Whether a value of `If-None-Match` names it. The comparison is the weak one, as it has to be there.
+    func isNamed(by condition: String) -> Bool {
+        let own = description.dropFirst(2)
+        return condition.split(separator: ",").contains { part in
+            var part = part.drop { $0 == " " || $0 == "\t" }
+            while part.last == " " || part.last == "\t" { part.removeLast() }
+            return part == "*" || (part.hasPrefix("W/") ? part.dropFirst(2) : part) == own
+        }
+    }
+
+    /// FNV-1a, with 64 bits (RFC 9923).
+    private static func hash(_ text: String) -> UInt64 {
+        text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    }
+}

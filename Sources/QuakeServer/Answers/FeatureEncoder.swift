@@ -1,0 +1,159 @@
+import Feed
+import PostgreSQL
+
+/// Writes events as features of GeoJSON, as the USGS feeds have them, straight from the rows of a COPY
+/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php). Importing them gives the same events again.
+public struct FeatureEncoder: Sendable {
+    /// What the rows have to bring, in this order: the feeds' order of a feature's members.
+    public static let columns: [Property] = properties + [.extra, .longitude, .latitude, .depth, .code]
+
+    private static let properties: [Property] = {
+        let known: [Property] = [
+            .magnitude, .place, .time, .updated, .tz, .url, .detail, .felt, .cdi, .mmi, .alert, .status,
+            .tsunami,
+            .sig, .net, .netCode, .ids, .sources, .types, .nst, .dmin, .rms, .gap, .magnitudeType, .type,
+            .title,
+        ]
+        return known + Property.allCases.filter { $0.feedName != nil && !known.contains($0) }
+    }()
+
+    /// The properties with what stands before their values.
+    private static let members: [(name: [UInt8], kind: Property.Kind)] = properties.enumerated().map {
+        index, property in
+        (Array("\(index == 0 ? "" : ",")\"\(property.feedName ?? "")\":".utf8), property.kind)
+    }
+
+    /// What was written and not yet taken.
+    public private(set) var bytes: [UInt8] = []
+    /// How many features were written.
+    public private(set) var count = 0
+    private var bounds = Bounds()
+    private let members = Self.members
+
+    public init() {}
+
+    /// Writes a row as a feature, with a comma in front if it is not the first.
+    public mutating func append(_ row: inout CopiedRow) throws {
+        if count > 0 { bytes.append(text: ",\n") }
+        count += 1
+        bytes.append(text: "{\"type\":\"Feature\",\"properties\":{")
+        for member in members {
+            bytes.append(contentsOf: member.name)
+            try bytes.append(asInFeed: &row, member.kind)
+        }
+        if let extra = try row.nextBytes(), extra.count > 3 {
+            // The version of jsonb's binary form, and an object.
+            bytes.append(UInt8(ascii: ","))
+            bytes.append(contentsOf: extra[2..<extra.count - 1])
+        }
+        try appendGeometry(&row)
+        bytes.append(text: ",\"id\":")
+        try bytes.append(asInFeed: &row, .text)
+        bytes.append(UInt8(ascii: "}"))
+    }
+
+    private mutating func appendGeometry(_ row: inout CopiedRow) throws {
+        bytes.append(text: "},\"geometry\":{\"type\":\"Point\",\"coordinates\":[")
+        guard let longitude = try row.nextDouble(), let latitude = try row.nextDouble() else {
+            throw CopiedRowError()
+        }
+        let depth = try row.nextDouble()
+        bytes.append(number: longitude)
+        bytes.append(UInt8(ascii: ","))
+        bytes.append(number: latitude)
+        bytes.append(UInt8(ascii: ","))
+        if let depth { bytes.append(number: depth) } else { bytes.append(text: "null") }
+        bytes.append(text: "]}")
+        bounds.take(SIMD3(longitude, latitude, depth ?? 0))
+    }
+
+    /// What was written since it was taken last.
+    public mutating func take() -> [UInt8] {
+        defer {
+            bytes = []
+            bytes.reserveCapacity(80 << 10)
+        }
+        return bytes
+    }
+
+    /// The collection's `bbox`, with a comma in front: the least longitude, latitude and depth, and the greatest; nothing
+    /// if there is no feature. An unknown depth counts as 0.
+    public mutating func appendBounds() {
+        guard count > 0 else { return }
+        bytes.append(text: ",\"bbox\":[")
+        for (index, corner) in [bounds.least, bounds.greatest].enumerated() {
+            for axis in 0..<3 {
+                if index + axis > 0 { bytes.append(UInt8(ascii: ",")) }
+                bytes.append(number: corner[axis])
+            }
+        }
+        bytes.append(UInt8(ascii: "]"))
+    }
+
+    public mutating func append(text: String) { bytes.append(text: text) }
+
+    private struct Bounds {
+        var least = SIMD3<Double>(repeating: .infinity)
+        var greatest = SIMD3<Double>(repeating: -.infinity)
+
+        mutating func take(_ point: SIMD3<Double>) {
+            least = pointwiseMin(least, point)
+            greatest = pointwiseMax(greatest, point)
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Appends the row's next value as the feeds write it: times in milliseconds since 1970, flags as 0 or 1, and lists with
+    /// a comma before, between and after the items.
+    fileprivate mutating func append(asInFeed row: inout CopiedRow, _ kind: Property.Kind) throws {
+        switch kind {
+        case .text:
+            guard let text = try row.nextBytes() else { break }
+            return append(jsonString: text)
+        case .number:
+            guard let number = try row.nextDouble() else { break }
+            return append(number: number)
+        case .integer:
+            guard let integer = try row.nextInteger() else { break }
+            return append(integer: integer)
+        case .flag:
+            guard let flag = try row.nextBool() else { break }
+            return append(UInt8(ascii: flag ? "1" : "0"))
+        case .time:
+            guard let microseconds = try row.nextInteger() else { break }
+            return append(integer: Instant(copied: microseconds).milliseconds)
+        case .list:
+            guard let list = try row.nextBytes() else { break }
+            return try append(list: list)
+        case .json:
+            guard let json = try row.nextBytes() else { break }
+            return append(contentsOf: json.dropFirst())
+        }
+        append(text: "null")
+    }
+
+    /// A `text[]` in its binary form: dimensions, flags, element type, length, lower bound, and the elements.
+    private mutating func append(list: UnsafeRawBufferPointer) throws {
+        append(text: "\",")
+        var rest = list.dropFirst(20)
+        while rest.count >= 4 {
+            let length = Int(
+                Int32(bigEndian: UnsafeRawBufferPointer(rebasing: rest).loadUnaligned(as: Int32.self)))
+            guard length >= 0, rest.count >= 4 + length else { throw CopiedRowError() }
+            rest = rest.dropFirst(4)
+            appendEscaped(UnsafeRawBufferPointer(rebasing: rest.prefix(length)))
+            append(UInt8(ascii: ","))
+            rest = rest.dropFirst(length)
+        }
+        append(UInt8(ascii: "\""))
+    }
+}
+
+extension Instant {
+    /// A `timestamptz` of a COPY, in microseconds since 2000-01-01 UTC.
+    public init(copied microseconds: Int64) {
+        let (milliseconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)
+        self.init(milliseconds: milliseconds - (rest < 0 ? 1 : 0) + 946_684_800_000)
+    }
+}

@@ -1,0 +1,89 @@
+/// A parameter of the event service: those of fdsnws-event 1.2, those that the USGS adds, and `asof`, which is our own.
+///
+/// A parameter has to be declared here to be read, and is in the service's WADL then.
+public enum EventParameter: String, CaseIterable, Sendable {
+    case starttime, endtime, updatedafter, asof
+    case minlatitude, maxlatitude, minlongitude, maxlongitude
+    case latitude, longitude, minradius, maxradius, minradiuskm, maxradiuskm
+    case mindepth, maxdepth, minmagnitude, maxmagnitude, magnitudetype
+    case mingap, maxgap, minsig, maxsig, mincdi, maxcdi, minmmi, maxmmi, minfelt
+    case eventtype, eventid, catalog, contributor, alertlevel, reviewstatus, producttype
+    case includedeleted, includeallorigins, includeallmagnitudes, includearrivals
+    case format, nodata, orderby, limit, offset
+
+    /// Another name for the same.
+    public var alias: String? {
+        switch self {
+        case .starttime: "start"
+        case .endtime: "end"
+        case .minlatitude: "minlat"
+        case .maxlatitude: "maxlat"
+        case .minlongitude: "minlon"
+        case .maxlongitude: "maxlon"
+        case .latitude: "lat"
+        case .longitude: "lon"
+        case .minmagnitude: "minmag"
+        case .maxmagnitude: "maxmag"
+        case .magnitudetype: "magtype"
+        default: nil
+        }
+    }
+
+    private static let named: [String: EventParameter] = {
+        var named: [String: EventParameter] = [:]
+        for parameter in allCases {
+            named[parameter.rawValue] = parameter
+            if let alias = parameter.alias { named[alias] = parameter }
+        }
+        return named
+    }()
+
+    static let names = named.keys.sorted()
+
+    /// - Parameter name: its name or its alias, in lower case.
+    init?(named name: String) {
+        guard let parameter = Self.named[name] else { return nil }
+        self = parameter
+    }
+
+    enum Kind: Sendable {
+        case time, number, integer, boolean, text
+        /// A few words.
+        case choice([String])
+    }
+
+    var kind: Kind {
+        switch self {
+        case .starttime, .endtime, .updatedafter: .time
+        case .minlatitude, .maxlatitude, .minlongitude, .maxlongitude, .latitude, .longitude, .minradius,
+            .maxradius, .minradiuskm, .maxradiuskm, .mindepth, .maxdepth, .minmagnitude, .maxmagnitude,
+            .mingap, .maxgap, .mincdi, .maxcdi, .minmmi, .maxmmi:
+            .number
+        case .minsig, .maxsig, .minfelt, .limit, .offset: .integer
+        case .includeallorigins, .includeallmagnitudes, .includearrivals: .boolean
+        case .asof, .magnitudetype, .eventtype, .eventid, .catalog, .contributor, .alertlevel, .producttype:
+            .text
+        case .reviewstatus: .choice(["all", "automatic", "reviewed"])
+        case .includedeleted: .choice(["false", "true", "only"])
+        case .format: .choice(EventFormat.allCases.map(\.rawValue))
+        case .nodata: .choice(["204", "404"])
+        case .orderby: .choice(["time", "time-asc", "magnitude", "magnitude-asc"])
+        }
+    }
+
+    /// What a number can be.
+    var limits: ClosedRange<Double> {
+        switch self {
+        case .minlatitude, .maxlatitude, .latitude: -90...90
+        case .minlongitude, .maxlongitude, .longitude: -360...360
+        case .minradius, .maxradius: 0...180
+        case .minradiuskm, .maxradiuskm: 0...20_016
+        case .mindepth, .maxdepth: -6400...6400
+        case .minmagnitude, .maxmagnitude: -12...12
+        case .mingap, .maxgap: 0...360
+        case .mincdi, .maxcdi, .minmmi, .maxmmi: 0...12
+        case .limit, .offset: 1...1e15
+        default: -1e9...1e9
+        }
+    }
+}

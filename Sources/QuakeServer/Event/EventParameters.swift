@@ -1,0 +1,128 @@
+import Feed
+
+/// The parameters of one request, each read by its kind. What is wrong is an `EventError` that names the parameter and its
+/// value.
+struct EventParameters {
+    private var values: [EventParameter: String] = [:]
+
+    init(_ query: String) throws {
+        for (name, value) in try QueryString(query).pairs {
+            guard let parameter = EventParameter(named: name) else {
+                let meant = closestSpelling(of: name, among: EventParameter.names)
+                throw EventError(
+                    400, "unknown parameter: \(name)\(meant.map { "; did you mean \($0)?" } ?? "")")
+            }
+            guard values[parameter] == nil else {
+                throw EventError(400, "\(parameter) is given more than once")
+            }
+            guard !value.isEmpty else { throw EventError(400, "\(name) has no value") }
+            values[parameter] = value
+        }
+    }
+
+    func has(_ parameter: EventParameter) -> Bool { values[parameter] != nil }
+
+    func text(_ parameter: EventParameter) -> String? { values[parameter] }
+
+    /// What is between commas. Nothing between two of them is an error.
+    func list(_ parameter: EventParameter) throws -> [String]? {
+        guard let value = values[parameter] else { return nil }
+        let parts = value.split(separator: ",", omittingEmptySubsequences: false).map { part in
+            String(part.trimmingPrefix(while: { $0 == " " }))
+        }
+        guard !parts.contains("") else { throw wrong(parameter, "has an empty element") }
+        return parts
+    }
+
+    /// A decimal number without an exponent.
+    func number(_ parameter: EventParameter) throws -> Double? {
+        guard let value = values[parameter] else { return nil }
+        let digits = value.utf8.drop { [UInt8(ascii: "-"), UInt8(ascii: "+")].contains($0) }
+        let parts = digits.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard value.utf8.count - digits.count <= 1, parts.count <= 2, value.utf8.count <= 40,
+            parts.contains(where: { !$0.isEmpty }), parts.allSatisfy({ $0.allSatisfy(Self.isDigit) }),
+            let number = Double(value)
+        else { throw wrong(parameter, "is not a decimal number") }
+        return try within(parameter, number)
+    }
+
+    /// Digits, with a minus where the number can be negative.
+    func integer(_ parameter: EventParameter) throws -> Int? {
+        guard let value = values[parameter] else { return nil }
+        guard value.utf8.drop(while: { $0 == UInt8(ascii: "-") }).allSatisfy(Self.isDigit),
+            let number = Int(value)
+        else { throw wrong(parameter, "is not a whole number") }
+        _ = try within(parameter, Double(number))
+        return number
+    }
+
+    /// `true` or `false`, in upper or lower case.
+    func flag(_ parameter: EventParameter) throws -> Bool? {
+        guard let value = values[parameter]?.lowercased() else { return nil }
+        guard ["true", "false"].contains(value) else { throw wrong(parameter, "is neither true nor false") }
+        return value == "true"
+    }
+
+    /// One of the words that the parameter's kind declares.
+    func choice(_ parameter: EventParameter) throws -> String? {
+        guard let value = values[parameter] else { return nil }
+        guard case .choice(let words) = parameter.kind, !words.contains(value) else { return value }
+        throw wrong(parameter, "is not one of \(words.joined(separator: ", "))")
+    }
+
+    /// A moment to the millisecond, and whether more digits of the second follow that are not zero.
+    struct Time {
+        let floor: Instant
+        let isMore: Bool
+
+        /// The first millisecond that is not before the moment.
+        var ceiling: Instant { Instant(milliseconds: floor.milliseconds + (isMore ? 1 : 0)) }
+        /// The first millisecond after the moment.
+        var next: Instant { Instant(milliseconds: floor.milliseconds + 1) }
+    }
+
+    /// `YYYY-MM-DD` or `YYYY-MM-DDTHH:MM:SS`, with any fraction of the second, in UTC; a `Z` at the end may say so.
+    func time(_ parameter: EventParameter) throws -> Time? {
+        guard let value = values[parameter] else { return nil }
+        let form = /\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:[.](\d{1,9}))?Z?)?/.asciiOnlyDigits()
+        guard let match = value.wholeMatch(of: form), let instant = Instant(value) else {
+            throw wrong(parameter, "is not a time such as 2014-04-15 or 2014-04-15T12:22:47.5, in UTC")
+        }
+        return Time(floor: instant, isMore: match.1?.dropFirst(3).contains { $0 != "0" } ?? false)
+    }
+
+    /// - Parameters:
+    ///   - low, high: the parameters for a range's ends.
+    /// - Returns: nil if neither is given.
+    func range(_ low: EventParameter, _ high: EventParameter?) throws -> ClosedRange<Double>? {
+        guard has(low) || high.map(has) ?? false else { return nil }
+        let (least, greatest) = (try end(low) ?? -.infinity, try high.flatMap(end) ?? .infinity)
+        guard least <= greatest else {
+            throw EventError(400, "\(low) is greater than \(high?.rawValue ?? "")")
+        }
+        return least...greatest
+    }
+
+    private func end(_ parameter: EventParameter) throws -> Double? {
+        if case .integer = parameter.kind { return try integer(parameter).map(Double.init) }
+        return try number(parameter)
+    }
+
+    private func within(_ parameter: EventParameter, _ number: Double) throws -> Double {
+        let limits = parameter.limits
+        guard limits.contains(number) else {
+            func text(_ limit: Double) -> String { limit == limit.rounded() ? "\(Int(limit))" : "\(limit)" }
+            throw wrong(
+                parameter, "is not between \(text(limits.lowerBound)) and \(text(limits.upperBound))")
+        }
+        return number
+    }
+
+    func wrong(_ parameter: EventParameter, _ problem: String) -> EventError {
+        EventError(400, "\(parameter)=\(values[parameter]?.prefix(100) ?? "") \(problem)")
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    }
+}

@@ -1,0 +1,117 @@
+import Feed
+import QuakeStore
+
+/// A request to the event service, checked.
+public struct EventRequest: Sendable {
+    public let format: EventFormat
+    /// What an answer without events is: 204, 404, or nil for what is usual for the format.
+    public let noData: Int?
+    public let selection: QuakeSelection
+    /// The event that was asked for, if it was one by its id.
+    public let eventID: String?
+    /// The greatest number of events in one answer.
+    public let maximum: Int
+
+    /// What is asked for.
+    public enum Resource: String, Sendable {
+        case query, count
+    }
+
+    /// - Parameters:
+    ///   - query: what is behind the URL's `?`; may be empty.
+    ///   - maximum: the greatest number of events in one answer.
+    /// - Throws: `EventError`, with status 400.
+    public init(_ resource: Resource, _ query: String, maximum: Int = 20_000) throws {
+        let parameters = try EventParameters(query)
+        self.maximum = maximum
+        let usual: EventFormat = resource == .query ? .xml : .text
+        format = try Self.format(parameters) ?? usual
+        noData = try parameters.choice(.nodata).flatMap { Int($0) }
+        let ids = try parameters.list(.eventid)
+        eventID = ids?.count == 1 ? ids?.first : nil
+
+        var selection = QuakeSelection()
+        try selection.setTimes(parameters)
+        try selection.setArea(parameters)
+        try selection.setProperties(parameters)
+        try selection.setOrder(parameters)
+        try selection.setDeleted(parameters, format, resource)
+        if let limit = selection.limit, limit > maximum, resource == .query {
+            throw parameters.wrong(.limit, "is more than \(maximum), the most events of one answer")
+        }
+        // The table has one origin and one magnitude for each event, and no arrivals: there is nothing more to include.
+        for more in [EventParameter.includeallorigins, .includeallmagnitudes, .includearrivals] {
+            _ = try parameters.flag(more)
+        }
+        self.selection = selection
+    }
+
+    private static func format(_ parameters: EventParameters) throws -> EventFormat? {
+        guard let name = parameters.text(.format) else { return nil }
+        guard let format = EventFormat(name: name) else {
+            throw parameters.wrong(.format, "is not one of xml, text, csv, geojson")
+        }
+        return format
+    }
+}
+
+extension QuakeSelection {
+    fileprivate mutating func setTimes(_ parameters: EventParameters) throws {
+        let (start, end) = (try parameters.time(.starttime), try parameters.time(.endtime))
+        // Events are known to the millisecond. Both ends belong to the window.
+        since = start?.ceiling
+        until = end?.next
+        if let start, let end, (start.floor, start.isMore ? 1 : 0) > (end.floor, end.isMore ? 1 : 0) {
+            throw EventError(400, "starttime is after endtime")
+        }
+        updatedAfter = try parameters.time(.updatedafter)?.floor
+        guard let moment = parameters.text(.asof) else { return }
+        if moment.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
+            guard let token = Int(moment) else { throw parameters.wrong(.asof, "is no token") }
+            asOf = .token(token)
+        } else {
+            asOf = try parameters.time(.asof).map { .time($0.floor) }
+        }
+    }
+
+    fileprivate mutating func setProperties(_ parameters: EventParameters) throws {
+        let numbers: [(Property, EventParameter, EventParameter?)] = [
+            (.depth, .mindepth, .maxdepth), (.magnitude, .minmagnitude, .maxmagnitude),
+            (.gap, .mingap, .maxgap), (.sig, .minsig, .maxsig), (.cdi, .mincdi, .maxcdi),
+            (.mmi, .minmmi, .maxmmi), (.felt, .minfelt, nil),
+        ]
+        for (property, low, high) in numbers { ranges[property] = try parameters.range(low, high) }
+        let texts: [(Property, EventParameter)] = [
+            (.code, .eventid), (.net, .catalog), (.sources, .contributor), (.status, .reviewstatus),
+            (.alert, .alertlevel), (.types, .producttype), (.magnitudeType, .magnitudetype),
+        ]
+        _ = try parameters.choice(.reviewstatus)
+        for (property, parameter) in texts { values[property] = try parameters.list(parameter) }
+        // Words for not narrowing the selection; an event has one magnitude, which is the preferred one.
+        if parameters.text(.reviewstatus) == "all" { values[.status] = nil }
+        if ["all", "preferred"].contains(parameters.text(.magnitudetype)) { values[.magnitudeType] = nil }
+        types = try parameters.list(.eventtype)
+    }
+
+    fileprivate mutating func setOrder(_ parameters: EventParameters) throws {
+        let wanted = try parameters.choice(.orderby) ?? "time"
+        order = wanted.hasPrefix("magnitude") ? .magnitude : .time
+        isReversed = wanted.hasSuffix("-asc")
+        limit = try parameters.integer(.limit)
+        offset = (try parameters.integer(.offset) ?? 1) - 1
+    }
+
+    fileprivate mutating func setDeleted(
+        _ parameters: EventParameters, _ format: EventFormat, _ resource: EventRequest.Resource
+    ) throws {
+        switch try parameters.choice(.includedeleted) {
+        case "true": deleted = .included
+        case "only": deleted = .only
+        default: return
+        }
+        // The other formats cannot say that an event was deleted.
+        if resource == .query, ![.geojson, .csv].contains(format) {
+            throw parameters.wrong(.includedeleted, "needs format=geojson or format=csv")
+        }
+    }
+}

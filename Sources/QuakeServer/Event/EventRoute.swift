@@ -1,0 +1,93 @@
+import PostgreSQL
+import QuakeStore
+
+extension EventService {
+    static let path = "/fdsnws/event/1/"
+
+    /// What a path of the event service leads to.
+    ///
+    /// - Parameters:
+    ///   - path: what follows `/fdsnws/event/1/`.
+    ///   - query: what follows the question mark; may be empty.
+    ///   - baseURL: what the service's URLs begin with, without a slash at the end.
+    static func route(
+        path: String, query: String, baseURL: String, _ settings: ServerSettings
+    ) -> RouteResult {
+        let target = "\(Self.path)\(path)\(query.isEmpty ? "" : "?\(query)")"
+        do {
+            switch path {
+            case "query":
+                let request = try EventRequest(.query, query, maximum: settings.maxEvents)
+                return .answer(events(request, target, baseURL))
+            case "count":
+                let request = try EventRequest(.count, query, maximum: settings.maxEvents)
+                return .answer(count(request, target, baseURL))
+            case "version": return .reply(Reply(200, body: Array(version.utf8)))
+            case "application.wadl": return .reply(Reply(200, "application/xml", body: Array(wadl().utf8)))
+            case "catalogs":
+                return .answer(networks(target) { catalogs($0.preferred) })
+            case "contributors":
+                return .answer(networks(target) { contributors($0.contributing) })
+            case "": return .reply(Reply(200, body: Array(usage.utf8)))
+            default: throw EventError(404, "the service has no method of this name")
+            }
+        } catch let error as EventError {
+            return .reply(Reply(error, to: target, baseURL: baseURL))
+        } catch {
+            return .reply(Reply(500, text: "Something went wrong."))
+        }
+    }
+
+    private static func events(_ request: EventRequest, _ target: String, _ baseURL: String) -> Answer {
+        Answer(key: target, contentType: request.format.contentType) { connection, _, writer in
+            do {
+                let count = try await request.writeEvents(on: connection, url: baseURL + target) {
+                    try writer.write($0)
+                }
+                writer.countRows(count)
+            } catch let error as EventError {
+                throw Reply(error, to: target, baseURL: baseURL)
+            }
+        }
+    }
+
+    private static func count(_ request: EventRequest, _ target: String, _ baseURL: String) -> Answer {
+        let format: EventFormat = request.format == .geojson ? .geojson : .text
+        return Answer(key: target, contentType: format.contentType) { connection, _, writer in
+            do {
+                try writer.write(Array(try await request.count(on: connection).utf8))
+            } catch let error as EventError {
+                throw Reply(error, to: target, baseURL: baseURL)
+            }
+        }
+    }
+
+    private static func networks(
+        _ target: String, _ list: @escaping @Sendable (Networks) -> String
+    ) -> Answer {
+        Answer(key: target, contentType: "application/xml") { connection, _, writer in
+            try writer.write(Array(list(try await Networks.read(on: connection)).utf8))
+        }
+    }
+
+    private static let usage = """
+        FDSN event web service \(version)
+
+        query, count, version, application.wadl, catalogs, contributors
+
+        Parameters of query and count: \(EventParameter.allCases.map(\.rawValue).joined(separator: ", "))
+
+        """
+}
+
+extension Reply {
+    /// A refusal in the standard's form.
+    init(_ error: EventError, to target: String, baseURL: String) {
+        guard error.status != 204 else {
+            self.init(204)
+            return
+        }
+        let text = error.text(request: baseURL + target, service: baseURL + EventService.path)
+        self.init(error.status, body: Array(text.utf8))
+    }
+}

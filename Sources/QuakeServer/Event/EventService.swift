@@ -1,0 +1,63 @@
+import XML
+
+/// What the event service says of itself.
+public enum EventService {
+    /// That of the standard, and ours within it.
+    public static let version = "1.2.0"
+
+    /// A description of the service for machines (https://www.w3.org/submissions/wadl/), from which ObsPy learns the parameters.
+    ///
+    /// - Parameter base: the URL of the service, without a slash at the end; relative is fine.
+    public static func wadl(base: String = "/fdsnws/event/1") -> String {
+        """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <application xmlns="http://wadl.dev.java.net/2009/02" xmlns:xs="http://www.w3.org/2001/XMLSchema">
+        <resources base="\(xmlEscaped(base))">
+        \(resource("query", EventParameter.allCases, "application/xml", "text/plain", "text/csv", "application/json"))
+        \(resource("count", EventParameter.allCases, "text/plain", "application/json"))
+        \(resource("version", [], "text/plain"))
+        \(resource("catalogs", [], "application/xml"))
+        \(resource("contributors", [], "application/xml"))
+        \(resource("application.wadl", [], "application/xml"))
+        </resources>
+        </application>
+
+        """
+    }
+
+    private static func resource(_ path: String, _ parameters: [EventParameter], _ types: String...) -> String
+    {
+        let request = parameters.isEmpty ? "" : "<request>\n\(parameters.map(param).joined())</request>"
+        let answers = types.map { "<representation mediaType=\"\($0)\"/>" }.joined()
+        return """
+            <resource path="\(path)"><method name="GET" id="\(path)">\(request)<response>\(answers)</response></method></resource>
+            """
+    }
+
+    private static func param(_ parameter: EventParameter) -> String {
+        let head = "<param name=\"\(parameter)\" style=\"query\" required=\"false\""
+        switch parameter.kind {
+        case .time: return "\(head) type=\"xs:dateTime\"/>\n"
+        case .number: return "\(head) type=\"xs:double\"/>\n"
+        case .integer: return "\(head) type=\"xs:int\"/>\n"
+        case .boolean: return "\(head) type=\"xs:boolean\" default=\"false\"/>\n"
+        case .text: return "\(head) type=\"xs:string\"/>\n"
+        case .choice(let words):
+            let options = words.map { "<option value=\"\($0)\"/>" }.joined()
+            return "\(head) type=\"xs:string\">\(options)</param>\n"
+        }
+    }
+
+    /// The answer of `catalogs`.
+    public static func catalogs(_ names: [String]) -> String { list("Catalogs", of: "Catalog", names) }
+
+    /// The answer of `contributors`.
+    public static func contributors(_ names: [String]) -> String {
+        list("Contributors", of: "Contributor", names)
+    }
+
+    private static func list(_ name: String, of element: String, _ texts: [String]) -> String {
+        let elements = texts.map { "<\(element)>\(xmlEscaped($0))</\(element)>\n" }.joined()
+        return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<\(name)>\n\(elements)</\(name)>\n"
+    }
+}

@@ -1,0 +1,119 @@
+import Feed
+import PostgreSQL
+import QuakeStore
+
+/// A summary feed under the USGS's own path, made of the catalogue
+/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php).
+///
+/// It speaks for no later moment than the catalogue does. If the catalogue follows feeds of a service, `generated` and `url`
+/// are those of the newest document of that service that was settled and that covers this feed, so that another Quakes
+/// settles it as if it had read the service's own. Otherwise the feed is of this server, and of the current minute.
+struct SummaryFeed: Sendable, Equatable {
+    /// Such as `all_day`.
+    let name: String
+    private let size: Substring
+    private let period: Period
+
+    private enum Period: String, CaseIterable {
+        case hour, day, week, month
+
+        var title: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
+
+        var milliseconds: Int64 {
+            let day: Int64 = 86_400_000
+            return switch self {
+            case .hour: day / 24
+            case .day: day
+            case .week: 7 * day
+            case .month: 30 * day
+            }
+        }
+    }
+
+    /// nil if the USGS has no such feed.
+    init?(_ name: String) {
+        let parts = name.split(separator: "_")
+        guard FeedSource.summaryFeeds.contains(name), parts.count == 2,
+            let period = Period(rawValue: String(parts[1]))
+        else { return nil }
+        (self.name, size, self.period) = (name, parts[0], period)
+    }
+
+    func answer(baseURL: String) -> Answer {
+        var answer = Answer(
+            key: "summary/\(name)", contentType: "application/json; charset=utf-8"
+        ) { connection, state, writer in
+            try await write(of: connection, origin(in: state, baseURL), writer)
+        }
+        answer.cacheSeconds = 60
+        answer.more = { state in
+            let origin = origin(in: state, baseURL)
+            return "\(origin.generated.milliseconds) \(origin.url)"
+        }
+        return answer
+    }
+
+    // MARK: Where it comes from
+
+    private struct Origin {
+        let url: String
+        let generated: Instant
+    }
+
+    private func origin(in state: CatalogueState, _ baseURL: String) -> Origin {
+        let path = "/earthquakes/feed/v1.0/summary/\(name).geojson"
+        let newest = state.settled.filter { covers($0.feed) }.max { $0.generated < $1.generated }
+        if let newest { return Origin(url: "https://\(newest.service)\(path)", generated: newest.generated) }
+        let now = Instant.now.milliseconds
+        return Origin(url: "\(baseURL)\(path)", generated: Instant(milliseconds: now - now % 60_000))
+    }
+
+    /// Whether a feed has every event that this one has.
+    private func covers(_ feed: String) -> Bool {
+        guard let other = SummaryFeed(feed), other.period.milliseconds >= period.milliseconds else {
+            return false
+        }
+        return other.size == size || other.size == "all"
+    }
+
+    // MARK: What it has
+
+    private var rows: (_ generated: Instant) -> FeedRows {
+        { generated in
+            FeedRows(
+                since: Instant(milliseconds: generated.milliseconds - period.milliseconds),
+                // The magnitude counts as the feeds' titles show it, with one decimal: the USGS's 2.5 feeds have 2.45.
+                minimumMagnitude: Double("\(size)").map { (($0 - 0.05) * 100).rounded() / 100 },
+                // About where the USGS's lists of significant events begin
+                // (https://earthquake.usgs.gov/earthquakes/browse/significant.php). Its exact rule is its own.
+                minimumSignificance: size == "significant" ? 600 : nil)
+        }
+    }
+
+    private var title: String {
+        let events =
+            switch size {
+            case "all": "All Earthquakes"
+            case "significant": "Significant Earthquakes"
+            default: "Magnitude \(size)+ Earthquakes"
+            }
+        return "USGS \(events), Past \(period.title)"
+    }
+
+    private func write(of connection: Connection, _ origin: Origin, _ writer: AnswerWriter) async throws {
+        let rows = rows(origin.generated)
+        let count = try await rows.count(on: connection)
+        let encoder = FeatureWriter(writer)
+        var head: [UInt8] = []
+        head.append(text: "{\"type\":\"FeatureCollection\",\"metadata\":{\"generated\":")
+        head.append(integer: origin.generated.milliseconds)
+        head.append(text: ",\"url\":")
+        head.append(jsonString: origin.url)
+        head.append(text: ",\"title\":")
+        head.append(jsonString: title)
+        head.append(text: ",\"status\":200,\"api\":\"1.14.1\",\"count\":\(count)},\"features\":[")
+        try writer.write(head)
+        try await rows.copy(FeatureEncoder.columns, on: connection) { try encoder.append(&$0) }
+        try encoder.finish()
+    }
+}

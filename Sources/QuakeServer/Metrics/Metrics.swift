@@ -1,0 +1,63 @@
+import Synchronization
+
+/// What the server has done since it started.
+final class Metrics: Sendable {
+    private let counts = Mutex(Counts())
+
+    struct Counts {
+        /// Requests by route and status.
+        var requests: [Answered: Int] = [:]
+        var times: [String: Histogram] = [:]
+        var underWay = 0
+        var rows = 0
+        var bytes = 0
+    }
+
+    struct Answered: Hashable {
+        let route: String
+        let status: Int
+    }
+
+    /// How many took how long.
+    struct Histogram {
+        /// The upper bounds of the buckets, in seconds.
+        static let bounds: [Double] = [
+            0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+        ]
+
+        /// The last bucket has no bound.
+        var buckets = [Int](repeating: 0, count: bounds.count + 1)
+        var sum = 0.0
+
+        mutating func add(_ seconds: Double) {
+            buckets[Self.bounds.firstIndex { seconds <= $0 } ?? Self.bounds.count] += 1
+            sum += seconds
+        }
+    }
+
+    var current: Counts { counts.withLock { $0 } }
+
+    func countRows(_ count: Int) { counts.withLock { $0.rows += count } }
+    func countBytes(_ count: Int) { counts.withLock { $0.bytes += count } }
+
+    /// Begins to count a request.
+    func begin(_ route: Route) -> Request {
+        counts.withLock { $0.underWay += 1 }
+        return Request(metrics: self, route: route.name)
+    }
+
+    /// A request that is being answered.
+    struct Request {
+        let metrics: Metrics
+        let route: String
+
+        /// - Parameter status: 0 if the client went away before.
+        func end(status: Int, after time: Duration) {
+            metrics.counts.withLock { counts in
+                counts.underWay -= 1
+                counts.requests[Answered(route: route, status: status), default: 0] += 1
+                counts.times[route, default: Histogram()].add(time / .seconds(1))
+            }
+        }
+    }
+}

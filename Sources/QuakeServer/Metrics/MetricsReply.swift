@@ -1,0 +1,95 @@
+import PostgreSQL
+import QuakeStore
+
+extension Responder {
+    /// All metrics. Those of the process are there even if the database is not.
+    func metricsReply(accepted: String?) async -> Reply {
+        var text = MetricsText(accepted: accepted)
+        appendProcess(to: &text)
+        do {
+            let (sources, history) = try await sessions.use { connection in
+                (try await ImportStatus.read(on: connection), try await HistoryStatus.read(on: connection))
+            }
+            appendSources(sources, to: &text)
+            appendReaders(history, to: &text)
+        } catch {
+            logger.warning("the metrics of the database are missing: \(error)")
+        }
+        text.end()
+        return Reply(200, text.contentType, body: Array(text.text.utf8))
+    }
+
+    private func appendProcess(to text: inout MetricsText) {
+        let counts = metrics.current
+        text.family("quakes", .info, "The version of the program.")
+        text.sample("quakes_info", [("version", settings.version)], 1)
+        text.family(
+            "quakes_http_requests", .counter, "Requests by route and status; 0 if the client went away.")
+        for (key, count) in counts.requests.sorted(by: {
+            ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status)
+        }) {
+            let labels = [("route", key.route), ("status", "\(key.status)")]
+            text.sample("quakes_http_requests_total", labels, count)
+        }
+        text.family(
+            "quakes_http_request_duration_seconds", .histogram, unit: "seconds",
+            "From a request's head to the end of its answer.")
+        for route in Route.names {
+            guard let histogram = counts.times[route] else { continue }
+            text.histogram("quakes_http_request_duration_seconds", [("route", route)], histogram)
+        }
+        text.gauge("quakes_http_requests_under_way", "Requests that are being answered.", counts.underWay)
+        text.counter("quakes_http_rows", "Events that were sent.", counts.rows)
+        text.counter(
+            "quakes_http_body_bytes", unit: "bytes", "Bytes of bodies that were made of events.", counts.bytes
+        )
+        let usage = sessions.usage
+        text.gauge("quakes_sessions_open", "Sessions of the database that answer requests.", usage.open)
+        text.gauge("quakes_sessions_used", "Those of them that are in use.", usage.used)
+        text.gauge("quakes_requests_waiting", "Requests that wait for a session.", usage.waiting)
+        if let state = board.state, let age = board.age {
+            text.gauge("quakes_token", "The newest token that this process knows.", state.position.token)
+            text.gauge(
+                "quakes_commit_timestamp_seconds", unit: "seconds", "When its transaction was committed.",
+                Double(state.committedAt.milliseconds) / 1000)
+            text.gauge(
+                "quakes_database_silence_seconds", unit: "seconds",
+                "The time since the database last told its state.", age / .seconds(1))
+        }
+    }
+
+    private func appendSources(_ status: ImportStatus, to text: inout MetricsText) {
+        text.family(
+            "quakes_source_age_seconds", .gauge, unit: "seconds",
+            "The time since a source was last imported successfully, or found unchanged.")
+        for source in status.sources where source.isMonitored {
+            guard let age = source.age else { continue }
+            text.sample("quakes_source_age_seconds", [("source", source.label)], age / .seconds(1))
+        }
+        text.family(
+            "quakes_source_document_age_seconds", .gauge, unit: "seconds",
+            "The age of the newest document that was imported, by its own account.")
+        for source in status.sources where source.isMonitored {
+            guard let age = source.documentAge else { continue }
+            text.sample("quakes_source_document_age_seconds", [("source", source.label)], age / .seconds(1))
+        }
+        text.gauge("quakes_rejects", "Different features that could not be imported.", status.rejects)
+    }
+
+    private func appendReaders(_ status: HistoryStatus, to text: inout MetricsText) {
+        text.gauge("quakes_newest_token", "The newest token in the database.", status.token)
+        text.family(
+            "quakes_reader_transactions_behind", .gauge, "Transactions that a named reader has not applied.")
+        for reader in status.readers {
+            text.sample(
+                "quakes_reader_transactions_behind", [("reader", reader.name)], reader.transactionsBehind)
+        }
+        text.family(
+            "quakes_reader_behind_seconds", .gauge, unit: "seconds",
+            "The age of the oldest transaction that a named reader has not applied.")
+        for reader in status.readers {
+            text.sample(
+                "quakes_reader_behind_seconds", [("reader", reader.name)], reader.behind / .seconds(1))
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import Feed
+import HTTPTypes
+import QuakeStore
+
+// The heads of responses.
+
+extension HTTPResponse {
+    /// The head of an answer from this state.
+    init(
+        _ answer: Answer, _ state: CatalogueState, isCompressed: Bool, status: Int, _ settings: ServerSettings
+    ) {
+        self.init(common: status, settings)
+        headerFields[.eTag] = EntityTag(answer, state, isCompressed: isCompressed).description
+        headerFields[.lastModified] = state.committedAt.httpDate
+        headerFields[.cacheControl] = "public, max-age=\(answer.cacheSeconds)"
+        headerFields[.vary] = "Accept-Encoding"
+        headerFields[.quakesToken] = "\(state.position.token)"
+        guard status != 304 else { return }
+        headerFields[.contentType] = answer.contentType
+        if isCompressed { headerFields[.contentEncoding] = "gzip" }
+    }
+
+    init(_ reply: Reply, _ settings: ServerSettings) {
+        self.init(common: reply.status, settings)
+        // A 204 has no body, and says nothing about one.
+        if reply.status != 204 {
+            headerFields[.contentType] = reply.contentType
+            headerFields[.contentLength] = "\(reply.body.count)"
+        }
+        headerFields[.cacheControl] = "no-cache"
+        for (name, value) in reply.headers {
+            if let name = HTTPField.Name(name) { headerFields[name] = value }
+        }
+    }
+
+    private init(common status: Int, _ settings: ServerSettings) {
+        self.init(status: .init(integerLiteral: status))
+        headerFields[.date] = Instant.now.httpDate
+        headerFields[.server] = "quakes/\(settings.version)"
+        headerFields[.accessControlAllowOrigin] = "*"
+        headerFields[.accessControlExposeHeaders] = "ETag, Quakes-Token"
+        headerFields[.xContentTypeOptions] = "nosniff"
+    }
+}
+
+extension HTTPField.Name {
+    /// The token of the catalogue's state that an answer is made of.
+    static let quakesToken = HTTPField.Name("Quakes-Token")!
+}

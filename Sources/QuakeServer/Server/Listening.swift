@@ -1,0 +1,76 @@
+import Glibc
+import NIOCore
+import NIOPosix
+
+/// Where the server waits for connections.
+public enum ListeningAddress: Sendable, Equatable, CustomStringConvertible {
+    /// A host and a port; port 0 takes a free one.
+    case port(host: String, Int)
+    /// A socket that was handed to the process, and listens already.
+    case descriptor(Int32)
+
+    /// Reads `HOST:PORT`, `[::1]:PORT` or `:PORT`, which means every address; nil for anything else.
+    public init?(_ text: String) {
+        guard let match = text.wholeMatch(of: #/(?:\[([0-9A-Fa-f:.%a-z]+)\]|([^:\[\]\/]*)):(\d{1,5})/#),
+            let port = Int(match.3), port <= 65_535
+        else { return nil }
+        let host = match.1 ?? match.2 ?? ""
+        self = .port(host: host.isEmpty ? "::" : String(host), port)
+    }
+
+    /// The socket that systemd has opened for this process; nil without socket activation (sd_listen_fds(3)).
+    public static var activated: ListeningAddress? {
+        func number(_ name: String) -> Int32? { getenv(name).flatMap { Int32(String(cString: $0)) } }
+        guard number("LISTEN_PID") == getpid(), let count = number("LISTEN_FDS"), count >= 1 else {
+            return nil
+        }
+        return .descriptor(3)
+    }
+
+    /// The same with the port that was taken.
+    public func with(port: Int?) -> ListeningAddress {
+        guard case .port(let host, _) = self, let port else { return self }
+        return .port(host: host, port)
+    }
+
+    public var description: String {
+        switch self {
+        case .port(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .descriptor(let number): "descriptor \(number)"
+        }
+    }
+}
+
+/// The server cannot listen where it was told to.
+public struct ListeningError: Error, CustomStringConvertible {
+    let address: ListeningAddress
+    let reason: String
+
+    public var description: String {
+        "cannot listen on \(address): \(reason); is another server running there?"
+    }
+}
+
+extension ServerBootstrap {
+    /// Starts to listen.
+    ///
+    /// - Throws: `ListeningError`.
+    @concurrent
+    func listen<Output: Sendable>(
+        on address: ListeningAddress,
+        _ initialize: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+    ) async throws -> NIOAsyncChannel<Output, Never> {
+        do {
+            switch address {
+            case .port(let host, let port):
+                return try await bind(host: host, port: port, childChannelInitializer: initialize)
+            case .descriptor(let descriptor):
+                return try await bind(descriptor, childChannelInitializer: initialize)
+            }
+        } catch let error as IOError {
+            throw ListeningError(address: address, reason: String(cString: strerror(error.errnoCode)))
+        } catch let error as SocketAddressError {
+            throw ListeningError(address: address, reason: "\(error)")
+        }
+    }
+}

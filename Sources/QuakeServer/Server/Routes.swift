@@ -1,0 +1,93 @@
+import QuakeStore
+
+/// The paths that the server knows. Each has a name for the metrics.
+enum Route: Sendable {
+    case health
+    case metrics
+    /// A summary feed, such as `all_day`.
+    case summary(SummaryFeed)
+    /// The event with this code.
+    case detail(String)
+    /// What follows `/fdsnws/event/1/`.
+    case event(String)
+    case unknown
+
+    init(path: String) {
+        let feeds = "/earthquakes/feed/v1.0/"
+        self =
+            if path == "/health" {
+                .health
+            } else if path == "/metrics" {
+                .metrics
+            } else if let name = path.between("\(feeds)summary/", ".geojson"), let feed = SummaryFeed(name) {
+                .summary(feed)
+            } else if let code = path.between("\(feeds)detail/", ".geojson")?.percentDecoded {
+                .detail(code)
+            } else if path.hasPrefix("/fdsnws/event/1/") {
+                .event(String(path.dropFirst("/fdsnws/event/1/".count)))
+            } else {
+                .unknown
+            }
+    }
+
+    var name: String {
+        switch self {
+        case .health: "health"
+        case .metrics: "metrics"
+        case .summary: "summary"
+        case .detail: "detail"
+        case .event: "event"
+        case .unknown: "unknown"
+        }
+    }
+
+    static let names = ["health", "metrics", "summary", "detail", "event", "unknown"]
+}
+
+/// A request's target, taken apart.
+struct Target {
+    let path: String
+    /// What follows the question mark; nil without one.
+    let query: String?
+
+    /// Reads the origin form `/path?query`, and the absolute form `http://host/path?query` (RFC 9112, 3.2).
+    init(_ text: String) {
+        var rest = text[...]
+        if let match = rest.prefixMatch(of: #/(?i:https?):\/\/[^\/?]*/#) {
+            rest = rest[match.range.upperBound...]
+        }
+        let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        path = parts.first.flatMap { $0.isEmpty ? nil : String($0) } ?? "/"
+        query = parts.count > 1 ? String(parts[1]) : nil
+    }
+}
+
+extension String {
+    /// What is between a prefix and a suffix; nil if it does not have both, or nothing is between them.
+    fileprivate func between(_ prefix: String, _ suffix: String) -> String? {
+        guard utf8.count > prefix.utf8.count + suffix.utf8.count, hasPrefix(prefix), hasSuffix(suffix) else {
+            return nil
+        }
+        return String(dropFirst(prefix.count).dropLast(suffix.count))
+    }
+
+    /// With each `%41` replaced by its byte; nil if that is not UTF-8 or holds a NUL.
+    fileprivate var percentDecoded: String? {
+        var bytes: [UInt8] = []
+        var rest = utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = String(rest.prefix(2)) ?? ""
+            guard digits.count == 2, digits.allSatisfy(\.isHexDigit), let value = UInt8(digits, radix: 16)
+            else {
+                return nil
+            }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,34 @@
+/// How the server answers, and how much of anything it allows.
+public struct ServerSettings: Sendable {
+    /// What the URLs that it writes begin with, such as `https://quakes.example.org`, without a slash at the end. If it is
+    /// nil, they begin with what the client has asked for.
+    public var baseURL: String?
+    /// The program's version.
+    public var version: String
+    /// How many events an answer of the event service may have.
+    public var maxEvents = 20_000
+    /// How many connections to the database answer requests.
+    public var sessions = 4
+    /// How many requests may wait for one of them.
+    public var waitingRequests = 200
+    /// How many connections clients may hold. Further ones wait to be accepted.
+    public var connections = 10_000
+    /// The length of a request's target, in bytes. The limit is the standard's of the event service.
+    public var targetLength = 2000
+    /// The size of a request's head, in bytes.
+    public var headSize = 16 << 10
+    /// How long a client may take to send a request, or to send the next one.
+    public var idleTime = Duration.seconds(60)
+    /// How long a client may take to read some tens of kilobytes.
+    public var readTime = Duration.seconds(30)
+    /// How long the database may work on one statement.
+    public var statementTime = Duration.seconds(60)
+    /// How long one request may take altogether.
+    public var requestTime = Duration.seconds(600)
+    /// How long answers under way may go on once the server is to end.
+    public var endingTime = Duration.seconds(5)
+
+    public init(version: String) {
+        self.version = version
+    }
+}

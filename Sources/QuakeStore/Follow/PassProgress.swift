@@ -1,0 +1,40 @@
+import Synchronization
+
+/// How far a long pass is: the first one of a start, or one that begins anew.
+public struct PassProgress: Sendable, Equatable {
+    /// Whether the pass takes a snapshot of the table; otherwise it catches up with the changes.
+    public let isSnapshot: Bool
+    /// How many rows it will bring, about.
+    public let expected: Int
+    /// How many it has brought.
+    public var rows = 0
+    public var isDone = false
+}
+
+/// Counts the rows of a pass, and says now and then how far it is.
+final class PassCounter: Sendable {
+    private let progress: Mutex<PassProgress>
+    private let observer: @Sendable (PassProgress) -> Void
+
+    init(isSnapshot: Bool, expected: Int, observer: @escaping @Sendable (PassProgress) -> Void) {
+        progress = Mutex(PassProgress(isSnapshot: isSnapshot, expected: expected))
+        self.observer = observer
+    }
+
+    func countRow() {
+        let progress = progress.withLock {
+            $0.rows += 1
+            return $0
+        }
+        if progress.rows.isMultiple(of: 1000) { observer(progress) }
+    }
+
+    /// Also after a failure: nothing more comes of this pass.
+    func end() {
+        let progress = progress.withLock {
+            $0.isDone = true
+            return $0
+        }
+        observer(progress)
+    }
+}

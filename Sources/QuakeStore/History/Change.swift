@@ -1,0 +1,67 @@
+import Feed
+import PostgreSQL
+
+/// One change to one earthquake, as the history records it.
+public struct Change: Sendable {
+    public enum Operation: String, Sendable {
+        case insert, update, delete
+    }
+
+    /// The transaction's place in the order of commits.
+    public let token: Int
+    public let committedAt: Instant
+    /// Who made the change, and in which context, such as `run 7`.
+    public let author: String
+    public let context: String?
+    /// The change's place within its transaction.
+    public let ordinal: Int
+    public let code: String
+    public let operation: Operation
+    public let reason: String?
+    /// What was overwritten, as a JSON object: the changed columns of an update, or the whole row of a delete.
+    public let before: String?
+    /// The new values of an update's changed columns, as a JSON object.
+    public let after: String?
+    /// The changed columns of an update, in the table's column order.
+    public let members: [Member]
+    /// The magnitude and the place of what was inserted or deleted, if the selection asks for them.
+    public let magnitude: Double?
+    public let place: String?
+
+    /// One changed column, with its values as JSON.
+    public struct Member: Sendable, Equatable {
+        public let column: String
+        public let old: String
+        public let new: String
+
+        public init(column: String, old: String, new: String) {
+            self.column = column
+            self.old = old
+            self.new = new
+        }
+    }
+}
+
+extension Change {
+    init(_ row: Row) throws {
+        token = try row.decode("token")
+        committedAt = Instant(milliseconds: try row.decode("committed_at"))
+        author = try row.decode("author")
+        context = try row.decodeIfPresent("context")
+        ordinal = try row.decode("ordinal")
+        code = try row.decode("key")
+        guard let operation = Operation(rawValue: try row.decode("operation")) else {
+            throw RowError(column: "operation", problem: "is not a known operation")
+        }
+        self.operation = operation
+        reason = try row.decodeIfPresent("reason")
+        before = try row.decodeIfPresent("before")
+        after = try row.decodeIfPresent("after")
+        let columns = try row.decodeIfPresent("names", as: TextArray.self)?.elements ?? []
+        let olds = try row.decodeIfPresent("olds", as: TextArray.self)?.elements ?? []
+        let news = try row.decodeIfPresent("news", as: TextArray.self)?.elements ?? []
+        members = zip(columns, zip(olds, news)).map { Member(column: $0, old: $1.0, new: $1.1) }
+        magnitude = try row.decodeIfPresent("magnitude")
+        place = try row.decodeIfPresent("place")
+    }
+}

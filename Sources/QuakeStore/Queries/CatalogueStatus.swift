@@ -1,0 +1,80 @@
+import Feed
+import PostgreSQL
+
+/// How many earthquakes there are, and the newest one.
+public struct CatalogueStatus: Sendable, Equatable {
+    /// How many there are. Exact for a small table; for a large one an estimate, since counting would read all of it.
+    public let count: Int
+    public let isEstimate: Bool
+    /// The event with the latest origin time; nil if there is none.
+    public let newest: Newest?
+
+    public struct Newest: Sendable, Equatable {
+        public let code: String
+        public let time: Instant
+        public let magnitude: Double?
+        public let place: String?
+        /// The time since its origin.
+        public let age: Duration
+    }
+
+    /// - Parameter limit: a table of more bytes than this is not counted, but estimated.
+    public static func read(on connection: Connection, countingUpTo limit: Int = 64 << 20) async throws
+        -> CatalogueStatus
+    {
+        let newest = try await connection.query(newestQuery, to: "find the newest earthquake").first
+        let (count, isEstimate) = try await self.count(upTo: limit, on: connection)
+        return CatalogueStatus(
+            count: count, isEstimate: isEstimate, newest: try newest.map { try Newest($0) })
+    }
+
+    /// Sorted by the column, which has an index, and not by the number of the same name that is made from it.
+    static let newestQuery: Query = """
+        select code, (extract(epoch from time) * 1000)::bigint as time, magnitude, place,
+               extract(epoch from clock_timestamp() - time)::double precision as age
+        from public.quake order by quake.time desc limit 1
+        """
+
+    /// Whether there is no earthquake at all.
+    public static func isEmpty(on connection: Connection) async throws -> Bool {
+        try await connection.query(
+            "select not exists (select from public.quake) as is_empty", to: "look for earthquakes")[0]
+            .decode("is_empty")
+    }
+
+    /// Counts the earthquakes, or estimates how many there are if the table has more than `limit` bytes.
+    ///
+    /// The estimate counts the rows on some 500 pages. The server's own statistics would cost less, but they are as old as
+    /// its last look at the table: after a first load there are none.
+    static func count(
+        upTo limit: Int = 64 << 20, on connection: Connection
+    ) async throws -> (count: Int, isEstimate: Bool) {
+        let table = try await connection.query(
+            """
+            select pg_relation_size('public.quake') as size,
+                   pg_relation_size('public.quake') / current_setting('block_size')::integer as pages
+            """, to: "look at the table's size")[0]
+        guard try table.decode("size") > limit else {
+            let row = try await connection.query(
+                "select count(*) as count from public.quake", to: "count the earthquakes")[0]
+            return (try row.decode("count"), false)
+        }
+        let percent = min(100, 500 * 100 / Double(try table.decode("pages", as: Int.self)))
+        let row = try await connection.query(
+            """
+            select (count(*) * 100 / \(percent))::bigint as count
+            from public.quake tablesample system (\(percent)) repeatable (0)
+            """, to: "estimate how many earthquakes there are")[0]
+        return (try row.decode("count"), true)
+    }
+}
+
+extension CatalogueStatus.Newest {
+    fileprivate init(_ row: Row) throws {
+        code = try row.decode("code")
+        time = Instant(milliseconds: try row.decode("time"))
+        magnitude = try row.decodeIfPresent("magnitude")
+        place = try row.decodeIfPresent("place")
+        age = .seconds(try row.decode("age", as: Double.self))
+    }
+}

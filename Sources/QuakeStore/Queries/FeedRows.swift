@@ -1,0 +1,57 @@
+import Feed
+import PostgreSQL
+
+/// The events of a summary feed: those since a moment, and at least so large or so significant.
+public struct FeedRows: Sendable {
+    public var since: Instant
+    public var minimumMagnitude: Double?
+    public var minimumSignificance: Int?
+
+    public init(since: Instant, minimumMagnitude: Double? = nil, minimumSignificance: Int? = nil) {
+        self.since = since
+        self.minimumMagnitude = minimumMagnitude
+        self.minimumSignificance = minimumSignificance
+    }
+
+    /// How many there are.
+    public func count(on connection: Connection) async throws -> Int {
+        try await connection.query(
+            "select count(*) as count from public.quake where \(unescaped: condition)",
+            to: "count a feed's events"
+        )[0].decode("count")
+    }
+
+    /// Hands over these properties of each event, the newest event first.
+    public func copy(
+        _ properties: [Property], on connection: Connection,
+        _ body: @Sendable (inout CopiedRow) throws -> Void
+    ) async throws {
+        try await connection.copy(
+            rowsOf: """
+                select \(properties.map(\.column).joined(separator: ", ")) from public.quake
+                where \(condition) order by time desc, code collate "C"
+                """, to: "read a feed's events", body)
+    }
+
+    /// These properties of one event.
+    ///
+    /// - Returns: false if there is no such event.
+    public static func copy(
+        _ properties: [Property], of code: String, on connection: Connection,
+        _ body: @Sendable (inout CopiedRow) throws -> Void
+    ) async throws {
+        try await connection.copy(
+            rowsOf: """
+                select \(properties.map(\.column).joined(separator: ", ")) from public.quake
+                where code = \(connection.quoted(code))
+                """, to: "read an event", body)
+    }
+
+    /// Made of numbers only: a COPY takes no bound values.
+    private var condition: String {
+        var all = ["time >= to_timestamp(\(since.milliseconds) / 1000.0)"]
+        if let minimumMagnitude { all.append("magnitude >= \(minimumMagnitude)") }
+        if let minimumSignificance { all.append("sig >= \(minimumSignificance)") }
+        return all.joined(separator: " and ")
+    }
+}

@@ -1,0 +1,63 @@
+import Feed
+import PostgreSQL
+
+/// Drops what is kept about a source that is no longer imported: its validators, its runs, and its unfinished backfill.
+///
+/// Earthquakes and history stay, and so do rejects. A run that a reject names stays for its sake, marked as forgotten. The
+/// source's row in `import.lock` stays too: another session may be waiting for it.
+public struct Forgetting: Sendable {
+    private let source: FeedSource
+
+    public init(_ source: FeedSource) {
+        self.source = source
+    }
+
+    /// - Returns: how many runs were dropped.
+    /// - Throws: `SourceBusy` while the source is imported; `UnknownSource`; `PostgresError`.
+    public func run(on connection: Connection) async throws -> Int {
+        let known = try await ImportStatus.read(on: connection).sources
+        guard let name = known.first(where: { $0.isNamed(by: source) })?.name else {
+            throw UnknownSource(source, known: known)
+        }
+        let log = RunLog(connection: connection, source: source, name: name)
+        try await log.lock()
+        // If an error ends this early, the lock ends with the connection.
+        let count = try await connection.transaction(to: "forget a source") {
+            // A run of standard input holds no lock on its source.
+            let running = try await connection.query(
+                "select from import.run where source = \(name) and outcome = 'running' and not forgotten limit 1",
+                to: "look for a run that is going on")
+            guard running.isEmpty else { throw SourceBusy(source: source) }
+            try await connection.execute(
+                "delete from import.feed where source = \(name)", to: "forget the feed")
+            try await connection.execute(
+                "delete from import.backfill where 'backfill ' || service = \(name)",
+                to: "forget the backfill")
+            let deleted = try await connection.execute(
+                """
+                delete from import.run
+                where source = \(name) and not forgotten
+                  and not exists (select from import.reject where reject.run = run.id)
+                """, to: "forget the runs")
+            let kept = try await connection.execute(
+                "update import.run set forgotten = true where source = \(name) and not forgotten",
+                to: "forget the runs that a reject names")
+            return deleted + kept
+        }
+        try await log.unlock()
+        return count
+    }
+}
+
+/// Nothing was ever imported from this source.
+public struct UnknownSource: Error, CustomStringConvertible {
+    public let description: String
+
+    public init(_ source: FeedSource, known: [ImportStatus.Source]) {
+        // People write the short names of feeds, and read them in `quakes status`.
+        let names = known.flatMap { [$0.name, FeedSource($0.name).shortName] }
+        let suggestion = closestSpelling(of: source.shortName ?? "\(source)", among: names)
+        let remedy = suggestion.map { "did you mean \($0)?" } ?? "quakes status lists what was"
+        description = "nothing was ever imported from \(source.shortName ?? "\(source)"); \(remedy)"
+    }
+}

@@ -1,0 +1,56 @@
+/// A part of a place's name. Upper and lower case are the same, letter by letter, in any script; everything else counts as it
+/// is written.
+///
+/// What counts as the same is decided here and not by the server, whose `lower` and `ilike` depend on how the database was
+/// created. So a view's file gives the same events as the server.
+public struct PlaceText: Sendable, Equatable {
+    /// As it was written.
+    public let text: String
+    /// For each character of the text, its cases.
+    private let characters: [Set<Unicode.Scalar>]
+
+    /// - Returns: nil for an empty text.
+    public init?(_ text: String) {
+        guard !text.isEmpty else { return nil }
+        self.text = text
+        characters = text.unicodeScalars.map(Self.cases)
+    }
+
+    /// Whether it is part of a name.
+    public func isPart(of place: String) -> Bool {
+        let scalars = Array(place.unicodeScalars)
+        guard scalars.count >= characters.count else { return false }
+        return (0...scalars.count - characters.count).contains { start in
+            characters.indices.allSatisfy { characters[$0].contains(scalars[start + $0]) }
+        }
+    }
+
+    /// An advanced regular expression of PostgreSQL for the same:
+    /// https://www.postgresql.org/docs/current/functions-matching.html#POSIX-SYNTAX-DETAILS
+    var pattern: String {
+        characters.map { cases in
+            let scalars = cases.sorted()
+            if scalars.count > 1 { return "[\(scalars.map(String.init).joined())]" }
+            return scalars.map { $0.isASCII && !$0.properties.isAlphabetic ? Self.escaped($0) : String($0) }
+                .joined()
+        }.joined()
+    }
+
+    /// A digit after a backslash would be a back reference.
+    private static func escaped(_ scalar: Unicode.Scalar) -> String {
+        ("0"..."9").contains(scalar) ? String(scalar) : "\\\(scalar)"
+    }
+
+    private static func cases(_ scalar: Unicode.Scalar) -> Set<Unicode.Scalar> {
+        let properties = scalar.properties
+        var cases: Set = [scalar]
+        // A case of several characters, such as SS for ß, is not the same.
+        for mapping in [
+            properties.lowercaseMapping, properties.uppercaseMapping, properties.titlecaseMapping,
+        ] {
+            let scalars = mapping.unicodeScalars
+            if scalars.count == 1, let only = scalars.first { cases.insert(only) }
+        }
+        return cases
+    }
+}

@@ -1,0 +1,89 @@
+import Feed
+import Glibc
+import PostgreSQL
+
+extension QuakeSelection {
+    /// A circle on the earth's surface. The earth counts as a sphere with a radius of 6371 km.
+    public struct Circle: Sendable, Equatable {
+        /// Degrees.
+        public var latitude: Double
+        public var longitude: Double
+        public var kilometres: Double
+        /// What is nearer than this is left out: the circle is a ring. The edges belong to it.
+        public var innerKilometres: Double
+
+        public init(
+            latitude: Double, longitude: Double, kilometres: Double, innerKilometres: Double = 0
+        ) {
+            self.latitude = latitude
+            self.longitude = longitude
+            self.kilometres = kilometres
+            self.innerKilometres = innerKilometres
+        }
+
+        /// One degree of a great circle in km.
+        public static let kilometresPerDegree = 6371 * Double.pi / 180
+
+        public func contains(_ quake: Quake) -> Bool {
+            let distance = distance(toLatitude: quake.latitude, longitude: quake.longitude)
+            return innerKilometres <= distance && distance <= kilometres
+        }
+
+        /// The distance of a point from the centre in km: the same rule as `report.distance_km`, for rows that do not come
+        /// from a database.
+        public func distance(toLatitude otherLatitude: Double, longitude otherLongitude: Double) -> Double {
+            func radians(_ degrees: Double) -> Double { degrees * .pi / 180 }
+            let south = sin(radians(otherLatitude - latitude) / 2)
+            let east = sin(radians(otherLongitude - longitude) / 2)
+            let haversine =
+                south * south + cos(radians(otherLatitude)) * cos(radians(latitude)) * east * east
+            return 2 * 6371 * asin(min(1, haversine.squareRoot()))
+        }
+
+        var distanceExpression: Query {
+            "report.distance_km(\(latitude), \(longitude), latitude, longitude)"
+        }
+
+        var condition: Query {
+            let outer: Query = """
+                abs(latitude - \(latitude)) <= \(kilometres) / 111.0
+                and \(distanceExpression) <= \(kilometres)
+                """
+            guard innerKilometres > 0 else { return outer }
+            return "\(outer) and \(distanceExpression) >= \(innerKilometres)"
+        }
+    }
+
+    /// A box between two parallels and two meridians, its edges included. It runs from `west` eastwards to `east`, over the
+    /// date line if need be; both may be given from −180 to 180 or from 0 to 360.
+    public struct Box: Sendable, Equatable {
+        /// Degrees.
+        public var south: Double
+        public var west: Double
+        public var north: Double
+        public var east: Double
+
+        public init(south: Double, west: Double, north: Double, east: Double) {
+            (self.south, self.west, self.north, self.east) = (south, west, north, east)
+        }
+
+        /// How many degrees of longitude it has, up to 360. A box from a meridian to itself has none.
+        public var width: Double {
+            let width = east - west
+            return width < 0 ? width - 360 * (width / 360).rounded(.down) : min(width, 360)
+        }
+
+        public func contains(_ quake: Quake) -> Bool {
+            let offset = quake.longitude - west
+            return (south...north).contains(quake.latitude)
+                && offset - 360 * (offset / 360).rounded(.down) <= width
+        }
+
+        var condition: Query {
+            """
+            latitude between \(south) and \(north)
+            and longitude - \(west) - 360 * floor((longitude - \(west)) / 360) <= \(width)
+            """
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Feed
+
+/// Names of sources for people: short, and no two the same.
+enum SourceLabel {
+    private static let longest = 40
+
+    /// A label for each source, in their order.
+    ///
+    /// A summary feed has its short name. Otherwise, a long name is cut in the middle: what is left is the host and the
+    /// end of the path, with as much of the path as it takes to tell the sources apart.
+    static func labels(of names: [String]) -> [String] {
+        var labels = names.map { shortened($0, keeping: 1) }
+        // More of the paths, until no two labels are the same. A whole name is unlike any other.
+        for count in 2...names.reduce(2, { max($0, parts(of: $1).path.count + 1) }) {
+            let uses = Dictionary(grouping: labels.indices, by: { labels[$0] })
+            let alike = uses.values.filter { $0.count > 1 }.joined()
+            if alike.isEmpty { break }
+            for index in alike { labels[index] = shortened(names[index], keeping: count) }
+        }
+        return labels
+    }
+
+    private static func shortened(_ name: String, keeping count: Int) -> String {
+        if let shortName = FeedSource(name).shortName { return shortName }
+        let (prefix, host, path) = parts(of: name)
+        let whole = ([host].compactMap(\.self) + path).joined(separator: "/")
+        if count == 1, prefix.count + whole.count <= longest { return prefix + whole }
+        guard count <= path.count else { return name }
+        let tail = path.suffix(count).joined(separator: "/")
+        let end = count > 1 || tail.count <= longest ? "…/\(tail)" : "…\(tail.suffix(longest))"
+        return prefix + (host.map { "\($0)/\(end)" } ?? end)
+    }
+
+    /// `backfill https://host/a/b` is `backfill `, `host`, and `a` and `b`. A path has no host.
+    private static func parts(of name: String) -> (prefix: String, host: String?, path: [String]) {
+        let prefix = name.hasPrefix("backfill http") ? "backfill " : ""
+        let rest = name.dropFirst(prefix.count)
+        let scheme = rest.prefixMatch(of: #/(?i:https?)://(?=[^\/])/#)?.0.count ?? 0
+        let parts = rest.dropFirst(scheme).split(separator: "/", omittingEmptySubsequences: false).map(
+            String.init)
+        return scheme > 0 ? (prefix, parts[0], Array(parts.dropFirst())) : (prefix, nil, parts)
+    }
+}

@@ -1,0 +1,70 @@
+import Glibc
+
+/// A temporary file without a name, in `TMPDIR`. It is gone with this object, and with the process.
+public final class TemporaryFile: Sendable {
+    private let descriptor: Int32
+
+    /// - Throws: `TemporaryFileError`.
+    public init() throws {
+        var path = Array("\(TemporaryFileError.folder)/quakes-XXXXXX".utf8CString)
+        descriptor = mkstemp(&path)  // replaces the six X
+        guard descriptor >= 0, fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 else {
+            throw TemporaryFileError(operation: "create", code: errno)
+        }
+        unlink(path)
+    }
+
+    deinit {
+        // Not open if `init` failed.
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// - Throws: `TemporaryFileError`.
+    public func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws {
+        var written = 0
+        while written < bytes.count {
+            let result = pwrite(
+                descriptor, bytes.baseAddress! + written, bytes.count - written, off_t(offset + written))
+            if result < 0, errno == EINTR { continue }
+            guard result > 0 else { throw TemporaryFileError(operation: "write", code: errno) }
+            written += result
+        }
+    }
+
+    /// The bytes of a range, all of which was written.
+    ///
+    /// - Throws: `TemporaryFileError`.
+    public func read(_ range: Range<Int>) throws -> [UInt8] {
+        var failure: Int32?
+        let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
+            while count < range.count {
+                let result = pread(
+                    descriptor, buffer.baseAddress! + count, range.count - count,
+                    off_t(range.lowerBound + count))
+                if result < 0, errno == EINTR { continue }
+                guard result > 0 else {
+                    failure = errno
+                    return
+                }
+                count += result
+            }
+        }
+        if let failure { throw TemporaryFileError(operation: "read", code: failure) }
+        return bytes
+    }
+
+    /// Gives its room on the disk back.
+    public func clear() { ftruncate(descriptor, 0) }
+}
+
+/// A temporary file can't be used.
+public struct TemporaryFileError: Error, CustomStringConvertible {
+    let operation: String
+    let code: Int32
+
+    static var folder: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp" }
+
+    public var description: String {
+        "cannot \(operation) a temporary file in \(Self.folder): \(String(cString: strerror(code))); set TMPDIR to another folder"
+    }
+}

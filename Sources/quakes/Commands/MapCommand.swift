@@ -1,0 +1,53 @@
+import ArgumentParser
+import Charts
+import Synchronization
+
+struct MapCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "map",
+        abstract: "Draw a map of earthquakes, as SVG or PNG.",
+        discussion: """
+            The size of a symbol tells the magnitude, its colour the depth. Without --near, --box or --fit the map shows the \
+            whole world:
+
+                quakes map --since 30d > map.svg
+                quakes map --near 35.8,-117.6 --within 100 --output ridgecrest.png
+                quakes map --place Tonga --fit --output tonga.svg
+            """)
+
+    @OptionGroup var selection: SelectionOptions
+
+    @Flag(help: "Show the part of the world that has the earthquakes.")
+    var fit = false
+
+    @OptionGroup var picture: PictureOptions
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var log: LogOptions
+
+    func validate() throws {
+        try selection.validate(with: database)
+    }
+
+    func run() async throws {
+        let portrait = Mutex(Portrait())
+        let whyEmpty = try await selection.forEach(selection.selection, database, log) { quake in
+            portrait.withLock { $0.append(quake) }
+        }
+        let drawn = portrait.withLock { $0 }
+        if let whyEmpty { StandardError.print("quakes: \(whyEmpty)") }
+        let caption = drawn.caption(picture.title ?? "Earthquakes", selection.words, hasLand: true)
+        try await picture.write(
+            QuakeMap(drawn.events, region: region(of: drawn.events), caption: caption).svg())
+    }
+
+    private func region(of events: [ChartEvent]) -> Region {
+        if fit, let fitted = Region(fitting: events) { return fitted.padded }
+        if let box = selection.box {
+            return Region(south: box.south, west: box.west, north: box.north, width: box.width).padded
+        }
+        if let near = selection.near, let within = selection.within {
+            return Region(around: near.latitude, near.longitude, kilometres: within).padded
+        }
+        return .world
+    }
+}

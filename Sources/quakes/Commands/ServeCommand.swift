@@ -1,0 +1,81 @@
+import ArgumentParser
+import QuakeServer
+
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Serve the catalogue over HTTP.",
+        discussion: """
+            The USGS feeds are under their own paths: /earthquakes/feed/v1.0/summary/all_day.geojson and \
+            /earthquakes/feed/v1.0/detail/CODE.geojson. /health is for load balancers, /metrics for Prometheus.
+
+            Only reads. It speaks HTTP without encryption; put a proxy in front of it for HTTPS.
+
+            The command runs until it is stopped, and reconnects after a restart of the database. SIGTERM ends it with exit \
+            code 0, once the answers that are under way are finished. If systemd has opened a socket for it, it serves that \
+            one, and --listen is not looked at.
+            """)
+
+    @Option(
+        help: ArgumentHelp(
+            "Where to listen. Port 0 takes a free one. Without a host, all addresses.", valueName: "host:port"
+        ),
+        transform: address)
+    var listen = ListeningAddress.port(host: "127.0.0.1", 8080)
+
+    @Option(
+        help: ArgumentHelp(
+            "What clients write in front of the paths, for the URLs in answers (default: the host that the client asks for).",
+            valueName: "url"),
+        transform: baseURL)
+    var baseURL: String?
+
+    @Option(help: ArgumentHelp("How many connections to the database answer requests.", valueName: "count"))
+    var sessions = 4
+
+    @Option(help: ArgumentHelp("How many connections clients may hold at once.", valueName: "count"))
+    var maxConnections = 10_000
+
+    @Option(
+        help: ArgumentHelp("How many events an answer of the event service may have.", valueName: "count"))
+    var maxEvents = 20_000
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var log: LogOptions
+
+    func validate() throws {
+        guard (1...100).contains(sessions) else { throw ValidationError("--sessions takes 1 to 100") }
+        guard maxEvents > 0 else { throw ValidationError("--max-events must be positive") }
+        guard maxConnections > 0 else { throw ValidationError("--max-connections must be positive") }
+    }
+
+    func run() async throws {
+        let logger = log.logger()
+        let database = try await database.located()
+        // Fails now, and not at the first request, if the database is not there or not migrated.
+        try await database.withConnection(for: .reader, logger) { _ in }
+        let address = ListeningAddress.activated ?? listen
+        var settings = ServerSettings(version: version)
+        settings.baseURL = baseURL
+        settings.maxEvents = maxEvents
+        settings.sessions = sessions
+        settings.connections = maxConnections
+        try await QuakeServer(database.options, settings, logger: logger).run(on: address) { port in
+            StandardError.print("quakes: serving http://\(address.with(port: port))")
+        }
+    }
+
+    private static func address(_ text: String) throws -> ListeningAddress {
+        guard let address = ListeningAddress(text) else {
+            throw ValidationError("it takes HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080")
+        }
+        return address
+    }
+
+    private static func baseURL(_ text: String) throws -> String {
+        guard let match = text.wholeMatch(of: #/(https?:\/\/[^\s?#"<>\\]+?)\/*/#) else {
+            throw ValidationError("it takes an http or https URL without a query")
+        }
+        return String(match.1)
+    }
+}

@@ -1,0 +1,43 @@
+import ArgumentParser
+
+/// How many rows a listing shows.
+struct LimitOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Show at most this many; 0 for all. (default: 20 for a table at a terminal, otherwise all)",
+            valueName: "n"))
+    var limit: Int?
+
+    func validate() throws {
+        if let limit, limit < 0 { throw ValidationError("--limit must not be negative, but is \(limit)") }
+    }
+
+    func rows(isTable: Bool) -> RowLimit {
+        switch limit {
+        case 0: RowLimit()
+        case let limit?: RowLimit(rows: limit)
+        case nil where isTable && StandardOutput.isTerminal: RowLimit(rows: 20, isDefault: true)
+        case nil: RowLimit()
+        }
+    }
+}
+
+/// How many rows are shown, and whether somebody asked for that.
+struct RowLimit: Sendable {
+    /// nil for all.
+    var rows: Int?
+    var isDefault = false
+
+    /// How many to read: one more than are shown tells whether there are more.
+    var reading: Int? { rows.map { $0 == .max ? $0 : $0 + 1 } }
+
+    func admits(_ count: Int) -> Bool { rows.map { count <= $0 } ?? true }
+
+    /// Says that there are more, to those who did not ask for fewer.
+    ///
+    /// - Parameter what: such as "the newest" or "the first".
+    func tellOfMore(_ what: String) {
+        guard isDefault, let rows else { return }
+        StandardError.print("quakes: these are \(what) \(rows); --limit N shows more, --limit 0 all")
+    }
+}

@@ -1,0 +1,169 @@
+import ArgumentParser
+import Feed
+import QuakeStore
+import QuakeView
+import Synchronization
+
+/// Which earthquakes a command shows: the same for every command that shows some.
+struct SelectionOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Only events from this time on: 2h, 7d, 1mo, 1y, 3 h ago, yesterday, 2014, 2014-04, 2014-04-15 or 2014-04-15T12:00Z. Days, months and years are those of UTC.",
+            valueName: "time"))
+    var since: TimeArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Only events before this time. A day, month or year counts to its end: --until 2014-04 includes all of April.",
+            valueName: "time"))
+    var until: TimeArgument?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only events of this magnitude or more.", valueName: "m"))
+    var minMagnitude: Double?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only events of this magnitude or less.", valueName: "m"))
+    var maxMagnitude: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "Only events of these types, such as earthquake or 'quarry blast,explosion'. An event without a type is an earthquake.",
+            valueName: "types"))
+    var type: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Only events whose place contains this text, in upper or lower case.", valueName: "text"),
+        transform: placeText)
+    var place: PlaceText?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only events near this point, in degrees; needs --within.", valueName: "lat,lon"))
+    var near: Coordinate?
+
+    @Option(help: ArgumentHelp("How far from --near events may be, in km.", valueName: "km"))
+    var within: Double?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Only events in this box: its south-western and its north-eastern corner, in degrees. West may be greater than east: 50,170,55,-170 lies across the date line.",
+            valueName: "south,west,north,east"),
+        transform: box)
+    var box: QuakeSelection.Box?
+
+    @Option(
+        help: ArgumentHelp(
+            "Show the table as it was after this token, or at this time.", valueName: "token|time"))
+    var asOf: PastMoment?
+
+    @Option(
+        help: ArgumentHelp(
+            "Read this file, which quakes follow keeps up to date; needs no database.", valueName: "file"))
+    var view: String?
+
+    func validate() throws {
+        guard (near == nil) == (within == nil) else {
+            throw ValidationError("--near and --within must be given together")
+        }
+        if let within, within < 0 {
+            throw ValidationError("--within must not be negative, but is \(within)")
+        }
+        if let since, let until, until.end <= since.instant {
+            throw ValidationError("--until must be later than --since")
+        }
+        if let minMagnitude, let maxMagnitude, minMagnitude > maxMagnitude {
+            throw ValidationError(
+                "--min-magnitude \(minMagnitude) is greater than --max-magnitude \(maxMagnitude)")
+        }
+        if types?.isEmpty == true { throw ValidationError("--type names no type") }
+        if view != nil, asOf != nil {
+            throw ValidationError("--as-of cannot be used with --view: a view has no past")
+        }
+    }
+
+    /// The command's other options have to agree with these.
+    func validate(with database: DatabaseOptions) throws {
+        if view != nil, database.isGiven {
+            throw ValidationError("--view cannot be used with --database or --local")
+        }
+    }
+
+    var selection: QuakeSelection {
+        var selection = QuakeSelection()
+        selection.since = since?.instant
+        selection.until = until?.end
+        selection.minimumMagnitude = minMagnitude
+        selection.maximumMagnitude = maxMagnitude
+        selection.types = types
+        selection.place = place
+        if let near, let within {
+            selection.near = .init(latitude: near.latitude, longitude: near.longitude, kilometres: within)
+        }
+        selection.box = box
+        selection.asOf = asOf
+        return selection
+    }
+
+    private var types: [String]? {
+        if type.isEmpty { return nil }
+        return type.flatMap { $0.split(separator: ",") }
+            .map { String($0.trimmingPrefix { $0 == " " }) }.filter { !$0.isEmpty }
+    }
+
+    private static func placeText(_ text: String) throws -> PlaceText {
+        guard let place = PlaceText(text) else { throw ValidationError("--place must not be empty") }
+        return place
+    }
+
+    private static func box(_ text: String) throws -> QuakeSelection.Box {
+        let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map {
+            Double(String($0.trimmingPrefix { $0 == " " }))
+        }
+        guard numbers.count == 4, let south = numbers[0], let west = numbers[1], let north = numbers[2],
+            let east = numbers[3]
+        else { throw ValidationError("--box \(text) is not of the form SOUTH,WEST,NORTH,EAST, in degrees") }
+        guard abs(south) <= 90, abs(north) <= 90 else {
+            throw ValidationError(
+                "--box \(text): a latitude is beyond ±90; the order is SOUTH,WEST,NORTH,EAST")
+        }
+        guard abs(west) <= 360, abs(east) <= 360 else {
+            throw ValidationError("--box \(text): a longitude is beyond ±360")
+        }
+        guard south <= north else { throw ValidationError("--box \(text): south is north of north") }
+        return .init(south: south, west: west, north: north, east: east)
+    }
+}
+
+extension SelectionOptions {
+    /// Hands over each selected earthquake, from the view's file if there is one, else from the database.
+    ///
+    /// - Returns: why there are none, if so.
+    func forEach(
+        _ selection: QuakeSelection, _ database: DatabaseOptions, _ log: LogOptions,
+        _ body: @escaping @Sendable (Quake) throws -> Void
+    ) async throws -> String? {
+        let isEmpty = Mutex(true)
+        let counted: @Sendable (Quake) throws -> Void = { quake in
+            isEmpty.withLock { $0 = false }
+            try body(quake)
+        }
+        let noMatch = "no earthquakes match"
+        if let view {
+            let position = try ViewFile(view).forEach(selection, counted)
+            StandardError.print("quakes: \(view) is as of token \(position.token), \(position.committedAt)")
+            return isEmpty.withLock { $0 } ? noMatch : nil
+        }
+        return try await database.withConnection(for: .reader, log.logger()) { connection in
+            try await selection.forEach(on: connection, counted)
+            guard isEmpty.withLock({ $0 }) else { return nil }
+            return try await CatalogueStatus.isEmpty(on: connection)
+                ? "there are no earthquakes yet; to import those of the last day: quakes import all_day"
+                : noMatch
+        }
+    }
+}

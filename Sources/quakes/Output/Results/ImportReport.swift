@@ -1,0 +1,48 @@
+import Feed
+import QuakeStore
+
+/// Says how each run of an import ended: its summary is a result; why it failed is an error.
+struct ImportReport {
+    let format: ImportCommand.Format
+    let log: LogOptions
+    /// The lines of a daemon carry a time.
+    let isDaemon: Bool
+
+    func add(_ summary: ImportSummary) {
+        switch format {
+        case .json: StandardOutput.print(summary.json)
+        // A row of zeros would add nothing to the error.
+        case .text where summary.failure == nil || summary.counts.seen > 0:
+            StandardOutput.print(isDaemon ? "\(Instant.now) \(summary.text)" : summary.text)
+        case .text: break
+        }
+        if log.logFormat == .json {
+            log.logger().log(
+                level: summary.outcome == .failed ? .error : .notice, "run ended", metadata: summary.metadata)
+        } else if let failure = summary.failure, !(failure is CancellationError) {
+            let text = Self.text(of: failure, importing: summary.source)
+            if isDaemon { log.logger().error("\(text)") } else { StandardError.print("quakes: \(text)") }
+        }
+    }
+
+    /// Reports sources that there was no run of: the database was unavailable, or the time was up. For programs only, which
+    /// expect one object for each source. People read the error once.
+    func add(unreached sources: some Sequence<FeedSource>, because error: any Error) {
+        guard format == .json || log.logFormat == .json else { return }
+        for source in sources {
+            let summary = ImportSummary(source: source, failure: error)
+            if format == .json { StandardOutput.print(summary.json) }
+            if log.logFormat == .json {
+                log.logger().error("run ended", metadata: summary.metadata)
+            }
+        }
+    }
+
+    /// The text of the error, preceded by the source unless the text names it already.
+    private static func text(of error: any Error, importing source: FeedSource) -> String {
+        switch error {
+        case FeedError.noInput, FeedError.unavailable, is SourceBusy: "\(error)"
+        default: "\(source): \(error)"
+        }
+    }
+}

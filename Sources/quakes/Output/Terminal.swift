@@ -1,0 +1,46 @@
+import Glibc
+
+/// What standard output or standard error can show.
+struct Terminal: Equatable, Sendable {
+    /// In cells. nil when it is no terminal, but a pipe or a file: then nothing is shortened.
+    var width: Int?
+    var hasStyles = false
+    var hasLinks = false
+
+    /// A pipe or a file.
+    static let none = Terminal()
+
+    /// - Parameter measured: the width that the terminal itself tells, if it does.
+    init(isTerminal: Bool, measured: Int?, _ environment: Environment) {
+        guard isTerminal else { return }
+        let columns = environment["COLUMNS"].flatMap { Int($0) }.flatMap { $0 > 0 ? $0 : nil }
+        width = columns ?? measured ?? 80
+        let kind = environment["TERM"] ?? "dumb"
+        // https://no-color.org
+        hasStyles = kind != "dumb" && environment["NO_COLOR"] == nil
+        hasLinks = hasStyles && Self.understandsLinks(kind, environment)
+    }
+
+    init(width: Int? = nil, hasStyles: Bool = false, hasLinks: Bool = false) {
+        (self.width, self.hasStyles, self.hasLinks) = (width, hasStyles, hasLinks)
+    }
+
+    /// Terminals ignore links that they do not know (OSC 8), except for a few: the Linux console and Emacs show parts
+    /// of them as text, and so did GNOME's terminals before VTE 0.50
+    /// (https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda).
+    private static func understandsLinks(_ kind: String, _ environment: Environment) -> Bool {
+        if kind == "linux" || kind.hasPrefix("eterm") { return false }
+        return environment["VTE_VERSION"].flatMap { Int($0) }.map { $0 >= 5000 } ?? true
+    }
+}
+
+extension Terminal {
+    /// What a descriptor leads to.
+    init(_ descriptor: Int32) {
+        var size = winsize()
+        let isMeasured = ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
+        self.init(
+            isTerminal: isatty(descriptor) == 1, measured: isMeasured ? Int(size.ws_col) : nil,
+            Environment.current)
+    }
+}

@@ -1,0 +1,54 @@
+/// How a text looks at a terminal.
+enum TextStyle: String, Sendable {
+    // Parameters of ECMA-48's SGR; orange is from the palette of 256 colours.
+    case dim = "2"
+    case green = "32"
+    case yellow = "33"
+    case orange = "38;5;208"
+    case red = "31"
+    case boldRed = "1;31"
+
+    func applied(to text: String) -> String { "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" }
+
+    /// By bands: from 2.5 on it is often felt, from 4.5 on the USGS lists it for the whole world, from 6 on it does
+    /// damage, and from 7 on it is a major earthquake.
+    init?(magnitude: Double?) {
+        guard let magnitude else { return nil }
+        switch magnitude {
+        case ..<2.5: self = .dim
+        case ..<4.5: return nil
+        case ..<6: self = .yellow
+        case ..<7: self = .red
+        default: self = .boldRed
+        }
+    }
+
+    /// PAGER's alert levels in their own colours (https://earthquake.usgs.gov/data/pager/).
+    init?(alert: String?) {
+        switch alert {
+        case "green": self = .green
+        case "yellow": self = .yellow
+        case "orange": self = .orange
+        case "red": self = .boldRed
+        default: return nil
+        }
+    }
+}
+
+/// A link as a terminal shows it (OSC 8).
+struct TextLink: Equatable, Sendable {
+    private let url: String
+
+    /// nil unless it is an http or https URL of printable ASCII without spaces, so that a URL from a feed cannot end the
+    /// escape sequence and begin another. Longer ones than terminals take are nil, too.
+    init?(_ url: String?) {
+        guard let url, url.utf8.count <= 2000, url.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else { return nil }
+        let scheme = ["https://", "http://"].first { url.lowercased().hasPrefix($0) }
+        guard let scheme, let host = url.dropFirst(scheme.count).first,
+            host.isLetter || host.isNumber || host == "["
+        else { return nil }
+        self.url = url
+    }
+
+    func applied(to text: String) -> String { "\u{1B}]8;;\(url)\u{1B}\\\(text)\u{1B}]8;;\u{1B}\\" }
+}

@@ -1,0 +1,47 @@
+import Feed
+import TestSupport
+import Testing
+
+@Suite("Spelling")
+struct SpellingTests {
+    @Test(
+        "A misspelt word suggests the one that was probably meant, and any other word none",
+        arguments: [
+            ("all_dya", "all_day"), ("al_day", "all_day"), ("all_dayy", "all_day"), ("all-hour", "all_hour"),
+            ("ALL_WEEK", "all_week"), ("2.5_mont", "2.5_month"), ("nosuch", nil), ("a", nil), ("", nil),
+            ("feed.geojson", nil),
+        ] as [(String, String?)])
+    func suggestion(word: String, meant: String?) {
+        #expect(closestSpelling(of: word, among: FeedSource.summaryFeeds) == meant)
+    }
+
+    @Test("Swapped neighbours are one mistake, as insertion, removal and replacement are")
+    func distances() {
+        #expect(
+            closestSpelling(of: "abcd", among: ["badc"]) == nil, "two mistakes are too many for four letters")
+        #expect(closestSpelling(of: "abcdef", among: ["badcef"]) == "badcef")
+        #expect(closestSpelling(of: "abcdef", among: ["abcdxyz"]) == nil)
+        #expect(closestSpelling(of: "abcdef", among: ["abcxyf", "abcxef"]) == "abcxef", "the closest one")
+    }
+
+    @Test("A missing file suggests a feed; a path that looks like none does not")
+    func missingFile() async {
+        for (path, reason) in [
+            ("all_dya", "No such file or directory; did you mean all_day?"),
+            ("/no/such/file", "No such file or directory"),
+        ] {
+            await #expect(throws: FeedError.noInput(path: path, reason: reason)) {
+                try await FeedSource(path).read { _ in }
+            }
+        }
+    }
+
+    @Test("Only a summary feed of the USGS has a short name")
+    func shortNames() {
+        #expect(FeedSource("4.5_week").shortName == "4.5_week")
+        #expect(FeedSource("\(FeedSource("all_day"))").shortName == "all_day")
+        for other in ["./all_day", "-", "https://example.org/summary/all_day.geojson"] {
+            #expect(FeedSource(other).shortName == nil)
+        }
+    }
+}

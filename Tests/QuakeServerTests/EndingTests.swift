@@ -1,0 +1,63 @@
+import QuakeServer
+import TestSupport
+import Testing
+
+@Suite("The end of the server")
+struct EndingTests {
+    @Test("Comes at once when nothing is under way, also with clients that keep their connections")
+    func idle() async throws {
+        try await TestServer.shared.withDatabase { database in
+            let client = LoopbackSocket()
+            try await TestSite.run(of: database) { site in
+                await onThread {
+                    client.connect(to: site.port)
+                    Array("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n".utf8).withUnsafeBytes {
+                        _ = client.write($0)
+                    }
+                    _ = client.readHead()
+                }
+            }
+            await onThread { _ = client.readAll() }
+            client.close()
+        }
+    }
+
+    /// client    asks, reads the head                          reads the rest
+    /// server                          is told to end                             ends
+    @Test("Waits for an answer that is under way")
+    func underWay() async throws {
+        try await withLongAnswer(endingTime: .seconds(3600)) { client, head in
+            let rest = await onThread { client.readAll() }
+            let answer = try TestAnswer(Array(head.utf8) + rest)
+            #expect(answer.text.hasSuffix("}\n"))
+        }
+    }
+
+    @Test("Does not wait for ever for a client that does not read")
+    func silentClient() async throws {
+        try await withLongAnswer(endingTime: .milliseconds(100)) { _, _ in }
+    }
+
+    /// Begins a long answer, hands over its client and its head while the server is told to end, and waits for that.
+    private func withLongAnswer(
+        endingTime: Duration, _ body: @escaping @Sendable (LoopbackSocket, String) async throws -> Void
+    ) async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(40_000).document)
+            let client = LoopbackSocket()
+            defer { client.close() }
+            var settings = ServerSettings(version: "0")
+            settings.endingTime = endingTime
+            let reading = try await TestSite.run(of: database, settings) { site in
+                let head = await onThread {
+                    client.connect(to: site.port)
+                    let request = "GET \(dayPath) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                    Array(request.utf8).withUnsafeBytes { _ = client.write($0) }
+                    return client.readHead()
+                }
+                return Task { try await body(client, head) }
+            }
+            try await reading.value
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import Feed
+import Foundation
+import PostgreSQL
+import QuakeServer
+import QuakeStore
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Answers of the event service")
+struct EventAnswerTests {
+    let server = TestServer.shared
+
+    @Test("Text has the 14 columns of the standard, and no bar within a field")
+    func text() async throws {
+        try await server.withDatabase { database in
+            try await database.importRich()
+            let header =
+                "#EventID|Time|Latitude|Longitude|Depth/km|Author|Catalog|Contributor|ContributorID|MagType|Magnitude"
+                + "|MagAuthor|EventLocationName|EventType"
+            #expect(
+                try await database.answer("format=text&orderby=time-asc") == """
+                    \(header)
+                    q0a|1970-01-01T00:00:01.000|20|10|30|q0|q0|q0|q0a|ml|1.5|q0|a b, "c"|quarry blast
+                    q0b|1970-01-01T00:00:01.000|-20.25|-179.5||q0|q0|q0|q0b||||somewhere|
+
+                    """)
+        }
+    }
+
+    @Test("CSV has the columns of the USGS, quoted where that is needed")
+    func csv() async throws {
+        try await server.withDatabase { database in
+            try await database.importRich()
+            let header =
+                "time,latitude,longitude,depth,mag,magType,nst,gap,dmin,rms,net,id,updated,place,type,horizontalError,"
+                + "depthError,magError,magNst,status,locationSource,magSource"
+            let time = "1970-01-01T00:00:01.000Z"
+            #expect(
+                try await database.answer("format=csv&orderby=time-asc") == """
+                    \(header)
+                    \(time),20,10,30,1.5,ml,12,90.5,0.01,0.125,q0,q0a,\(time),"a|b, ""c""\",quarry blast,,,,,reviewed,,
+                    \(time),-20.25,-179.5,,,,,,,,q0,q0b,\(time),somewhere,,,,,,,,
+
+                    """)
+        }
+    }
+
+    @Test("GeoJSON decodes to the very events of the table, and says how many there are")
+    func geojson() async throws {
+        try await server.withDatabase { database in
+            try await database.importSample(200)
+            let table = try await database.quakes()
+
+            let answer = try await database.answer("format=geojson&limit=150", url: "http://h/q?\"")
+
+            let object = try #require(
+                try JSONSerialization.jsonObject(with: Data(answer.utf8)) as? [String: Any])
+            let metadata = try #require(object["metadata"] as? [String: Any])
+            #expect(metadata["count"] as? Int == 150)
+            #expect(metadata["limit"] as? Int == 150)
+            #expect(metadata["offset"] as? Int == 1)
+            #expect(metadata["url"] as? String == "http://h/q?\"")
+            #expect((object["bbox"] as? [Double])?.count == 6)
+            #expect(try decodedQuakes(answer) == Array(table.prefix(150)))
+        }
+    }
+
+    @Test("One event that is asked for by its id is a feature alone")
+    func alone() async throws {
+        try await server.withDatabase { database in
+            try await database.importRich()
+            let answer = try await database.answer("format=geojson&eventid=q0a")
+            let object = try JSONSerialization.jsonObject(with: Data(answer.utf8)) as? [String: Any]
+            #expect(object?["type"] as? String == "Feature")
+            #expect(object?["id"] as? String == "q0a")
+        }
+    }
+
+    @Test("QuakeML is a document with the selected events")
+    func xml() async throws {
+        try await server.withDatabase { database in
+            try await database.importRich()
+            let answer = try await database.answer("minmag=1")
+            #expect(answer.contains("eventid=q0a\""))
+            #expect(!answer.contains("eventid=q0b"))
+            #expect(answer.hasPrefix("<?xml") && answer.hasSuffix("</q:quakeml>\n"))
+        }
+    }
+
+    @Test("An answer of many chunks is whole")
+    func chunks() async throws {
+        try await server.withDatabase { database in
+            try await database.importSample(2000)
+            for format in ["text", "csv"] {
+                let answer = try await database.answer("format=\(format)")
+                #expect(answer.utf8.count > 128 << 10)
+                #expect(answer.utf8.filter { $0 == UInt8(ascii: "\n") }.count == 2001)
+            }
+            #expect(
+                try decodedQuakes(try await database.answer("format=geojson"))
+                    == (try await database.quakes()))
+        }
+    }
+
+    @Test(
+        "Without events, the answer is 204 or 404 as asked for; else 204 for QuakeML, and empty for the other formats"
+    )
+    func empty() async throws {
+        try await server.withDatabase { database in
+            for (query, status) in [
+                ("", 204), ("nodata=404", 404), ("format=text&nodata=204", 204),
+                ("format=geojson&nodata=404", 404),
+            ] {
+                await #expect(throws: EventError(status, "no event matches"), "\(query)") {
+                    try await database.answer(query)
+                }
+            }
+            for format in ["text", "csv"] {
+                #expect(try await database.answer("format=\(format)").split(separator: "\n").count == 1)
+            }
+            let object = try JSONSerialization.jsonObject(
+                with: Data(try await database.answer("format=geojson").utf8))
+            #expect(((object as? [String: Any])?["features"] as? [Any])?.isEmpty == true)
+        }
+    }
+
+    @Test("A deleted event is a conflict, unless deleted ones are asked for")
+    func deleted() async throws {
+        try await server.withDatabase { database in
+            try await database.importRich()
+            try await database.query("delete from quake where code = 'q0a'")
+            await #expect(
+                throws: EventError(409, "event q0a was deleted; includedeleted=true shows it")
+            ) { try await database.answer("eventid=q0a") }
+            let answer = try await database.answer("eventid=q0a&includedeleted=true&format=csv")
+            #expect(answer.contains(",deleted,,\n"))
+            // It was there in the past.
+            #expect(try await database.answer("eventid=q0a&asof=1&format=text").contains("q0a|"))
+        }
+    }
+
+    @Test("More events than the service gives at once are refused, but can be had with a limit and counted")
+    func tooMany() async throws {
+        try await server.withDatabase { database in
+            try await database.importSample(30)
+            await #expect {
+                try await database.answer("format=csv", maximum: 29)
+            } throws: { ($0 as? EventError)?.status == 413 }
+            let page = try await database.answer("format=csv&limit=29&offset=30", maximum: 29)
+            #expect(page.split(separator: "\n").count == 2)
+            #expect(try await database.countAnswer("", maximum: 29) == "30")
+            #expect(
+                try await database.countAnswer("format=geojson&minmag=-12", maximum: 29).hasSuffix(
+                    ",\"maxAllowed\":29}"))
+        }
+    }
+
+    @Test("A past that history does not reach is refused with the reason")
+    func outOfReach() async throws {
+        try await server.withDatabase { database in
+            await #expect(throws: EventError(400, "asof: the newest token is 0")) {
+                try await database.answer("asof=5")
+            }
+        }
+    }
+}
+
+extension TestDatabase {
+    /// An event that has nearly everything, and one that has nearly nothing.
+    fileprivate func importRich() async throws {
+        let more = """
+            "magType":"ml","nst":12,"gap":90.5,"dmin":0.01,"rms":0.125,"status":"reviewed","type":"quarry blast"
+            """
+        try await importFeatures([
+            SmallFeed.feature("a", place: #"a|b, \"c\""#, more: more),
+            SmallFeed.feature("b", magnitude: "null").replacing("[10,20,30]", with: "[-179.5,-20.25,null]"),
+        ])
+    }
+
+    fileprivate func quakes() async throws -> [Quake] {
+        try await withConnection { connection in
+            let found = Mutex<[Quake]>([])
+            try await QuakeSelection().forEach(on: connection) { quake in
+                found.withLock { $0.append(quake) }
+            }
+            return found.withLock { $0 }
+        }
+    }
+
+    @discardableResult
+    fileprivate func answer(
+        _ query: String, url: String = "http://localhost/", maximum: Int = 20_000
+    ) async throws -> String {
+        let request = try EventRequest(.query, query, maximum: maximum)
+        return try await withConnection { connection in
+            let bytes = Mutex<[UInt8]>([])
+            try await connection.transaction(.repeatableReadOnly, to: "answer") {
+                try await request.writeEvents(on: connection, url: url) { chunk in
+                    bytes.withLock { $0 += chunk }
+                }
+            }
+            return String(decoding: bytes.withLock { $0 }, as: UTF8.self)
+        }
+    }
+
+    fileprivate func countAnswer(_ query: String, maximum: Int) async throws -> String {
+        let request = try EventRequest(.count, query, maximum: maximum)
+        return try await withConnection { connection in
+            try await connection.transaction(.repeatableReadOnly, to: "answer") {
+                try await request.count(on: connection)
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import QuakeServer
+import TestSupport
+import Testing
+
+@Suite("The event service over HTTP")
+struct EventServiceTests {
+    private let path = "/fdsnws/event/1"
+
+    @Test("Answers in each format, with its type and the token")
+    func formats() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importSample(50)
+            try await TestSite.run(of: database) { site in
+                for (format, type) in [
+                    ("xml", "application/xml"), ("text", "text/plain; charset=utf-8"),
+                    ("csv", "text/csv; charset=utf-8"), ("geojson", "application/json; charset=utf-8"),
+                ] {
+                    let answer = try await site.get("\(path)/query?format=\(format)&limit=5")
+                    #expect(answer.status == 200, "\(format)")
+                    #expect(answer.headers["content-type"] == type)
+                    #expect(answer.token == 1)
+                    #expect(!answer.body.isEmpty)
+                }
+                #expect(try await site.get("\(path)/count").text == "50")
+                #expect(
+                    try await site.get("\(path)/count?format=geojson").text
+                        == #"{"count":50,"maxAllowed":20000}"#)
+            }
+        }
+    }
+
+    @Test("Names its version, parameters, catalogues and contributors")
+    func descriptions() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importFeatures([
+                SmallFeed.feature("a", more: #""sources":",q0,q<1,""#), SmallFeed.feature("b", net: "q2"),
+            ])
+            try await TestSite.run(of: database) { site in
+                #expect(try await site.get("\(path)/version").text == "1.2.0")
+                let wadl = try await site.get("\(path)/application.wadl").text
+                for parameter in EventParameter.allCases {
+                    #expect(wadl.contains("<param name=\"\(parameter)\""))
+                }
+                #expect(
+                    try await site.get("\(path)/catalogs").text.contains(
+                        "<Catalogs>\n<Catalog>q0</Catalog>\n<Catalog>q2</Catalog>\n</Catalogs>"))
+                #expect(
+                    try await site.get("\(path)/contributors").text.contains(
+                        "<Contributors>\n<Contributor>q0</Contributor>\n<Contributor>q&lt;1</Contributor>\n</Contributors>"
+                    ))
+            }
+        }
+    }
+
+    @Test("Refuses in the standard's form, and says 204 with no body")
+    func refusals() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await TestSite.run(of: database) { site in
+                for (target, status) in [
+                    ("query?minmag=x", 400), ("query?nodata=404", 404), ("nothing", 404),
+                    ("query?asof=7", 400), ("query?eventid=\(String(repeating: "x", count: 2000))", 414),
+                ] {
+                    let answer = try await site.get("\(path)/\(target)")
+                    #expect(answer.status == status, "\(target)")
+                    #expect(answer.text.hasPrefix("Error \(status): "))
+                    #expect(answer.text.contains("\nRequest:\nhttp://127.0.0.1:\(site.port)\(path)/"))
+                    #expect(answer.text.hasSuffix("Service version:\n1.2.0\n"))
+                }
+                let nothing = try await site.get("\(path)/query")
+                #expect(nothing.status == 204)
+                #expect(nothing.body.isEmpty)
+            }
+        }
+    }
+
+    @Test("An unchanged catalogue is a 304, a changed one is not")
+    func conditional() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await TestSite.run(of: database) { site in
+                let target = "\(path)/query?format=csv"
+                let tag = try #require(try await site.get(target).headers["etag"])
+                #expect(try await site.get("\(target)&limit=1", ["If-None-Match": tag]).status == 200)
+                try await waitUntil { try await site.get(target, ["If-None-Match": tag]).status == 304 }
+                try await database.importFeatures([SmallFeed.feature("b")])
+                try await waitUntil { try await site.get(target, ["If-None-Match": tag]).status == 200 }
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import QuakeServer
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("Health and metrics")
+struct MonitoringTests {
+    @Test("Health is 200 with the catalogue's token once the database has answered")
+    func health() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(5).document)
+            try await TestSite.run(of: database) { site in
+                try await waitUntil { try await site.get("/health").status == 200 }
+                let token = try await site.get(dayPath).token
+                let answer = try await site.get("/health")
+                let members = try #require(
+                    try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
+                #expect(members["status"] as? String == "ok")
+                #expect(members["token"] as? Int == token)
+            }
+        }
+    }
+
+    @Test("A database that is gone is 503, for health and for answers, and the metrics stay")
+    func away() async throws {
+        let server = try await TemporaryServer.start()
+        let database = TestDatabase(url: server.url)
+        #expect(try await QuakesCommand().run("migrate", "--database", server.url).status == 0)
+        try await TestSite.run(of: database) { site in
+            try await waitUntil { try await site.get(dayPath).status == 200 }
+            try await server.cluster.stop()
+            try await waitUntil { try await site.get(dayPath).status == 503 }
+            let metrics = try await site.get("/metrics")
+            #expect(metrics.status == 200)
+            #expect(metrics.text.contains("quakes_sessions_open 0\n"))
+            #expect(metrics.text.contains("# TYPE quakes_http_requests_total counter\n"))
+        }
+    }
+
+    @Test(
+        "Metrics count requests by route and status, and tell how fresh the sources are and how late the readers"
+    )
+    func metrics() async throws {
+        try await TestServer.shared.withDatabase { database in
+            let document = Array(DayFeed.of(5).document.utf8)
+            try await TestFeedServer.run(script: [.whole(.ok, document)]) { http in
+                try await database.withConnection { connection in
+                    let importer = try await Importer(connection, options: Importer.Options(), logger: .quiet)
+                    _ = try await importer.run(.url(http.url("/feed")))
+                }
+            }
+            try await database.query("select history.report('dashboard \"1\"', 0)")
+            try await TestSite.run(of: database) { site in
+                for _ in 0..<3 { _ = try await site.get(dayPath) }
+                _ = try await site.get("/nothing")
+                try await waitUntil {
+                    let text = try await site.get("/metrics").text
+                    return text.contains("quakes_http_requests_total{route=\"summary\",status=\"200\"} 3\n")
+                }
+                let answer = try await site.get(
+                    "/metrics", ["Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"])
+                #expect(
+                    answer.headers["content-type"]?.hasPrefix("application/openmetrics-text; version=1.0.0")
+                        == true)
+                let lines = answer.text.split(separator: "\n").map(String.init)
+                #expect(lines.contains("quakes_http_requests_total{route=\"unknown\",status=\"404\"} 1"))
+                #expect(
+                    lines.contains(
+                        "quakes_http_request_duration_seconds_bucket{route=\"summary\",le=\"+Inf\"} 3"))
+                #expect(lines.contains("quakes_http_rows_total 15"))
+                #expect(lines.contains { $0.hasPrefix("quakes_source_age_seconds{source=") })
+                #expect(lines.contains("quakes_reader_transactions_behind{reader=\"dashboard \\\"1\\\"\"} 1"))
+                #expect(lines.last == "# EOF")
+                // Each family is declared once, and each sample belongs to the family above it.
+                let families = lines.filter { $0.hasPrefix("# TYPE ") }.map { $0.split(separator: " ")[2] }
+                #expect(Set(families).count == families.count)
+            }
+        }
+    }
+}

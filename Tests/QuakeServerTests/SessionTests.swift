@@ -1,0 +1,105 @@
+import PostgreSQL
+import QuakeServer
+import TestSupport
+import Testing
+
+@Suite("Sessions of the database")
+struct SessionTests {
+    private var oneSession: ServerSettings {
+        var settings = ServerSettings(version: "0")
+        settings.sessions = 1
+        return settings
+    }
+
+    /// slow client    asks for a long answer, reads only its head
+    /// other client                                                 asks, and gets its answer
+    /// slow client                                                  reads the rest
+    @Test("A client that does not read holds none, and gets its whole answer all the same")
+    func slowClient() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(40_000).document)
+            try await TestSite.run(of: database, oneSession) { site in
+                let slow = LoopbackSocket()
+                defer { slow.close() }
+                let head = await onThread {
+                    slow.connect(to: site.port)
+                    let request = "GET \(dayPath) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                    Array(request.utf8).withUnsafeBytes { _ = slow.write($0) }
+                    return slow.readHead()
+                }
+                #expect(head.hasPrefix("HTTP/1.1 200"))
+                #expect(try await site.get("/earthquakes/feed/v1.0/detail/usc1.geojson").status == 200)
+                let rest = await onThread { slow.readAll() }
+                let answer = try TestAnswer(Array(head.utf8) + rest)
+                let again = try await site.get(dayPath)
+                #expect(answer.body == again.body)
+            }
+        }
+    }
+
+    @Test("A client that goes away ends its query")
+    func goneClient() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(5).document)
+            try await TestSite.run(of: database, oneSession) { site in
+                try await database.withConnection { connection in
+                    try await connection.transaction(to: "lock the table") {
+                        try await connection.execute(
+                            "lock table quake in access exclusive mode", to: "lock the table")
+                        let client = LoopbackSocket()
+                        await onThread {
+                            client.connect(to: site.port)
+                            Array("GET \(dayPath) HTTP/1.1\r\nHost: x\r\n\r\n".utf8).withUnsafeBytes {
+                                _ = client.write($0)
+                            }
+                        }
+                        try await waitUntil { try await database.blockedSessions() == 1 }
+                        client.close()
+                        try await waitUntil { try await database.blockedSessions() == 0 }
+                    }
+                }
+                #expect(try await site.get(dayPath).status == 200)
+            }
+        }
+    }
+
+    @Test("That were lost are opened again, and no request fails for that")
+    func lostSessions() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(5).document)
+            try await TestSite.run(of: database) { site in
+                for _ in 0..<5 {
+                    #expect(try await site.get(dayPath).status == 200)
+                    _ = try await database.otherSessions(ending: true)
+                }
+                #expect(try await site.get(dayPath).status == 200)
+            }
+        }
+    }
+
+    @Test("A full line is 503 with Retry-After, and so is a statement that takes too long")
+    func fullLine() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(5).document)
+            var settings = oneSession
+            settings.waitingRequests = 0
+            settings.statementTime = .milliseconds(500)
+            try await TestSite.run(of: database, settings) { site in
+                try await waitUntil { try await site.get(dayPath).status == 200 }
+                try await database.withConnection { connection in
+                    try await connection.transaction(to: "lock the table") {
+                        try await connection.execute(
+                            "lock table quake in access exclusive mode", to: "lock the table")
+                        async let first = site.get(dayPath)
+                        async let second = site.get(dayPath)
+                        for answer in try await [first, second] {
+                            #expect(answer.status == 503)
+                            #expect(answer.headers["retry-after"] == "5")
+                        }
+                    }
+                }
+                #expect(try await site.get(dayPath).status == 200)
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Feed
+import Foundation
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("The USGS's own paths")
+struct SummaryFeedTests {
+    @Test("A feed has the events, the metadata and the bounds as the USGS writes them")
+    func form() async throws {
+        try await TestServer.shared.withDatabase { database in
+            var feed = DayFeed()
+            feed.add("early", minutesAgo: 1441)
+            feed.add("a", minutesAgo: 20, magnitude: "null", more: #""felt":3,"new":{"x":[1,"é"]}"#)
+            feed.add("b", minutesAgo: 10, magnitude: "-0.25", more: #""alert":"green","rms":0.59,"gap":1e3"#)
+            try await database.importDocument(feed.document)
+            try await TestSite.run(of: database) { site in
+                let answer = try await site.get(dayPath)
+                #expect(answer.status == 200)
+                #expect(answer.headers["content-type"] == "application/json; charset=utf-8")
+                let document = try #require(
+                    try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
+                let metadata = try #require(document["metadata"] as? [String: Any])
+                #expect(metadata["generated"] as? Int == DayFeed.morning)
+                #expect(metadata["url"] as? String == DayFeed.url)
+                #expect(metadata["title"] as? String == "USGS All Earthquakes, Past Day")
+                #expect(metadata["count"] as? Int == 2)
+                #expect(
+                    document["bbox"] as? [Double] == [-153.6282, 57.3254, 28.9, -153.6282, 57.3254, 28.9])
+                let features = try #require(document["features"] as? [[String: Any]])
+                #expect(features.map { $0["id"] as? String } == ["usb", "usa"])
+                let last = try #require(features[1]["properties"] as? [String: Any])
+                #expect(last["place"] as? String == #"5 km N of "Ünder\Wood""#)
+                #expect(last["ids"] as? String == ",usa,")
+                #expect(last["mag"] is NSNull && last["felt"] as? Int == 3)
+                #expect((last["new"] as? [String: [Any]])?["x"]?.last as? String == "é")
+            }
+        }
+    }
+
+    @Test("Each feed has what it is named after", arguments: ["4.5_day", "significant_day", "all_hour"])
+    func selections(name: String) async throws {
+        try await TestServer.shared.withDatabase { database in
+            var feed = DayFeed()
+            feed.add("small", minutesAgo: 59, magnitude: "4.449", more: #""sig":599"#)
+            feed.add("large", minutesAgo: 61, magnitude: "4.45", more: #""sig":600"#)
+            try await database.importDocument(feed.document)
+            try await TestSite.run(of: database) { site in
+                let text = try await site.get("/earthquakes/feed/v1.0/summary/\(name).geojson").text
+                #expect(text.contains("\"ussmall\"") == (name == "all_hour"))
+                #expect(text.contains("\"uslarge\"") == (name != "all_hour"))
+                #expect(try await site.get("/earthquakes/feed/v1.0/summary/3.0_day.geojson").status == 404)
+            }
+        }
+    }
+
+    @Test("A catalogue that follows no feed speaks for itself, and of now")
+    func ownFeed() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await TestSite.run(of: database) { site in
+                let text = try await site.get(dayPath).text
+                #expect(text.contains("\"url\":\"\(site.url(dayPath))\""))
+                #expect(text.contains("\"count\":0},\"features\":[]}"))
+            }
+        }
+    }
+
+    @Test("An event's page has the event, and an unknown code is 404")
+    func detail() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                let answer = try await site.get("/earthquakes/feed/v1.0/detail/usc%31.geojson")
+                let feature = try #require(
+                    try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
+                #expect(feature["id"] as? String == "usc1" && feature["type"] as? String == "Feature")
+                #expect(try await site.get("/earthquakes/feed/v1.0/detail/us';--.geojson").status == 404)
+                #expect(try await site.get("/earthquakes/feed/v1.0/detail/%00.geojson").status == 404)
+            }
+        }
+    }
+}
+
+/// A second Quakes that reads from the first one's server.
+@Suite("A Quakes that reads from another")
+struct RelayTests {
+    @Test("Ends with the same table after events came, changed, were renamed and were withdrawn")
+    func relay() async throws {
+        try await withRelay { first, relay in
+            var feed = DayFeed.of(40)
+            try await first.importDocument(feed.document)
+            try await relay()
+            feed = DayFeed.of(38)
+            feed.generated += 600_000
+            feed.features.removeFirst()
+            feed.add("renamed", minutesAgo: 3, updated: 5000, formerly: "c0")
+            feed.add("new", minutesAgo: 2, magnitude: "0.1")
+            try await first.importDocument(feed.document)
+            try await relay()
+            #expect(try await first.query("select from quake").count == 39)
+        }
+    }
+
+    @Test("Ends with the same table after a replayed week of a real day feed", .needsRealFeeds)
+    func replay() async throws {
+        try await withRelay { first, relay in
+            for number in stride(from: 0, to: 120, by: 4) {
+                let name = String("000\(number)".suffix(3))
+                try await first.importFile(RealFeeds.path("replay-all_day/\(name).geojson.gz"))
+                try await relay()
+            }
+        }
+    }
+
+    /// Hands over the first Quakes's database and what brings the second one up to date and compares the tables.
+    private func withRelay(
+        _ body: @escaping @Sendable (TestDatabase, () async throws -> Void) async throws -> Void
+    ) async throws {
+        try await TestServer.shared.withDatabase { first in
+            try await TestServer.shared.withDatabase { second in
+                try await TestSite.run(of: first) { site in
+                    try await body(first) {
+                        // Until the server has heard of the change, it says that nothing has changed.
+                        let newest: Int = try await first.query("select history.current_token() as token")[0]
+                            .decode("token")
+                        try await waitUntil {
+                            try await site.get("/health").text.contains("\"token\":\(newest),")
+                        }
+                        let summary = try await second.withConnection { connection in
+                            try await Importer(connection, options: Importer.Options(), logger: .quiet)
+                                .run(.url(site.url(dayPath)))
+                        }
+                        #expect(summary.failure == nil)
+                        #expect(summary.counts.rejected == 0)
+                        let (copy, original) = (try await second.rows(), try await first.rows())
+                        #expect(copy == original)
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension TestDatabase {
+    /// All rows but for when they came in.
+    fileprivate func rows() async throws -> [String] {
+        try await query(
+            "select (to_jsonb(quake) - 'imported_at')::text as row from quake order by code collate \"C\""
+        )
+        .map { try $0.decode("row") }
+    }
+}

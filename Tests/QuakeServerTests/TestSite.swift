@@ -1,0 +1,160 @@
+import Foundation
+import Glibc
+import QuakeServer
+import QuakeStore
+import Synchronization
+import TestSupport
+
+/// A server of a test's database on a free port of this machine.
+struct TestSite: Sendable {
+    let port: Int
+
+    func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    /// Runs a server for the time of `body`.
+    static func run<Result: Sendable>(
+        of database: TestDatabase, _ settings: ServerSettings = ServerSettings(version: "0"),
+        _ body: @escaping @Sendable (TestSite) async throws -> Result
+    ) async throws -> Result {
+        let options = try database.options()
+        let (ports, teller) = AsyncStream.makeStream(of: Int.self)
+        return try await withThrowingTaskGroup(of: Result?.self) { group in
+            group.addTask {
+                try await QuakeServer(options, settings, logger: .quiet).run(on: .port(host: "127.0.0.1", 0))
+                {
+                    teller.yield($0 ?? 0)
+                }
+                return nil
+            }
+            group.addTask {
+                for await port in ports { return try await body(TestSite(port: port)) }
+                return nil
+            }
+            var result: Result?
+            while result == nil, let ended = try await group.next() { result = ended }
+            group.cancelAll()
+            try await group.waitForAll()
+            return try result.unwrapped
+        }
+    }
+
+    /// Sends a request on a connection of its own, and returns the answer.
+    func get(_ path: String, method: String = "GET", _ headers: [String: String] = [:]) async throws
+        -> TestAnswer
+    {
+        let fields = headers.map { "\($0.key): \($0.value)\r\n" }.joined()
+        let request =
+            "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\(fields)Connection: close\r\n\r\n"
+        return try TestAnswer(await send(Array(request.utf8)), isHead: method == "HEAD")
+    }
+
+    /// Sends these bytes, and returns all that comes until the server closes the connection.
+    func send(_ bytes: [UInt8]) async -> [UInt8] {
+        await onThread {
+            let socket = LoopbackSocket()
+            defer { socket.close() }
+            guard socket.connect(to: port) else { return [] }
+            bytes.withUnsafeBytes { _ = socket.write($0) }
+            return socket.readAll()
+        }
+    }
+}
+
+/// Runs blocking calls on a thread of their own: the server needs those of the cooperative pool.
+func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(returning: body()) }
+    }
+}
+
+extension Optional {
+    struct Missing: Error {}
+
+    var unwrapped: Wrapped {
+        get throws {
+            guard let self else { throw Missing() }
+            return self
+        }
+    }
+}
+
+extension LoopbackSocket {
+    /// What comes until the other side closes the connection.
+    func readAll() -> [UInt8] {
+        var all: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 64 << 10)
+        while case let count = piece.withUnsafeMutableBytes({ read($0) }), count > 0 {
+            all += piece[..<count]
+        }
+        return all
+    }
+
+    /// What comes up to an empty line.
+    func readHead() -> String {
+        var head: [UInt8] = []
+        var byte: UInt8 = 0
+        while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+            guard withUnsafeMutableBytes(of: &byte, { read($0) }) == 1 else { break }
+            head.append(byte)
+        }
+        return String(decoding: head, as: UTF8.self)
+    }
+}
+
+/// An answer, taken apart.
+struct TestAnswer: Sendable {
+    let status: Int
+    let headers: [String: String]
+    let body: [UInt8]
+
+    var text: String { String(decoding: body, as: UTF8.self) }
+    var token: Int? { headers["quakes-token"].flatMap { Int($0) } }
+
+    struct Broken: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// - Throws: `Broken` if the bytes are not one whole answer.
+    init(_ bytes: [UInt8], isHead: Bool = false) throws {
+        var rest = bytes[...]
+        try self.init(from: &rest, isHead: isHead)
+        guard rest.isEmpty else { throw Broken(description: "\(rest.count) bytes follow the answer") }
+    }
+
+    /// Takes the first answer from the bytes.
+    init(from rest: inout ArraySlice<UInt8>, isHead: Bool = false) throws {
+        guard let end = Data(rest).range(of: Data("\r\n\r\n".utf8)) else {
+            throw Broken(description: "no head: \(String(decoding: rest.prefix(200), as: UTF8.self))")
+        }
+        let lines = String(decoding: rest.prefix(end.lowerBound), as: UTF8.self).split(separator: "\r\n")
+        rest = rest.dropFirst(end.upperBound)
+        status = Int(lines[0].split(separator: " ")[1]) ?? 0
+        headers = Dictionary(
+            lines.dropFirst().map { line in
+                let parts = line.split(separator: ":", maxSplits: 1)
+                return (parts[0].lowercased(), parts[1].trimmingCharacters(in: .whitespaces))
+            }, uniquingKeysWith: { "\($0), \($1)" })
+        if isHead || status == 204 || status == 304 {
+            body = []
+        } else if let length = headers["content-length"].flatMap({ Int($0) }) {
+            guard rest.count >= length else { throw Broken(description: "\(rest.count) of \(length) bytes") }
+            body = Array(rest.prefix(length))
+            rest = rest.dropFirst(length)
+        } else {
+            body = try Self.chunks(&rest)
+        }
+    }
+
+    private static func chunks(_ rest: inout ArraySlice<UInt8>) throws -> [UInt8] {
+        var body: [UInt8] = []
+        while let end = rest.firstIndex(of: UInt8(ascii: "\r")) {
+            let size = Int(String(decoding: rest[rest.startIndex..<end], as: UTF8.self), radix: 16) ?? 0
+            rest = rest[end...].dropFirst(2)
+            guard rest.count >= size + 2 else { break }
+            body += rest.prefix(size)
+            rest = rest.dropFirst(size + 2)
+            if size == 0 { return body }
+        }
+        throw Broken(description: "the last chunk is missing")
+    }
+}

@@ -1,0 +1,97 @@
+import Feed
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("Forgetting a source")
+struct ForgettingTests {
+    let server = TestServer.shared
+
+    @Test("Its runs, validators and backfill go; earthquakes, history, rejects and other sources stay")
+    func forgotten() async throws {
+        try await server.withDatabase { database in
+            let document = SmallFeed.document([
+                SmallFeed.feature("a"), SmallFeed.feature("b", magnitude: "\"x\""),
+            ])
+            try await database.execute(
+                """
+                insert into import.run (source, outcome, finished) values
+                    ('https://host/a', 'done', now()), ('https://host/b', 'done', now());
+                insert into import.feed (source, checked_at) values ('https://host/a', now()), ('https://host/b', now())
+                """)
+            try await SmallFeed.withFile(document) { path in
+                try await database.importFile(path)
+                try await database.importFile(path)
+                let before = try await database.query("select * from report.reject").count
+
+                #expect(try await database.forget("https://host/a") == 1)
+                #expect(try await database.forget(path) == 2)
+
+                let left = try await database.query("select source from import.last_run")
+                #expect(try left.map { try $0.decode("source") } == ["https://host/b"])
+                #expect(try await database.query("select from report.feed_health").count == 1)
+                #expect(try await database.query("select from report.import_run").count == 1)
+                #expect(try await database.count("import.feed") == 1)
+                #expect(try await database.count("quake") == 1)
+                #expect(try await database.count("history.change") == 1)
+                // The reject's own run stays for its sake.
+                #expect(try await database.query("select * from report.reject").count == before)
+                #expect(try await database.query("select from import.run where forgotten").count == 1)
+
+                // What comes back is new.
+                try await database.importFile(path)
+                #expect(try await database.query("select from import.last_run").count == 2)
+                #expect(try await database.query("select from report.import_run").count == 2)
+            }
+        }
+    }
+
+    @Test("A backfill is a source too")
+    func backfill() async throws {
+        try await server.withDatabase { database in
+            try await database.execute(
+                """
+                insert into import.run (source, outcome) values ('backfill https://host/1', 'failed');
+                insert into import.backfill (service, window_start, window_end, newest_first, reached)
+                values ('https://host/1', now(), now(), false, now()), ('https://host/2', now(), now(), false, now())
+                """)
+            #expect(try await database.forget("backfill https://host/1") == 1)
+            #expect(try await database.count("import.backfill") == 1)
+        }
+    }
+
+    @Test("It is refused while a run of the source goes on, and nothing is forgotten")
+    func busy() async throws {
+        try await server.withDatabase { database in
+            for name in ["https://host/a", "-"] {
+                try await database.withConnection { holder in
+                    try await holder.query("select import.try_lock(\(name))", to: "hold the source")
+                    // As `RunLog` does: the run's lock shows that its worker lives.
+                    try await holder.query(
+                        """
+                        with run as (insert into import.run (source) values (\(name)) returning id)
+                        select pg_try_advisory_lock(\(0x7175_6172)::int, hashint8(id)) from run
+                        """, to: "begin a run")
+                    await #expect(throws: SourceBusy.self) { try await database.forget(name) }
+                }
+            }
+            #expect(try await database.query("select from import.last_run").count == 2)
+        }
+    }
+
+    @Test("A source that was never imported is an error")
+    func unknown() async throws {
+        try await server.withDatabase { database in
+            let error = await #expect(throws: UnknownSource.self) { try await database.forget("all_day") }
+            #expect(
+                error?.description == "nothing was ever imported from all_day; quakes status lists what was")
+        }
+    }
+}
+
+extension TestDatabase {
+    fileprivate func forget(_ source: String) async throws -> Int {
+        try await withConnection { try await Forgetting(FeedSource(source)).run(on: $0) }
+    }
+}

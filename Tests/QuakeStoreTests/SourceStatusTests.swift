@@ -1,0 +1,173 @@
+import Feed
+import Foundation
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+@Suite("The status of sources")
+struct SourceStatusTests {
+    let server = TestServer.shared
+
+    @Test("Sources have short labels, and no two the same")
+    func labels() {
+        let long = "https://feeds.example.org/a/very/long/path/to/the/earthquakes"
+        let names = [
+            "\(FeedSource("all_hour"))", "\(FeedSource("all_day"))", "-", "week.geojson", "http://host/feed",
+            "https://host/feed", "\(long)/of/today/week.geojson", "\(long)/of/yesterday/week.geojson",
+            "\(long)/month.geojson", "/very/long/folder/that/holds/old/feeds/feed.geojson",
+            "backfill https://earthquake.usgs.gov/fdsnws/event/1", "\(long)/month.geojson?a=1&…#0badcafe",
+        ]
+        #expect(
+            SourceLabel.labels(of: names) == [
+                "all_hour", "all_day", "-", "week.geojson", "http://host/feed", "https://host/feed",
+                "feeds.example.org/…/today/week.geojson", "feeds.example.org/…/yesterday/week.geojson",
+                "feeds.example.org/…/month.geojson", "…/feed.geojson", "backfill earthquake.usgs.gov/…/1",
+                "feeds.example.org/…/month.geojson?a=1&…#0badcafe",
+            ])
+    }
+
+    @Test("Labels of names that differ anywhere are different")
+    func distinctLabels() {
+        var random = seededRandom()
+        let words = [
+            "a", "b", "all_day", "https:", "", "query?x=\(String(repeating: "y", count: 50))", "…", "http:",
+        ]
+        for _ in 0..<300 {
+            let names = Set(
+                (0..<8).map { _ in
+                    let path = (0...random.below(6)).map { _ in words[random.below(words.count)] }.joined(
+                        separator: "/")
+                    return ["", "https://h/", "http://h/", "backfill https://h/"][random.below(4)] + path
+                })
+            let labels = SourceLabel.labels(of: names.sorted())
+            #expect(Set(labels).count == names.count, "\(names.sorted())")
+        }
+    }
+
+    @Test(
+        "A monitor expects what a daemon imports, and URLs that ever worked: no file, and no typo",
+        arguments: [
+            ("https://host/a", "done", nil, true), ("https://host/a", "failed", nil, false),
+            ("https://host/a", "failed", "1 minute", true), ("file", "done", nil, false),
+            ("file", "done", "1 minute", true), ("-", "done", nil, false),
+        ] as [(String, String, String?, Bool)])
+    func monitored(source: String, outcome: String, every: String?, isMonitored: Bool) async throws {
+        try await server.withDatabase { database in
+            try await database.query(
+                """
+                insert into import.run (source, outcome, finished, every)
+                values (\(source), \(outcome), now(), \(every)::interval)
+                """)
+            let status = try await database.withConnection { try await ImportStatus.read(on: $0) }
+            #expect(status.sources.map(\.isMonitored) == [isMonitored])
+            let rows = try await database.query("select is_monitored from report.feed_health")
+            #expect(try rows[0].decode("is_monitored") == isMonitored)
+        }
+    }
+
+    @Test("A failure after a success does not end the monitoring of a URL")
+    func failingAfterSuccess() async throws {
+        try await server.withDatabase { database in
+            for outcome in ["done", "failed"] {
+                try await database.query(
+                    "insert into import.run (source, outcome, finished) values ('https://host/a', \(outcome), now())"
+                )
+            }
+            let status = try await database.withConnection { try await ImportStatus.read(on: $0) }
+            #expect(status.sources.map(\.isMonitored) == [true])
+            #expect(status.sources.map(\.outcome) == ["failed"])
+        }
+    }
+
+    @Test("A run of a daemon records its interval")
+    func interval() async throws {
+        try await server.withDatabase { database in
+            var options = Importer.Options()
+            options.every = .seconds(90)
+            try await database.importDocument(SmallFeed.document([SmallFeed.feature("a")]), options)
+
+            let status = try await database.withConnection { try await ImportStatus.read(on: $0) }
+            #expect(status.sources.map(\.every) == [.seconds(90)])
+            #expect(status.sources.map(\.isMonitored) == [true])
+        }
+    }
+
+    @Test("A feed shows when its newest document was made, beside when it was last checked")
+    func documentAge() async throws {
+        try await server.withDatabase { database in
+            let made = Instant(milliseconds: Instant.now.milliseconds - 600_000)
+            let document = """
+                {"type":"FeatureCollection","metadata":{"generated":\(made.milliseconds)},"features":[]}
+                """
+            try await TestFeedServer.run(script: [.whole(.ok, Array(document.utf8))]) { http in
+                let source = FeedSource(http.url("/feed"))
+                try await database.withConnection { connection in
+                    _ = try await Importer(connection, logger: .quiet).run(source)
+                    let status = try await ImportStatus.read(of: [source], on: connection)
+                    let feed = try #require(status.sources.first)
+                    #expect(feed.generated == made)
+                    #expect(try #require(feed.documentAge) > .seconds(599))
+                    #expect(try #require(feed.freshAt) > made)
+                }
+            }
+        }
+    }
+
+    @Test(
+        "A source is found by its name, its short name or its label; another one is an error with a suggestion"
+    )
+    func named() async throws {
+        try await server.withDatabase { database in
+            let long = "https://host/\(String(repeating: "long/", count: 10))feed"
+            for name in ["\(FeedSource("all_day"))", long] {
+                try await database.query("insert into import.run (source) values (\(name))")
+            }
+            try await database.withConnection { connection in
+                for name in ["all_day", "\(FeedSource("all_day"))", long, "host/…/feed"] {
+                    let found = try await ImportStatus.read(of: [FeedSource(name)], on: connection)
+                    #expect(found.sources.count == 1, "\(name)")
+                }
+                for (name, message) in [
+                    ("all_hour", "nothing was ever imported from all_hour; quakes status lists what was"),
+                    ("all_dya", "nothing was ever imported from all_dya; did you mean all_day?"),
+                ] {
+                    let error = await #expect(throws: UnknownSource.self) {
+                        try await ImportStatus.read(of: [FeedSource(name)], on: connection)
+                    }
+                    #expect(error?.description == message)
+                }
+            }
+        }
+    }
+
+    @Test(
+        "A small table is counted, a large one is estimated; the newest event is the one with the latest origin"
+    )
+    func catalogue() async throws {
+        try await server.withDatabase { database in
+            try await database.withConnection { connection in
+                let empty = try await CatalogueStatus.read(on: connection)
+                #expect(empty.count == 0 && empty.newest == nil && !empty.isEstimate)
+            }
+            try await database.importSample(20_000)
+            try await database.withConnection { connection in
+                let exact = try await CatalogueStatus.read(on: connection)
+                #expect(exact.count == 20_000 && !exact.isEstimate)
+                let newest = try await connection.query(
+                    "select code from quake order by time desc limit 1", to: "look")
+                #expect(try exact.newest?.code == newest[0].decode("code"))
+
+                let plan = try await connection.query("explain \(CatalogueStatus.newestQuery)", to: "explain")
+                    .map { try $0.decode("QUERY PLAN", as: String.self) }.joined(separator: "\n")
+                #expect(plan.contains("quake_time"), "\(plan)")
+
+                let estimate = try await CatalogueStatus.read(on: connection, countingUpTo: 0)
+                #expect(estimate.isEstimate)
+                #expect((18_000...22_000).contains(estimate.count), "\(estimate.count)")
+            }
+        }
+    }
+}

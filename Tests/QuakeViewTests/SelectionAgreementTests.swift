@@ -1,0 +1,141 @@
+import Feed
+import PostgreSQL
+import QuakeStore
+import QuakeView
+import SampleFeed
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Selections of a server and of a view")
+struct SelectionAgreementTests {
+    @Test("Random selections give the same events in the same order from both")
+    func random() async throws {
+        var random = seededRandom()
+        try await withFolder { folder in
+            let path = folder.appending(path: "view.sqlite").path
+            try await TestServer.shared.withDatabase { database in
+                try await database.importSample(600, seed: random.next())
+                try await database.query(Self.edges)
+                let catchUp = Follower(
+                    try database.options(), view: try SQLiteView(path), name: nil, logger: .quiet)
+                _ = try await catchUp.catchUp()
+                let all = try await database.quakes(QuakeSelection())
+                let file = try ViewFile(path)
+                var counts: Set<Int> = []
+                for _ in 0..<150 {
+                    let selection = Self.selection(of: all, &random)
+                    let expected = try await database.quakes(selection)
+                    var found: [Quake] = []
+                    _ = try file.forEach(selection) { found.append($0) }
+                    #expect(found.map(\.code) == expected.map(\.code), "\(selection)")
+                    #expect(found == expected)
+                    #expect(
+                        Set(expected.map(\.code)).isSubset(of: Self.filter(all, by: selection)),
+                        "\(selection)")
+                    if selection.limit == nil {
+                        #expect(Set(expected.map(\.code)) == Self.filter(all, by: selection), "\(selection)")
+                    }
+                    counts.insert(expected.count)
+                }
+                #expect(counts.count > 20, "\(counts)")
+            }
+        }
+    }
+
+    /// Equal magnitudes and places, letters of several scripts, wildcards, other types, and both sides of the date line.
+    private static let edges = Query(
+        stringLiteral: """
+            insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, place, type)
+            select 'edge' || row_number() over (), 'e', '', magnitude, '2025-06-01+00', '2026-01-01+00', longitude, latitude,
+                   place, type
+            from (values (1, 180, 0), (1, -180, 0), (null, 179.9, 0.1), (4, -179.9, -0.1), (5, 0, 90), (6, 359.5, -17.5))
+                     as places (magnitude, longitude, latitude),
+                 (values ('100% of A_B', 'quarry blast'), ('100 of AxB\\C', 'Rock Slide'), ('ŌMORI ridge', null),
+                         ('ōmori [ridge]', 'earthquake'), ('Straße.', 'explosion'), (null, 'ice quake')) as words (place, type)
+            """)
+
+    private static func selection(of all: [Quake], _ random: inout SplitMix64) -> QuakeSelection {
+        var selection = QuakeSelection()
+        func chance(_ share: Double) -> Bool { Double.random(in: 0..<1, using: &random) < share }
+        func any() -> Quake { all.randomElement(using: &random)! }
+        if chance(0.3) { selection.since = any().time }
+        if chance(0.3) { selection.until = any().time }
+        if chance(0.3) { selection.minimumMagnitude = any().magnitude }
+        if chance(0.3) { selection.maximumMagnitude = any().magnitude }
+        if chance(0.2) {
+            selection.types = [["Earthquake"], ["quarry blast", "ROCK slide"], ["explosion"]].randomElement(
+                using: &random)
+        }
+        if chance(0.3) {
+            let texts = ["ōM", "%", "_", "\\", "[r", ".", "STRASSE", "straße", "Km", " of "]
+            selection.place = PlaceText(texts.randomElement(using: &random)!)
+        }
+        if chance(0.3) {
+            let west = Double.random(in: -360...360, using: &random)
+            let south = Double.random(in: -90...60, using: &random)
+            selection.box = .init(
+                south: south, west: west, north: south + 30,
+                east: chance(0.2) ? west : Double.random(in: -360...360, using: &random))
+        }
+        if chance(0.4) {
+            let centre = any()
+            selection.near = .init(
+                latitude: centre.latitude, longitude: centre.longitude,
+                kilometres: Double.random(in: 10...20_000, using: &random))
+        }
+        selection.order = QuakeSelection.Order.allCases.randomElement(using: &random)!
+        if chance(0.3) { selection.limit = Int.random(in: 1...40, using: &random) }
+        return selection
+    }
+
+    /// What the documentation says, in plain words; of the place only its plain letters.
+    private static func filter(_ all: [Quake], by selection: QuakeSelection) -> Set<String> {
+        func east(_ from: Double, _ to: Double) -> Double {
+            let turns = (to - from).truncatingRemainder(dividingBy: 360)
+            return turns < 0 ? turns + 360 : turns
+        }
+        let chosen = all.filter { quake in
+            if let since = selection.since, quake.time < since { return false }
+            if let until = selection.until, quake.time >= until { return false }
+            if let minimum = selection.minimumMagnitude, (quake.magnitude ?? -100) < minimum { return false }
+            if let maximum = selection.maximumMagnitude, (quake.magnitude ?? 100) > maximum { return false }
+            let type = quake[.type].text ?? "earthquake"
+            if let types = selection.types, !types.contains(where: { $0.lowercased() == type.lowercased() }) {
+                return false
+            }
+            if let place = selection.place?.text,
+                quake[.place].text?.lowercased().unicodeScalars.contains(place.lowercased().unicodeScalars)
+                    != true
+            {
+                return false
+            }
+            if let near = selection.near, !near.contains(quake) { return false }
+            if let box = selection.box {
+                let width = box.east - box.west >= 360 ? 360 : east(box.west, box.east)
+                guard quake.latitude >= box.south, quake.latitude <= box.north,
+                    east(box.west, quake.longitude) <= width
+                else { return false }
+            }
+            return true
+        }
+        return Set(chosen.map(\.code))
+    }
+}
+
+extension String.UnicodeScalarView {
+    fileprivate func contains(_ other: String.UnicodeScalarView) -> Bool {
+        String(self).utf8.split(separator: Array(String(other).utf8), omittingEmptySubsequences: false).count
+            > 1
+    }
+}
+
+extension TestDatabase {
+    fileprivate func quakes(_ selection: QuakeSelection) async throws -> [Quake] {
+        try await withConnection { connection in
+            let found = Mutex<[Quake]>([])
+            try await selection.forEach(on: connection) { quake in found.withLock { $0.append(quake) } }
+            return found.withLock { $0 }
+        }
+    }
+}

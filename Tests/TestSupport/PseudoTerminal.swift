@@ -1,0 +1,44 @@
+import Foundation
+import Glibc
+
+extension QuakesCommand {
+    /// Runs it to its end with standard output at a terminal, which understands colours and links.
+    public func runAtTerminal(_ arguments: [String], columns: Int = 80) async throws -> Outcome {
+        // As posix_openpt, unlockpt and ptsname do it, which Glibc's module does not have (ioctl_tty(2)).
+        let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        var (locked, number): (Int32, UInt32) = (0, 0)
+        guard master >= 0, ioctl(master, 0x4004_5431, &locked) == 0, ioctl(master, 0x8004_5430, &number) == 0
+        else {
+            throw POSIXError(.init(rawValue: errno) ?? .EIO)
+        }
+        let name = "/dev/pts/\(number)"
+        let slave = FileHandle(
+            fileDescriptor: open(name, O_RDWR | O_NOCTTY | O_CLOEXEC), closeOnDealloc: true)
+        var command = self
+        command.environment["COLUMNS"] = "\(columns)"
+        command.environment["TERM"] = command.environment["TERM"] ?? "xterm-256color"
+
+        // What is written has to be read meanwhile: a terminal holds only a few kilobytes.
+        async let shown = withCheckedContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(returning: Self.everything(from: master)) }
+        }
+        let outcome = try await command.run(arguments, writingTo: slave) { _ in }
+        try slave.close()
+        return Outcome(
+            status: outcome.status, output: await shown.replacing("\r\n", with: "\n"), errors: outcome.errors)
+    }
+
+    /// What a terminal shows until the last program that writes to it has closed it.
+    private static func everything(from master: Int32) -> String {
+        var shown: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = read(master, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            shown += buffer[..<count]
+        }
+        close(master)
+        return String(decoding: shown, as: UTF8.self)
+    }
+}

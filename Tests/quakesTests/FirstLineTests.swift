@@ -1,0 +1,112 @@
+import Foundation
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("Listings write their first line at once")
+struct FirstLineTests {
+    let server = TestServer.shared
+
+    private static let listings = [
+        ["list", "--limit", "0"], ["list", "--format", "ndjson"], ["changes"],
+        ["changes", "--format", "ndjson"],
+        ["changes", "--author", "quakes"], ["report", "event"], ["report", "event", "--format", "csv"],
+    ]
+
+    /// A server that may not spill cannot sort more than it holds in memory: it has to send what it reads.
+    @Test("The server sorts nothing as a whole", arguments: listings)
+    func sortsNothing(arguments: [String]) async throws {
+        try await server.withDatabase { database in
+            try await database.importSample(5000)
+            try await database.importSample(5000, revised: 0.1)
+            try await database.query("analyze")
+            let name = try await database.query("select quote_ident(current_database()) as name")[0]
+                .decode("name", as: String.self)
+            for setting in ["temp_file_limit = 0", "work_mem = '1MB'"] {
+                try await database.query("alter database \(unescaped: name) set \(unescaped: setting)")
+            }
+
+            let outcome = try await QuakesCommand(["DATABASE_URL": database.url, "PGAPPNAME": "quakes"]).run(
+                arguments)
+
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(outcome.lines.count >= 5000)
+        }
+    }
+
+    @Test("If its reader has seen enough, the command ends, and so does its statement", arguments: listings)
+    func head(arguments: [String]) async throws {
+        try await server.withDatabase { database in
+            try await database.importSample(5000)
+            let pipe = Pipe()
+
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let outcome = try await quakes.run(arguments, writingTo: pipe.fileHandleForWriting) { _ in
+                #expect(!pipe.fileHandleForReading.availableData.isEmpty)
+                try pipe.fileHandleForReading.close()
+            }
+
+            #expect(outcome.status == 141 && outcome.errors == "")
+            try await waitUntil { try await database.otherSessions().isEmpty }
+        }
+    }
+
+    @Test(
+        "At a terminal the newest 20 are shown, and that there are more; in a pipe all",
+        arguments: [["list"], ["changes"], ["report", "event"]])
+    func terminal(arguments: [String]) async throws {
+        try await server.withDatabase { database in
+            try await database.importSample(30)
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+
+            let short = try await quakes.runAtTerminal(arguments)
+            let five = try await quakes.runAtTerminal(arguments + ["--limit", "5"])
+            let all = try await quakes.runAtTerminal(arguments + ["--limit", "0"])
+            let piped = try await quakes.run(arguments)
+
+            #expect([short, five, all, piped].map(\.status) == [0, 0, 0, 0])
+            #expect([short, five, all, piped].map(\.lines.count) == [21, 6, 31, 31])
+            #expect(
+                short.errors.hasPrefix("quakes: these are the ") && short.errors.contains("--limit 0 all"))
+            #expect(five.errors == "" && all.errors == "" && piped.errors == "")
+            // The newest event or change is among them.
+            let newest = try await database.query("select code from quake order by time desc limit 1")[0]
+                .decode("code", as: String.self)
+            if arguments != ["changes"] { #expect(short.output.contains(newest)) }
+        }
+    }
+
+    @Test(
+        "--limit 0 means all, and a negative limit is wrong usage",
+        arguments: [["list"], ["changes"], ["report", "event"], ["rejects"]])
+    func limits(arguments: [String]) async throws {
+        try await server.withDatabase { database in
+            try await database.importSample(30)
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+
+            let all = try await quakes.run(arguments + ["--limit", "0"])
+            let negative = try await quakes.run(arguments + ["--limit=-1"])
+
+            #expect(all.status == 0 && all.lines.count == (arguments == ["rejects"] ? 1 : 31))
+            #expect(negative.status == 64 && negative.errors.contains("--limit must not be negative"))
+        }
+    }
+
+    @Test("Colours and links reach a terminal only")
+    func colour() async throws {
+        try await server.withDatabase { database in
+            let url = "\"url\":\"https://example.org/x\""
+            try await database.importFeatures([SmallFeed.feature("x", magnitude: "6.5", more: url)])
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+
+            let colourful = try await quakes.runAtTerminal(["list"])
+            let plain = try await QuakesCommand(["DATABASE_URL": database.url, "NO_COLOR": "1"])
+                .runAtTerminal(["list"])
+            let piped = try await quakes.run("list")
+
+            #expect(colourful.output.contains("\u{1B}[31m6.5\u{1B}[0m"))
+            #expect(colourful.output.contains("\u{1B}]8;;https://example.org/x\u{1B}\\q0x\u{1B}]8;;\u{1B}\\"))
+            #expect(!plain.output.contains("\u{1B}") && !piped.output.contains("\u{1B}"))
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import FoundationXML
+import TestSupport
+import Testing
+
+@Suite("quakes map and quakes plot")
+struct PictureCommandTests {
+    @Test(
+        "They draw the selected events as SVG",
+        arguments: [
+            ["map"], ["map", "--fit"], ["plot", "time"], ["plot", "magnitudes"], ["plot", "cumulative"],
+        ])
+    func svg(command: [String]) async throws {
+        try await withSample { quakes in
+            let outcome = try await quakes.run(command + ["--min-magnitude", "4", "--title", "<One> & two"])
+            let listed = try await quakes.run("list", "--min-magnitude", "4", "--format", "ndjson")
+
+            #expect(outcome.status == 0 && outcome.errors == "")
+            #expect(XMLParser(data: Data(outcome.output.utf8)).parse())
+            #expect(outcome.output.contains("&lt;One&gt; &amp; two"))
+            #expect(outcome.output.contains("Selection: magnitude ≥ 4.0."))
+            let count = listed.output.split(separator: "\n").count
+            #expect(count > 1 && outcome.output.contains(">\(count) events from "))
+        }
+    }
+
+    @Test("Aftershocks are those of the report, and an unknown mainshock ends with 66")
+    func aftershocks() async throws {
+        try await TestServer.shared.withDatabase { database in
+            // Some lie too far away, some have another type, and some no magnitude.
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, type, time, updated, longitude, latitude)
+                select 'q' || n, 'q', '', case when n = 0 then 6 when n % 7 > 0 then 3 end,
+                       case when n % 5 = 1 then 'explosion' end,
+                       timestamptz '2024-01-01+00' + n * interval '3 hours', '2024-01-01+00', n * 0.02, 0
+                from generate_series(0, 60) as n
+                """)
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let outcome = try await quakes.run("plot", "aftershocks", "--mainshock", "q0")
+            let report = try await quakes.run("report", "aftershocks", "mainshock=q0", "--format", "csv")
+            let unknown = try await quakes.run("plot", "aftershocks", "--mainshock", "q0nosuch")
+
+            #expect(outcome.status == 0 && XMLParser(data: Data(outcome.output.utf8)).parse())
+            let count = report.output.split(separator: "\n").count - 1
+            #expect((2..<40).contains(count))
+            #expect(outcome.output.contains(">\(count) events from "))
+            #expect(unknown.status == 66 && unknown.output == "")
+            #expect(unknown.errors == "quakes: there is no earthquake q0nosuch\n")
+        }
+    }
+
+    @Test(
+        "Without events the picture is empty, and standard error says so",
+        arguments: [["map"], ["plot", "time"]])
+    func empty(command: [String]) async throws {
+        try await withSample { quakes in
+            let outcome = try await quakes.run(command + ["--min-magnitude", "11"])
+
+            #expect(outcome.status == 0 && outcome.errors == "quakes: no earthquakes match\n")
+            #expect(outcome.output.contains("No earthquakes match."))
+        }
+    }
+
+    @Test("A PNG is drawn where rsvg-convert is, and elsewhere the error names the package")
+    func png() async throws {
+        try await withSample { quakes in
+            try await withFolder { folder in
+                let path = folder.appending(path: "map.png").path
+                let outcome = try await quakes.run("map", "--output", path)
+                if FileManager.default.isExecutableFile(atPath: "/usr/bin/rsvg-convert") {
+                    #expect(outcome.status == 0 && outcome.errors == "")
+                    #expect(
+                        try Data(contentsOf: URL(filePath: path)).prefix(4) == Data([0x89, 0x50, 0x4E, 0x47]))
+                } else {
+                    print("skipped the drawing: rsvg-convert is not installed")
+                }
+                var without = quakes
+                without.environment["PATH"] = folder.path
+                try FileManager.default.createDirectory(
+                    at: folder.appending(path: "no"), withIntermediateDirectories: false)
+                let other = folder.appending(path: "other.png").path
+                let refused = try await without.run("map", "--output", other)
+                #expect(refused.status == 69)
+                #expect(refused.errors.contains("apt install librsvg2-bin"))
+                #expect(!FileManager.default.fileExists(atPath: other))
+                #expect(!FileManager.default.fileExists(atPath: other + ".new"))
+            }
+        }
+    }
+
+    @Test("An SVG file replaces the one before it, and a folder that is not there is an error")
+    func file() async throws {
+        try await withSample { quakes in
+            try await withFolder { folder in
+                let path = folder.appending(path: "plot.svg").path
+                try Data("before".utf8).write(to: URL(filePath: path))
+
+                let outcome = try await quakes.run("plot", "cumulative", "--output", path)
+                let nowhere = try await quakes.run("map", "-o", folder.path + "/no/map.svg")
+
+                #expect(outcome.status == 0 && outcome.output == "")
+                #expect(XMLParser(data: try Data(contentsOf: URL(filePath: path))).parse())
+                #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["plot.svg"])
+                #expect(nowhere.status == 66 && nowhere.errors.contains("No such file or directory"))
+            }
+        }
+    }
+
+    @Test(
+        "Options that contradict each other are wrong usage",
+        arguments: [
+            ["map", "--output", "map.pdf"], ["plot", "aftershocks"], ["plot", "time", "--mainshock", "a"],
+            ["plot", "aftershocks", "--mainshock", "a", "--since", "1d"], ["plot", "nosuch"], ["plot"],
+            ["plot", "aftershocks", "--mainshock", "a", "--radius", "0"],
+        ])
+    func usage(arguments: [String]) async throws {
+        #expect(try await QuakesCommand().run(arguments).status == 64)
+    }
+
+    private func withSample(_ body: (QuakesCommand) async throws -> Void) async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importSample(600)
+            try await body(QuakesCommand(["DATABASE_URL": database.url]))
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Feed
+import Foundation
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+@testable import quakes
+
+@Suite("Progress")
+struct ProgressTests {
+    @Test("A known length gives a percentage, the rate and the time that is left")
+    func knownLength() {
+        var progress = ProgressState(
+            Importer.Progress(
+                bytes: 3_650_000, features: 5000, arrival: Arrival(bytes: 250_000, length: 1_000_000)),
+            of: FeedSource("all_month"))
+        #expect(
+            progress.text(after: .seconds(100)) == "all_month: 25%, 5000 events, 3.6 MB, 50/s, 5 min left")
+        #expect(progress.text(after: .milliseconds(500)) == "all_month: 25%, 5000 events, 3.6 MB, 10000/s")
+        progress.fraction = 1
+        #expect(progress.text(after: .seconds(100)).hasPrefix("all_month: 99%, "), "it is not imported yet")
+        progress.fraction = nil
+        #expect(progress.text(after: .seconds(100)) == "all_month: 5000 events, 3.6 MB, 50/s")
+    }
+
+    @Test("A follower's first pass says how many rows have come, of about how many")
+    func pass() {
+        let snapshot = PassProgress(isSnapshot: true, expected: 4000, rows: 1000)
+        #expect(
+            ProgressState(snapshot).text(after: .seconds(2))
+                == "snapshot: 25%, 1000 of about 4000 earthquakes, 500/s, 6 s left")
+        let more = PassProgress(isSnapshot: false, expected: 500, rows: 1000)
+        #expect(
+            ProgressState(more).text(after: .seconds(2)).contains("1000 of about 1000 changed earthquakes"))
+    }
+
+    @Test(
+        "Durations for people have one or two units",
+        arguments: [
+            (0.2, "0 s"), (12, "12 s"), (60, "1 min"), (200, "3 min 20 s"), (7500, "2 h 5 min"),
+            (7205, "2 h"),
+            (356_400, "4 d 3 h"), (-3, "0 s"),
+        ])
+    func rough(seconds: Double, text: String) {
+        #expect(Duration.seconds(seconds).rough == text)
+    }
+
+    @Test("At a terminal, one line is rewritten and no wider than the terminal, and nothing is left of it")
+    func terminal() async throws {
+        try await TestServer.shared.withDatabase { database in
+            let sample = try await QuakesCommand().run("sample", "--count", "60000").output
+            let path = FileManager.default.temporaryDirectory.appending(
+                path: "feed-\(UUID())-\(String(repeating: "long", count: 12)).geojson"
+            ).path
+            try Data(sample.utf8).write(to: URL(filePath: path))
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            // script(1) makes a terminal of its own for the command.
+            var quakes = QuakesCommand([
+                "DATABASE_URL": database.url, "COLUMNS": "50", "QUAKES": try QuakesCommand.path, "FEED": path,
+            ])
+            quakes.launcher = [
+                "sh", "-c",
+                "exec script -qec '\"$QUAKES\" import \"$FEED\" --batch 1000 --lanes 1' /dev/null",
+            ]
+
+            let outcome = try await quakes.run([])
+
+            #expect(outcome.status == 0)
+            let pieces = outcome.output.components(separatedBy: "\r\u{1B}[K")
+            let lines = pieces.dropFirst().dropLast()
+            #expect(!lines.isEmpty)
+            #expect(
+                lines.allSatisfy { $0.isEmpty || $0.contains("…") && terminalWidth(of: $0) < 50 }, "\(lines)")
+            #expect(pieces.last?.contains("60000 seen, 60000 inserted") == true)
+        }
+    }
+}

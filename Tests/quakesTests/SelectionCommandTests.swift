@@ -1,0 +1,173 @@
+import Foundation
+import FoundationXML
+import Subprocess
+import TestSupport
+import Testing
+
+@Suite("What quakes list selects and in which form")
+struct SelectionCommandTests {
+    @Test("--until includes the whole of the day, month or year that it names")
+    func until() async throws {
+        try await withQuakes { quakes in
+            for (until, codes) in [
+                ("2014", "bcd"), ("2014-04", "bc"), ("2014-04-15", "b"), ("2014-04-15T12:00:00.000Z", ""),
+                ("2014-04-15T12:00:00.001Z", "b"),
+            ] {
+                try await quakes.expect(codes, from: ["--since", "2014", "--until", until])
+            }
+            try await quakes.expect("cde", from: ["--since", "2014-04-16", "--until", "2015"])
+        }
+    }
+
+    @Test("Magnitudes, types, places and boxes narrow the list; % and _ are letters like others")
+    func narrow() async throws {
+        try await withQuakes { quakes in
+            try await quakes.expect("ab", from: ["--max-magnitude", "2.5", "--min-magnitude", "2"])
+            try await quakes.expect("cd", from: ["--type", "Quarry blast, ice quake", "--type", "explosion"])
+            try await quakes.expect("abe", from: ["--type", "earthquake"])
+            try await quakes.expect("ab", from: ["--place", "ŌMORI"])
+            try await quakes.expect("c", from: ["--place", "%"])
+            try await quakes.expect("d", from: ["--place", "a_b"])
+            try await quakes.expect("ab", from: ["--box", "-10,170,10,-170"])
+            try await quakes.expect("cde", from: ["--box", "-10,-170,10,170"])
+            try await quakes.expect("ab", from: ["--box", "-10,170,10,190"])
+        }
+    }
+
+    @Test("The largest or the nearest come first, and equal ones by their codes")
+    func sort() async throws {
+        try await withQuakes { quakes in
+            try await quakes.expect("edcba", inOrder: ["--sort", "time"])
+            try await quakes.expect("edcab", inOrder: ["--sort", "magnitude"])
+            try await quakes.expect(
+                "baedc", inOrder: ["--sort", "distance", "--near", "0,-179", "--within", "20016"])
+            try await quakes.expect("ed", inOrder: ["--sort", "magnitude", "--limit", "2"])
+        }
+    }
+
+    @Test(
+        "What cannot be meant is wrong usage",
+        arguments: [
+            ["--box", "1,2,3"], ["--box", "10,0,-10,0"], ["--box", "135,35,140,40"], ["--box", "0,0,1,x"],
+            ["--sort", "distance"], ["--sort", "size"], ["--since", "2014-04", "--until", "2014-03"],
+            ["--type", " ,"],
+            ["--min-magnitude", "5", "--max-magnitude", "4"], ["--place", ""], ["--since", "sometime"],
+            ["--local-time", "--format", "csv"],
+        ])
+    func usage(options: [String]) async throws {
+        let outcome = try await QuakesCommand().run(["list"] + options)
+        #expect(outcome.status == 64 && outcome.output == "")
+    }
+
+    @Test("--local-time shows times in the zone of TZ with their offset")
+    func localTime() async throws {
+        try await withQuakes { quakes in
+            for (zone, time) in [
+                ("Asia/Kolkata", "2014-04-15 17:30:00+05:30"),
+                ("America/St_Johns", "2014-04-15 09:30:00-02:30"),
+                ("UTC", "2014-04-15 12:00:00+00"),
+            ] {
+                var local = quakes
+                local.environment["TZ"] = zone
+                let outcome = try await local.run(
+                    "list", "--local-time", "--since", "2014-04-15", "--until", "2014-04-15")
+                #expect(outcome.output.hasPrefix("TIME (LOCAL)"))
+                #expect(outcome.output.contains("\n\(time) "), "\(outcome.output)")
+                let plain = try await local.run("list", "--since", "2014-04-15", "--until", "2014-04-15")
+                #expect(plain.output.contains("\n2014-04-15 12:00:00 "))
+            }
+        }
+    }
+
+    @Test("A database that is younger than --as-of says when its history begins")
+    func young() async throws {
+        try await withQuakes { quakes in
+            let outcome = try await quakes.run("list", "--as-of", "2000-01")
+            #expect(outcome.status == 66 && outcome.output == "")
+            let text = /quakes: history does not reach that far back: history begins after token 0, 20\S+Z\n/
+            #expect(outcome.errors.wholeMatch(of: text) != nil, "\(outcome.errors)")
+        }
+    }
+
+    @Test("QuakeML is a well-formed document, also without events")
+    func quakeML() async throws {
+        try await withQuakes { quakes in
+            for options in [[], ["--min-magnitude", "11"]] {
+                let outcome = try await quakes.run(["list", "--format", "quakeml"] + options)
+                #expect(outcome.status == 0)
+                #expect(XMLParser(data: Data(outcome.output.utf8)).parse())
+                let count = outcome.output.components(separatedBy: "<event ").count - 1
+                #expect(count == (options.isEmpty ? 5 : 0))
+            }
+        }
+    }
+
+    @Test(
+        "ObsPy reads from QuakeML exactly what the table has, and finds it valid",
+        .enabled(if: ObsPy.python != nil, "ObsPy is not here, and PyPI is out of reach"))
+    func obsPy() async throws {
+        let python = try #require(ObsPy.python)
+        try await TestServer.shared.withDatabase { database in
+            try await database.importSample(300)
+            for name in RealFeeds.names.prefix(2) { try await database.importFile(RealFeeds.path(name)) }
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await withFolder { folder in
+                var paths: [String] = []
+                for format in ["quakeml", "ndjson"] {
+                    let path = folder.appending(path: "list.\(format)")
+                    let outcome = try await quakes.run("list", "--format", format)
+                    try Data(outcome.output.utf8).write(to: path)
+                    paths.append(path.path)
+                }
+                let script = URL(filePath: #filePath).deletingLastPathComponent().appending(
+                    path: "../quakeml.py")
+                let result = try await Subprocess.run(
+                    .path(.init(python)), arguments: .init([script.standardizedFileURL.path] + paths),
+                    output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
+                #expect(
+                    result.terminationStatus.isSuccess,
+                    "\(result.standardOutput.prefix(2000))\(result.standardError)")
+                #expect(result.standardOutput.contains("events are the same"))
+            }
+        }
+    }
+
+    private func withQuakes(_ body: (QuakesCommand) async throws -> Void) async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, place, type)
+                values ('a', 'q', 'a', 2.5, '2013-12-31 23:59:59.999+00', now(), 179, 0, 'Ōmori', 'earthquake'),
+                       ('b', 'q', 'b', 2.5, '2014-04-15 12:00+00', now(), -179, 0, 'near ōmorI', null),
+                       ('c', 'q', 'c', 3, '2014-04-30 23:59:59.999+00', now(), 10, 0, '5% of Bern', 'quarry blast'),
+                       ('d', 'q', 'd', 4, '2014-05-01+00', now(), -10, 5, 'A_B', 'explosion'),
+                       ('e', 'q', 'e', 5, '2015-12-31+00', now(), -20, 0, 'AxB', 'earthquake')
+                """)
+            try await body(QuakesCommand(["DATABASE_URL": database.url]))
+        }
+    }
+}
+
+extension QuakesCommand {
+    /// Checks which codes a list has, in any order.
+    fileprivate func expect(
+        _ codes: String, from options: [String], sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let found = String(try await order(options).sorted())
+        #expect(found == codes, "\(options)", sourceLocation: sourceLocation)
+    }
+
+    /// Checks the codes of a list in their order.
+    fileprivate func expect(
+        _ codes: String, inOrder options: [String], sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let found = try await order(options)
+        #expect(found == codes, "\(options)", sourceLocation: sourceLocation)
+    }
+
+    private func order(_ options: [String]) async throws -> String {
+        let outcome = try await run(["list", "--format", "csv"] + options)
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        return outcome.output.split(separator: "\n").dropFirst().map { String($0.prefix(1)) }.joined()
+    }
+}

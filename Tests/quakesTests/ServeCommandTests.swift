@@ -1,0 +1,91 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("quakes serve")
+struct ServeCommandTests {
+    @Test("Prints the port that it took, answers there, and ends with exit code 0 on SIGTERM")
+    func port() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await serve(database, ["--listen", "127.0.0.1:0"], launcher: Self.intoFile) { said in
+                let port = said.firstMatch(of: /quakes: serving http:\/\/127\.0\.0\.1:(\d+)\n/)
+                return port.flatMap { Int($0.1) }
+            }
+        }
+    }
+
+    @Test("Takes the socket that systemd has opened")
+    func activation() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await serve(database, [], launcher: Self.activating) { said in
+                said.firstMatch(of: /(?m)^(\d+)$/).flatMap { Int($0.1) }
+            }
+        }
+    }
+
+    @Test("Refuses an address that is taken, and a database that is not there")
+    func refusals() async throws {
+        let taken = try LoopbackSocket.bound()
+        defer { taken.close() }
+        try await TestServer.shared.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let outcome = try await quakes.run("serve", "--listen", "127.0.0.1:\(taken.port)")
+            #expect(outcome.status == 69)
+            #expect(
+                outcome.errors.contains("cannot listen on 127.0.0.1:\(taken.port): Address already in use"))
+            #expect(try await quakes.run("serve", "--listen", "nowhere").status == 64)
+        }
+    }
+
+    /// Starts the command with its words in the file `$0`.
+    private static let intoFile = ["sh", "-c", #"exec "$@" 2>"$0""#]
+    /// Does as systemd does.
+    private static let activating = [
+        "python3", "-c",
+        """
+        import os, socket, sys
+        listener = socket.create_server(("127.0.0.1", 0))
+        os.dup2(listener.fileno(), 3)
+        os.set_inheritable(3, True)
+        os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+        with open(sys.argv[1], "w") as words: print(listener.getsockname()[1], file=words)
+        os.execv(sys.argv[2], sys.argv[2:])
+        """,
+    ]
+
+    /// Runs the command until it has answered a request, and then ends it.
+    private func serve(
+        _ database: TestDatabase, _ arguments: [String], launcher: [String],
+        port: @escaping @Sendable (String) -> Int?
+    ) async throws {
+        try await database.importSample(3)
+        let words = FileManager.default.temporaryDirectory.appending(path: "serve-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: words) }
+        var quakes = QuakesCommand(["DATABASE_URL": database.url])
+        quakes.launcher = launcher + [words]
+        let status = try await quakes.run(["serve"] + arguments) { process in
+            func said() -> String { (try? String(contentsOfFile: words, encoding: .utf8)) ?? "" }
+            try await waitUntil { port(said()) != nil }
+            let url = "http://127.0.0.1:\(port(said()) ?? 0)/health"
+            try await waitUntil {
+                try await QuakesCommand.fetched(url).contains("\"status\":\"ok\"")
+            }
+            kill(process, SIGTERM)
+        }
+        #expect(status == 0)
+    }
+}
+
+extension QuakesCommand {
+    /// What curl gets, which may be nothing.
+    fileprivate static func fetched(_ url: String) async throws -> String {
+        let pipe = Pipe()
+        let curl = Process()
+        curl.executableURL = URL(filePath: "/usr/bin/env")
+        curl.arguments = ["curl", "--silent", url]
+        curl.standardOutput = pipe
+        try curl.run()
+        return String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    }
+}

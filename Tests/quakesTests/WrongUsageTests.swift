@@ -1,0 +1,104 @@
+import TestSupport
+import Testing
+
+/// Errors that help: they name the value, the option and what is allowed, or what was probably meant.
+@Suite("Wrong usage")
+struct WrongUsageTests {
+    let server = TestServer.shared
+
+    @Test(
+        "What is refused is named, with what is allowed",
+        arguments: [
+            (["improt"], "There is no command 'improt'. Did you mean 'import'?"),
+            (["database", "strat"], "There is no command 'strat'. Did you mean 'start'?"),
+            (
+                ["database", "xyz"],
+                "There is no command 'xyz'. The commands are start, stop, status, url, shell."
+            ),
+            (["list", "--limt", "3"], "Unknown option '--limt'. Did you mean '--limit'?"),
+            (
+                ["list", "--near", "135,35", "--within", "9"],
+                "The value '135,35' is invalid for '--near <lat,lon>': the latitude, which comes first, is beyond ±90"
+            ),
+            (
+                ["list", "--near", "35,x", "--within", "9"],
+                "The value '35,x' is invalid for '--near <lat,lon>': it takes a latitude and a longitude in degrees, such as 35.8,-117.6"
+            ),
+            (
+                ["status", "--max-age", "15"],
+                "The value '15' is invalid for '--max-age <duration>': it takes a number and a unit, such as 90s, 15m, 2h, 7d or 2w"
+            ),
+            (
+                ["import", "x", "--max-rejects", "x%"],
+                "The value 'x%' is invalid for '--max-rejects <n|p%>': it takes a whole number, or a percentage such as 2%"
+            ),
+            (
+                ["import", "x", "--batch", "many"],
+                "The value 'many' is invalid for '--batch <n>': it takes a whole number"
+            ),
+            (["import", "x", "--batch", "0"], "--batch must be at least 1, not 0"),
+            (["import", "x", "--lanes", "99"], "--lanes must be 1 to 64, not 99"),
+            (
+                ["status", "--format", "xml"],
+                "The value 'xml' is invalid for '--format <format>'. Please provide one of 'table' and 'json'."
+            ),
+            (
+                ["list", "--log-level", "loud"],
+                "The value 'loud' is invalid for '--log-level <level>': it takes debug, info, notice, warning or error"
+            ),
+        ] as [([String], String)])
+    func refused(arguments: [String], message: String) async throws {
+        let outcome = try await QuakesCommand().run(arguments)
+
+        #expect(outcome.status == 64)
+        #expect(outcome.output == "")
+        #expect(outcome.errors.hasPrefix("Error: \(message)\n"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("Usage: quakes"))
+    }
+
+    @Test(
+        "A URL that is not one of PostgreSQL is refused, and not shown",
+        arguments: [
+            "mysql://u:hunter2@h/d", "hunter2", "http:hunter2=3", "jdbc:postgresql://u:hunter2@h/d?a=b",
+        ])
+    func otherDatabase(url: String) async throws {
+        let outcome = try await QuakesCommand().run("list", "--database", url)
+
+        #expect(outcome.status == 64)
+        #expect(
+            outcome.errors.contains(
+                "it is not a postgresql URL; write it as postgresql://user@host:5432/database"))
+        #expect(!outcome.errors.contains("hunter2"))
+    }
+
+    @Test("An unknown earthquake, source or report is an error that says so")
+    func unknown() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
+            try await database.query("delete from quake where code = 'q0b'")
+            for (arguments, status, message) in [
+                (["changes", "--code", "q0x"], 66, "quakes: no such earthquake: q0x\n"),
+                (["delete", "q0x"], 66, "quakes: no such earthquake: q0x; nothing was deleted\n"),
+                (["report", "aftershocks", "mainshock=q0x"], 66, "quakes: no such earthquake: q0x\n"),
+                (["report", "aftershock_rate", "mainshock=q0x"], 66, "quakes: no such earthquake: q0x\n"),
+                (
+                    ["report", "daily_activty"], 64,
+                    "there is no report daily_activty; did you mean daily_activity?\n"
+                ),
+                (["import", "all_dya"], 66, "No such file or directory; did you mean all_day?\n"),
+            ] as [([String], Int32, String)] {
+                let outcome = try await quakes.run(arguments)
+                #expect(outcome.status == status, "\(arguments)")
+                #expect(outcome.errors.contains(message), "\(outcome.errors)")
+            }
+            // One that was deleted still has a history, and one without aftershocks is no error.
+            for arguments in [
+                ["changes", "--code", "q0a"], ["changes", "--code", "q0b"],
+                ["report", "aftershocks", "mainshock=q0a"],
+            ] {
+                #expect(try await quakes.run(arguments).status == 0, "\(arguments)")
+            }
+        }
+    }
+}
