@@ -118,7 +118,8 @@ struct DeploymentTests {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
             var printed: [String] = []
-            for arguments in [["--count", "2000"], ["--count", "2000", "--revise", "5%"]] {
+            let sample = ["--count", "2000", "--until", "2026-01-01"]
+            for arguments in [sample, sample + ["--revise", "5%"]] {
                 let feed = try await quakes.run(["sample"] + arguments).output
                 #expect(text.contains("quakes sample \(arguments.joined(separator: " "))"))
                 printed.append(try await quakes.run("import", "-", input: feed).output)
