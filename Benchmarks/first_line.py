@@ -20,7 +20,8 @@ from cluster import QUAKES, Cluster, medians, print_table
 GOAL = 3.0
 LISTINGS = ["list", "list --limit 20", "list --limit 0", "list --min-magnitude 6", "list --limit 0 --format geojson",
             "changes", "changes --limit 20", "changes --format ndjson", "changes --author {author}",
-            "report event", "report event --limit 20", "report event --format csv", "rejects", "status"]
+            "report event", "report event --limit 20", "report event --format csv",
+            "report revision", "rejects", "status"]
 OTHERS = ["changes --code {code}", "list --as-of 1"]
 
 

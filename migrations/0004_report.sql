@@ -384,7 +384,7 @@ select quake.time as origin_time, quake.code, quake.net as network,
        case when change.magnitudes is null then quake.magnitude
             else (change.magnitudes[1] #>> '{}')::double precision end as first_magnitude,
        quake.magnitude as last_magnitude,
-       coalesce(change.revisions, 0) as revisions,
+       change.revisions,
        report.seconds(quake.imported_at - quake.time) as import_delay_s,
        coalesce(change.statuses[1], quake.status) as first_review_status,
        case when coalesce(change.statuses[1], quake.status) = 'reviewed'
@@ -395,18 +395,17 @@ select quake.time as origin_time, quake.code, quake.net as network,
                   where turn.status = 'reviewed') end as review_delay_s,
        change.last_revised_at
 from public.quake
-left join (
-    select c.key, count(*) as revisions, max(t.committed_at) as last_revised_at,
+-- Event by event, so that the first rows need not wait for the revisions of all others.
+cross join lateral (
+    select count(*) as revisions, max(t.committed_at) as last_revised_at,
            array_agg(c.before -> 'magnitude' order by t.token, c.ordinal) filter (where c.before ? 'magnitude') as magnitudes,
            array_agg(c.before ->> 'status' order by t.token, c.ordinal) filter (where c.before ? 'status') as statuses,
            array_agg(t.committed_at order by t.token, c.ordinal) filter (where c.before ? 'status') as status_times
     from history.change c
     join history.transaction t on t.id = c.transaction
-    join public.quake q on q.code = c.key
-    where c.entity = 'quake' and c.operation = 'update'
+    where c.key = quake.code and c.entity = 'quake' and c.operation = 'update'
       -- If the event was withdrawn and came back, only what happened since then counts.
-      and t.committed_at >= q.imported_at
-    group by c.key) as change on change.key = quake.code;
+      and t.committed_at >= quake.imported_at) as change;
 comment on view report.revision is
     'How each event was revised since its first import, as far back as history reaches (see quakes prune).';
 comment on column report.revision.origin_time is 'Origin time.';

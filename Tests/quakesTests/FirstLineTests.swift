@@ -11,6 +11,7 @@ struct FirstLineTests {
         ["list", "--limit", "0"], ["list", "--format", "ndjson"], ["changes"],
         ["changes", "--format", "ndjson"],
         ["changes", "--author", "quakes"], ["report", "event"], ["report", "event", "--format", "csv"],
+        ["report", "revision"],
     ]
 
     /// A server that may not spill cannot sort more than it holds in memory: it has to send what it reads.

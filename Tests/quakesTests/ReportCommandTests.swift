@@ -25,6 +25,24 @@ struct ReportCommandTests {
         }
     }
 
+    @Test("A view that the owner added needs no comment, and a function without columns is no report")
+    func added() async throws {
+        try await server.withDatabase { database in
+            try await database.query("create view report.\"My events\" as select code, magnitude from quake")
+            try await database.query(
+                "create function report.numbers() returns setof integer language sql return generate_series(1, 3)"
+            )
+            try await database.importSample(3)
+
+            let listed = try await quakes(["report"], database)
+            let own = try await quakes(["report", "\"My events\"", "--format", "csv"], database)
+
+            #expect(listed.status == 0 && listed.output.contains("My events"))
+            #expect(!listed.output.contains("numbers"))
+            #expect(own.status == 0 && own.output.split(separator: "\n").count == 4, "\(own)")
+        }
+    }
+
     @Test("A table, CSV and JSON have the same rows")
     func formats() async throws {
         try await server.withDatabase { database in

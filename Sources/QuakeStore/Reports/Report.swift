@@ -99,7 +99,7 @@ public struct Report: Sendable, Equatable {
 
     /// Quotes names where SQL requires it, so that they can be spliced into a statement.
     private static let catalogue: Query = """
-        select report.name, report.is_function, report.summary,
+        select report.name, report.is_function, coalesce(report.summary, '') as summary,
                array(select quote_ident(a.attname) from pg_attribute a
                      where a.attrelid = report.shape and a.attnum > 0 and not a.attisdropped order by a.attnum) as columns,
                array(select format_type(a.atttypid, a.atttypmod) from pg_attribute a
@@ -114,7 +114,7 @@ public struct Report: Sendable, Equatable {
                      array(select quote_ident(n) from unnest(p.proargnames) as n),
                      array(select format_type(o, null) from unnest(p.proargtypes::oid[]) as o), p.pronargs - p.pronargdefaults
               from pg_proc p join pg_type t on t.oid = p.prorettype
-              where p.pronamespace = 'report'::regnamespace and p.proretset) as report
+              where p.pronamespace = 'report'::regnamespace and p.proretset and t.typrelid <> 0) as report
         order by name
         """
 
