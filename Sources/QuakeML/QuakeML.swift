@@ -28,14 +28,14 @@ public enum QuakeML {
         let id = publicID(quake)
         let info = creationInfo(quake)
         let type = quake[.type].text.map { typeElements($0) } ?? ""
-        let place = quake[.place].text.map {
-            element("description", element("text", xmlEscaped($0)) + element("type", "earthquake name"))
-        }
+        // Also without a place: QQuake reads the first description of each event, and fails where there is none.
+        let place = element("text", xmlEscaped(quake[.place].text ?? "")) + element("type", "earthquake name")
         let magnitude = magnitude(quake, of: id, info)
         let preferred =
             element("preferredOriginID", "\(id)/origin")
             + (magnitude.isEmpty ? "" : element("preferredMagnitudeID", "\(id)/magnitude"))
-        return "<event publicID=\"\(id)\">\(preferred)\(type)\(place ?? "")\(origin(quake, of: id, info))"
+        return
+            "<event publicID=\"\(id)\">\(preferred)\(type)\(element("description", place))\(origin(quake, of: id, info))"
             + "\(magnitude)\(info)</event>\n"
     }
 

@@ -43,13 +43,15 @@ struct QuakeMLTests {
     func missing() throws {
         let event = QuakeML.event(try quake([.type: .text("Rock <Fall>")]))
 
-        for name in ["magnitude", "depth", "description", "quality", "evaluationMode"] {
+        for name in ["magnitude", "depth", "quality", "evaluationMode"] {
             #expect(!event.contains("<\(name)"))
         }
         #expect(
             event.contains("<type>other event</type><comment><text>type: Rock &lt;Fall&gt;</text></comment>")
         )
         #expect(event.contains("publicID=\"smi:local/fdsnws/event/1/query?eventid=ak1\""))
+        // A reader of the first description finds one.
+        #expect(event.contains("<description><text></text><type>earthquake name</type></description>"))
     }
 
     @Test("Whatever a feed holds, the document is well-formed and gives the texts back")

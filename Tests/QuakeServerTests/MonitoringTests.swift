@@ -1,6 +1,7 @@
 import Foundation
 import QuakeServer
 import QuakeStore
+import Subprocess
 import TestSupport
 import Testing
 
@@ -35,6 +36,63 @@ struct MonitoringTests {
             #expect(metrics.status == 200)
             #expect(metrics.text.contains("quakes_sessions_open 0\n"))
             #expect(metrics.text.contains("# TYPE quakes_http_requests_total counter\n"))
+        }
+    }
+
+    @Test(
+        "Prometheus's own tools find nothing to say against the metrics and the rules for alerts",
+        .needsPromtool)
+    func promtool() async throws {
+        let rules = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../deploy/prometheus/alerts.yaml")
+        try await check(["check", "rules", "--lint-fatal", rules.standardizedFileURL.path], "")
+        try await withManyMetrics { site in
+            let answer = try await site.get("/metrics")
+            #expect(answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
+            try await check(["check", "metrics"], answer.text)
+        }
+    }
+
+    @Test("Prometheus's own parsers read the metrics in both formats", .needsClients)
+    func parsers() async throws {
+        try await withManyMetrics { site in
+            for (format, type) in [("text", "text/plain"), ("openmetrics", "application/openmetrics-text")] {
+                let answer = try await site.get("/metrics", ["Accept": type])
+                let families = try await SmallFeed.withFile(answer.text) { path in
+                    try await Clients.run("metrics.py", [path, format])
+                }
+                #expect(families == "\(answer.text.split(separator: "# TYPE ").count - 1)\n")
+            }
+        }
+    }
+
+    /// Runs promtool, which says what is wrong, and nothing else.
+    private func check(_ arguments: [String], _ input: String) async throws {
+        let result = try await Subprocess.run(
+            .path(.init(try #require(Clients.promtool))), arguments: .init(arguments), input: .string(input),
+            output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
+        #expect(
+            result.terminationStatus.isSuccess && result.standardError.isEmpty,
+            "\(result.standardOutput)\(result.standardError)")
+    }
+
+    /// Serves a catalogue with a source and a reader, after requests of several kinds.
+    private func withManyMetrics(_ body: @escaping @Sendable (TestSite) async throws -> Void) async throws {
+        try await TestServer.shared.withDatabase { database in
+            let document = Array(DayFeed.of(5).document.utf8)
+            try await TestFeedServer.run(script: [.whole(.ok, document)]) { http in
+                try await database.withConnection { connection in
+                    let importer = try await Importer(connection, options: Importer.Options(), logger: .quiet)
+                    _ = try await importer.run(.url(http.url("/feed")))
+                }
+            }
+            try await database.query("select history.report('dashboard \"1\"', 0)")
+            try await TestSite.run(of: database) { site in
+                for path in [dayPath, dayPath, "/nothing", "/fdsnws/event/1/count", "/health"] {
+                    _ = try await site.get(path)
+                }
+                try await body(site)
+            }
         }
     }
 

@@ -55,6 +55,26 @@ struct SummaryFeedTests {
         }
     }
 
+    @Test("A feed as CSV has the same events, in the columns of the event service")
+    func csv() async throws {
+        try await TestServer.shared.withDatabase { database in
+            var feed = DayFeed()
+            feed.add("early", minutesAgo: 1441)
+            feed.add("a", minutesAgo: 20)
+            feed.add("b", minutesAgo: 10)
+            try await database.importDocument(feed.document)
+            try await TestSite.run(of: database) { site in
+                let answer = try await site.get("/earthquakes/feed/v1.0/summary/all_day.csv")
+                #expect(answer.headers["content-type"] == "text/csv; charset=utf-8")
+                #expect(answer.headers["etag"] != nil)
+                let lines = try await site.get("/fdsnws/event/1/query?format=csv&limit=2").text
+                #expect(lines.contains(",usb,") && lines.contains(",usa,"))
+                #expect(answer.text == lines)
+                #expect(try await site.get("/earthquakes/feed/v1.0/summary/all_day.kml").status == 404)
+            }
+        }
+    }
+
     @Test("A catalogue that follows no feed speaks for itself, and of now")
     func ownFeed() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -75,6 +95,8 @@ struct SummaryFeedTests {
                 let feature = try #require(
                     try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
                 #expect(feature["id"] as? String == "usc1" && feature["type"] as? String == "Feature")
+                let properties = feature["properties"] as? [String: Any]
+                #expect((properties?["products"] as? [String: Any])?.isEmpty == true)
                 #expect(try await site.get("/earthquakes/feed/v1.0/detail/us';--.geojson").status == 404)
                 #expect(try await site.get("/earthquakes/feed/v1.0/detail/%00.geojson").status == 404)
             }

@@ -1,6 +1,5 @@
 import Foundation
 import FoundationXML
-import Subprocess
 import TestSupport
 import Testing
 
@@ -102,11 +101,8 @@ struct SelectionCommandTests {
         }
     }
 
-    @Test(
-        "ObsPy reads from QuakeML exactly what the table has, and finds it valid",
-        .enabled(if: ObsPy.python != nil, "ObsPy is not here, and PyPI is out of reach"))
+    @Test("ObsPy reads from QuakeML exactly what the table has, and finds it valid", .needsClients)
     func obsPy() async throws {
-        let python = try #require(ObsPy.python)
         try await TestServer.shared.withDatabase { database in
             try await database.importSample(300)
             for name in RealFeeds.names.prefix(2) { try await database.importFile(RealFeeds.path(name)) }
@@ -119,15 +115,7 @@ struct SelectionCommandTests {
                     try Data(outcome.output.utf8).write(to: path)
                     paths.append(path.path)
                 }
-                let script = URL(filePath: #filePath).deletingLastPathComponent().appending(
-                    path: "../quakeml.py")
-                let result = try await Subprocess.run(
-                    .path(.init(python)), arguments: .init([script.standardizedFileURL.path] + paths),
-                    output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
-                #expect(
-                    result.terminationStatus.isSuccess,
-                    "\(result.standardOutput.prefix(2000))\(result.standardError)")
-                #expect(result.standardOutput.contains("events are the same"))
+                #expect(try await Clients.run("quakeml.py", paths).contains("events are the same"))
             }
         }
     }

@@ -36,6 +36,8 @@ public struct Reply: Error, Sendable {
     /// Further headers.
     public var headers: [(name: String, value: String)] = []
     public var body: [UInt8]
+    /// What the body says, if that is one sentence for people.
+    private(set) var sentence: String?
 
     public init(
         _ status: Int, _ contentType: String = "text/plain; charset=utf-8", body: [UInt8] = []
@@ -48,6 +50,7 @@ public struct Reply: Error, Sendable {
     /// One sentence for people.
     public init(_ status: Int, text: String) {
         self.init(status, body: Array("\(text)\n".utf8))
+        sentence = text
     }
 
     /// The service has no room or no database just now.

@@ -44,7 +44,10 @@ struct Delivery: Sendable {
             } catch {
                 // Nobody is there to be told.
                 if client.isGone { throw error }
-                let reply = responder.reply(to: error)
+                var reply = responder.reply(to: error, on: request)
+                if let state = opening.state {
+                    reply.headers.append((HTTPField.Name.quakesToken.rawName, "\(state.position.token)"))
+                }
                 told(reply.status)
                 return try await writer.take()!.write(reply, to: request, settings)
             }

@@ -30,7 +30,13 @@ public struct FeatureEncoder: Sendable {
     private var bounds = Bounds()
     private let members = Self.members
 
-    public init() {}
+    private let isDetail: Bool
+
+    /// - Parameter isDetail: whether the features have the list of products of the USGS's detail documents, which clients
+    ///   expect there. It is empty: the table has no products.
+    public init(isDetail: Bool = false) {
+        self.isDetail = isDetail
+    }
 
     /// Writes a row as a feature, with a comma in front if it is not the first.
     public mutating func append(_ row: inout CopiedRow) throws {
@@ -41,6 +47,7 @@ public struct FeatureEncoder: Sendable {
             bytes.append(contentsOf: member.name)
             try bytes.append(asInFeed: &row, member.kind)
         }
+        if isDetail { bytes.append(text: ",\"products\":{}") }
         if let extra = try row.nextBytes(), extra.count > 3 {
             // The version of jsonb's binary form, and an object.
             bytes.append(UInt8(ascii: ","))

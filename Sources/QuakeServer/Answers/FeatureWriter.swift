@@ -4,10 +4,12 @@ import Synchronization
 /// Writes the features of a collection, and its end, to an answer.
 public final class FeatureWriter: Sendable {
     private let writer: AnswerWriter
-    private let encoder = Mutex(FeatureEncoder())
+    private let encoder: Mutex<FeatureEncoder>
 
-    public init(_ writer: AnswerWriter) {
+    /// - Parameter isDetail: see `FeatureEncoder`.
+    public init(_ writer: AnswerWriter, isDetail: Bool = false) {
         self.writer = writer
+        encoder = Mutex(FeatureEncoder(isDetail: isDetail))
     }
 
     public func append(_ row: inout CopiedRow) throws {

@@ -80,8 +80,8 @@ extension EventRequest {
     private func writeFeatures(
         of selected: SelectedQuakes, count: Int, url: String, _ output: EventOutput
     ) async throws {
-        let encoder = Mutex(FeatureEncoder())
         let isAlone = eventID != nil && count == 1
+        let encoder = Mutex(FeatureEncoder(isDetail: isAlone))
         if !isAlone { try output.append(collectionHead(count: count, url: url)) }
         try await selected.forEachRow(of: FeatureEncoder.columns) { row in
             let full: [UInt8]? = try encoder.withLock { encoder in

@@ -39,7 +39,7 @@ public struct EventError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     private static let names = [
-        204: "No Content", 400: "Bad Request", 404: "Not Found", 409: "Conflict",
+        204: "No Content", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict",
         413: "Request Entity Too Large", 414: "Request URI Too Long", 500: "Internal Server Error",
         503: "Service Unavailable",
     ]

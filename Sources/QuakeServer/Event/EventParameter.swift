@@ -7,8 +7,8 @@ public enum EventParameter: String, CaseIterable, Sendable {
     case latitude, longitude, minradius, maxradius, minradiuskm, maxradiuskm
     case mindepth, maxdepth, minmagnitude, maxmagnitude, magnitudetype
     case mingap, maxgap, minsig, maxsig, mincdi, maxcdi, minmmi, maxmmi, minfelt
-    case eventtype, eventid, catalog, contributor, alertlevel, reviewstatus, producttype
-    case includedeleted, includeallorigins, includeallmagnitudes, includearrivals
+    case eventtype, eventid, catalog, contributor, alertlevel, reviewstatus, producttype, productcode
+    case includedeleted, includesuperseded, includeallorigins, includeallmagnitudes, includearrivals
     case format, nodata, orderby, limit, offset
 
     /// Another name for the same.
@@ -60,8 +60,9 @@ public enum EventParameter: String, CaseIterable, Sendable {
             .mingap, .maxgap, .mincdi, .maxcdi, .minmmi, .maxmmi:
             .number
         case .minsig, .maxsig, .minfelt, .limit, .offset: .integer
-        case .includeallorigins, .includeallmagnitudes, .includearrivals: .boolean
-        case .asof, .magnitudetype, .eventtype, .eventid, .catalog, .contributor, .alertlevel, .producttype:
+        case .includesuperseded, .includeallorigins, .includeallmagnitudes, .includearrivals: .boolean
+        case .asof, .magnitudetype, .eventtype, .eventid, .catalog, .contributor, .alertlevel, .producttype,
+            .productcode:
             .text
         case .reviewstatus: .choice(["all", "automatic", "reviewed"])
         case .includedeleted: .choice(["false", "true", "only"])

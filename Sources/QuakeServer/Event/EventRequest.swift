@@ -39,9 +39,13 @@ public struct EventRequest: Sendable {
         if let limit = selection.limit, limit > maximum, resource == .query {
             throw parameters.wrong(.limit, "is more than \(maximum), the most events of one answer")
         }
-        // The table has one origin and one magnitude for each event, and no arrivals: there is nothing more to include.
+        // The table has one origin and one magnitude for each event, no arrivals and no products: there is nothing more to
+        // include.
         for more in [EventParameter.includeallorigins, .includeallmagnitudes, .includearrivals] {
             _ = try parameters.flag(more)
+        }
+        if try parameters.flag(.includesuperseded) == true, selection.deleted != .excluded {
+            throw EventError(400, "includesuperseded and includedeleted exclude each other")
         }
         self.selection = selection
     }
@@ -83,7 +87,8 @@ extension QuakeSelection {
         for (property, low, high) in numbers { ranges[property] = try parameters.range(low, high) }
         let texts: [(Property, EventParameter)] = [
             (.code, .eventid), (.net, .catalog), (.sources, .contributor), (.status, .reviewstatus),
-            (.alert, .alertlevel), (.types, .producttype), (.magnitudeType, .magnitudetype),
+            (.alert, .alertlevel), (.types, .producttype), (.ids, .productcode),
+            (.magnitudeType, .magnitudetype),
         ]
         _ = try parameters.choice(.reviewstatus)
         for (property, parameter) in texts { values[property] = try parameters.list(parameter) }

@@ -10,55 +10,40 @@ extension EventService {
     ///   - path: what follows `/fdsnws/event/1/`.
     ///   - query: what follows the question mark; may be empty.
     ///   - baseURL: what the service's URLs begin with, without a slash at the end.
+    /// - Throws: `EventError`.
     static func route(
         path: String, query: String, baseURL: String, _ settings: ServerSettings
-    ) -> RouteResult {
+    ) throws -> RouteResult {
         let target = "\(Self.path)\(path)\(query.isEmpty ? "" : "?\(query)")"
-        do {
-            switch path {
-            case "query":
-                let request = try EventRequest(.query, query, maximum: settings.maxEvents)
-                return .answer(events(request, target, baseURL))
-            case "count":
-                let request = try EventRequest(.count, query, maximum: settings.maxEvents)
-                return .answer(count(request, target, baseURL))
-            case "version": return .reply(Reply(200, body: Array(version.utf8)))
-            case "application.wadl": return .reply(Reply(200, "application/xml", body: Array(wadl().utf8)))
-            case "catalogs":
-                return .answer(networks(target) { catalogs($0.preferred) })
-            case "contributors":
-                return .answer(networks(target) { contributors($0.contributing) })
-            case "": return .reply(Reply(200, body: Array(usage.utf8)))
-            default: throw EventError(404, "the service has no method of this name")
-            }
-        } catch let error as EventError {
-            return .reply(Reply(error, to: target, baseURL: baseURL))
-        } catch {
-            return .reply(Reply(500, text: "Something went wrong."))
+        switch path {
+        case "query":
+            let request = try EventRequest(.query, query, maximum: settings.maxEvents)
+            return .answer(events(request, target, baseURL))
+        case "count":
+            let request = try EventRequest(.count, query, maximum: settings.maxEvents)
+            return .answer(count(request, target))
+        case "version": return .reply(Reply(200, body: Array(version.utf8)))
+        case "application.wadl": return .reply(Reply(200, "application/xml", body: Array(wadl().utf8)))
+        case "catalogs": return .answer(networks(target) { catalogs($0.preferred) })
+        case "contributors": return .answer(networks(target) { contributors($0.contributing) })
+        case "": return .reply(Reply(200, body: Array(usage.utf8)))
+        default: throw EventError(404, "the service has no method of this name")
         }
     }
 
     private static func events(_ request: EventRequest, _ target: String, _ baseURL: String) -> Answer {
         Answer(key: target, contentType: request.format.contentType) { connection, _, writer in
-            do {
-                let count = try await request.writeEvents(on: connection, url: baseURL + target) {
-                    try writer.write($0)
-                }
-                writer.countRows(count)
-            } catch let error as EventError {
-                throw Reply(error, to: target, baseURL: baseURL)
+            let count = try await request.writeEvents(on: connection, url: baseURL + target) {
+                try writer.write($0)
             }
+            writer.countRows(count)
         }
     }
 
-    private static func count(_ request: EventRequest, _ target: String, _ baseURL: String) -> Answer {
+    private static func count(_ request: EventRequest, _ target: String) -> Answer {
         let format: EventFormat = request.format == .geojson ? .geojson : .text
         return Answer(key: target, contentType: format.contentType) { connection, _, writer in
-            do {
-                try writer.write(Array(try await request.count(on: connection).utf8))
-            } catch let error as EventError {
-                throw Reply(error, to: target, baseURL: baseURL)
-            }
+            try writer.write(Array(try await request.count(on: connection).utf8))
         }
     }
 

@@ -3,7 +3,7 @@ import PostgreSQL
 import QuakeStore
 
 /// A summary feed under the USGS's own path, made of the catalogue
-/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php).
+/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php and csv.php).
 ///
 /// It speaks for no later moment than the catalogue does. If the catalogue follows feeds of a service, `generated` and `url`
 /// are those of the newest document of that service that was settled and that covers this feed, so that another Quakes
@@ -11,8 +11,21 @@ import QuakeStore
 struct SummaryFeed: Sendable, Equatable {
     /// Such as `all_day`.
     let name: String
+    private let form: Form
     private let size: Substring
     private let period: Period
+
+    /// What it is written in, by the ending of its path.
+    enum Form: String, CaseIterable {
+        case geojson, csv
+
+        fileprivate var contentType: String {
+            switch self {
+            case .geojson: EventFormat.geojson.contentType
+            case .csv: EventFormat.csv.contentType
+            }
+        }
+    }
 
     private enum Period: String, CaseIterable {
         case hour, day, week, month
@@ -31,19 +44,23 @@ struct SummaryFeed: Sendable, Equatable {
     }
 
     /// nil if the USGS has no such feed.
-    init?(_ name: String) {
+    init?(_ name: String, _ form: Form = .geojson) {
         let parts = name.split(separator: "_")
         guard FeedSource.summaryFeeds.contains(name), parts.count == 2,
             let period = Period(rawValue: String(parts[1]))
         else { return nil }
-        (self.name, size, self.period) = (name, parts[0], period)
+        (self.name, self.form, size, self.period) = (name, form, parts[0], period)
     }
 
     func answer(baseURL: String) -> Answer {
         var answer = Answer(
-            key: "summary/\(name)", contentType: "application/json; charset=utf-8"
+            key: "summary/\(name).\(form)", contentType: form.contentType
         ) { connection, state, writer in
-            try await write(of: connection, origin(in: state, baseURL), writer)
+            let origin = origin(in: state, baseURL)
+            switch form {
+            case .geojson: try await writeFeatures(of: connection, origin, writer)
+            case .csv: try await writeLines(of: connection, origin, writer)
+            }
         }
         answer.cacheSeconds = 60
         answer.more = { state in
@@ -100,7 +117,20 @@ struct SummaryFeed: Sendable, Equatable {
         return "USGS \(events), Past \(period.title)"
     }
 
-    private func write(of connection: Connection, _ origin: Origin, _ writer: AnswerWriter) async throws {
+    private func writeLines(of connection: Connection, _ origin: Origin, _ writer: AnswerWriter) async throws
+    {
+        let output = EventOutput { try writer.write($0) }
+        try output.append(EventCSV.head)
+        try await rows(origin.generated).copy(EventCSV.properties, on: connection) { row in
+            try output.append { try EventCSV.append(&row, to: &$0) }
+            writer.countRows(1)
+        }
+        try output.finish()
+    }
+
+    private func writeFeatures(of connection: Connection, _ origin: Origin, _ writer: AnswerWriter)
+        async throws
+    {
         let rows = rows(origin.generated)
         let count = try await rows.count(on: connection)
         let encoder = FeatureWriter(writer)

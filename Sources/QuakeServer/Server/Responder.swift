@@ -34,9 +34,12 @@ struct Responder: Sendable {
                 "\(request.method) \(target.path) \(status) in \((.now - start) / .milliseconds(1)) ms")
         }
         switch await result(of: request, target, route) {
-        case .reply(let reply):
+        case .reply(var reply):
             status = reply.status
+            if request.hasBody { reply.headers.append(("Connection", "close")) }
             try await writer.write(reply, to: request, settings)
+            // A body may come for ever; nobody reads it.
+            if request.hasBody { throw UnreadBody() }
         case .answer(let answer):
             let isCompressed = AcceptedEncoding.prefersGzip(request.headerFields[.acceptEncoding])
             if let state = board.state, let condition = request.headerFields[.ifNoneMatch],
@@ -52,12 +55,20 @@ struct Responder: Sendable {
         }
     }
 
-    /// What the request is answered with, if it is one that can be.
     private func result(of request: HTTPRequest, _ target: Target, _ route: Route) async -> RouteResult {
+        do {
+            return try await found(request, target, route)
+        } catch {
+            return .reply(reply(to: error, on: request))
+        }
+    }
+
+    /// What the request is answered with, if it is one that can be.
+    ///
+    /// - Throws: what `reply(to:on:)` puts into words.
+    private func found(_ request: HTTPRequest, _ target: Target, _ route: Route) async throws -> RouteResult {
         guard (request.path ?? "/").utf8.count <= settings.targetLength else {
-            let limit = "A request may have \(settings.targetLength) bytes."
-            guard case .event = route else { return .reply(Reply(414, text: limit)) }
-            return .reply(Reply(EventError(414, limit), to: target.path, baseURL: baseURL(of: request)))
+            throw Reply(414, text: "A request may have \(settings.targetLength) bytes.")
         }
         switch request.method {
         case .get, .head: break
@@ -72,17 +83,18 @@ struct Responder: Sendable {
         default:
             var reply = Reply(405, text: "This service only answers GET, HEAD and OPTIONS.")
             reply.headers.append(("Allow", "GET, HEAD, OPTIONS"))
-            return .reply(reply)
+            throw reply
         }
+        guard !request.hasBody else { throw Reply(413, text: "This service takes no bodies.") }
         switch route {
         case .health: return .reply(health)
         case .metrics: return .reply(await metricsReply(accepted: request.headerFields[.accept]))
         case .summary(let feed): return .answer(feed.answer(baseURL: baseURL(of: request)))
         case .detail(let code): return .answer(DetailFeed.answer(of: code))
         case .event(let path):
-            return EventService.route(
+            return try EventService.route(
                 path: path, query: target.query ?? "", baseURL: baseURL(of: request), settings)
-        case .unknown: return .reply(Reply(404, text: "There is nothing under this path."))
+        case .unknown: throw Reply(404, text: "There is nothing under this path.")
         }
     }
 
@@ -93,8 +105,21 @@ struct Responder: Sendable {
         return "http://\(host.wholeMatch(of: #/[A-Za-z0-9.:\[\]_-]{1,255}/#) == nil ? "localhost" : host)"
     }
 
-    /// What the client is told about an error, if nothing was written yet. The log has the rest.
-    func reply(to error: any Error) -> Reply {
+    /// What the client is told about an error, if nothing was written yet. The log has the rest. The event service says it in
+    /// the standard's form.
+    func reply(to error: any Error, on request: HTTPRequest) -> Reply {
+        let target = Target(request.path ?? "/")
+        let reply = (error as? EventError).map { Reply($0.status, text: $0.details) } ?? reply(to: error)
+        guard case .event = Route(path: target.path), let sentence = reply.sentence else { return reply }
+        // A target that is too long is not said again.
+        let query = reply.status == 414 ? "" : target.query.map { "?\($0)" } ?? ""
+        var formed = Reply(
+            EventError(reply.status, sentence), to: target.path + query, baseURL: baseURL(of: request))
+        formed.headers = reply.headers
+        return formed
+    }
+
+    private func reply(to error: any Error) -> Reply {
         switch error {
         case let reply as Reply: return reply
         case is CancellationError: return .unavailable("The server is ending.")
@@ -114,6 +139,15 @@ struct Responder: Sendable {
             logger.error("\(error)")
             return Reply(500, text: "Something went wrong; the server's log says what.")
         }
+    }
+}
+
+/// Closes a connection on which a body may follow.
+private struct UnreadBody: Error {}
+
+extension HTTPRequest {
+    fileprivate var hasBody: Bool {
+        headerFields[.contentLength].map { $0 != "0" } ?? (headerFields[.transferEncoding] != nil)
     }
 }
 

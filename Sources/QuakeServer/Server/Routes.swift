@@ -4,7 +4,7 @@ import QuakeStore
 enum Route: Sendable {
     case health
     case metrics
-    /// A summary feed, such as `all_day`.
+    /// A summary feed, such as `all_day.geojson`.
     case summary(SummaryFeed)
     /// The event with this code.
     case detail(String)
@@ -19,15 +19,21 @@ enum Route: Sendable {
                 .health
             } else if path == "/metrics" {
                 .metrics
-            } else if let name = path.between("\(feeds)summary/", ".geojson"), let feed = SummaryFeed(name) {
+            } else if let feed = Self.summaryFeed(path, below: "\(feeds)summary/") {
                 .summary(feed)
             } else if let code = path.between("\(feeds)detail/", ".geojson")?.percentDecoded {
                 .detail(code)
-            } else if path.hasPrefix("/fdsnws/event/1/") {
-                .event(String(path.dropFirst("/fdsnws/event/1/".count)))
+            } else if path.hasPrefix(EventService.path) || "\(path)/" == EventService.path {
+                .event(String(path.dropFirst(EventService.path.count)))
             } else {
                 .unknown
             }
+    }
+
+    private static func summaryFeed(_ path: String, below folder: String) -> SummaryFeed? {
+        SummaryFeed.Form.allCases.lazy.compactMap { form in
+            path.between(folder, ".\(form)").flatMap { SummaryFeed($0, form) }
+        }.first
     }
 
     var name: String {

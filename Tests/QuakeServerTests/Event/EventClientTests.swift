@@ -1,35 +1,75 @@
-import Foundation
-import Subprocess
 import TestSupport
 import Testing
 
-@Suite("Clients of the event service")
+/// Real clients, which know other services.
+@Suite("Clients of the event service and of the feeds", .needsClients)
 struct EventClientTests {
-    @Test(
-        "ObsPy's client gets the same events with each of its parameters, and finds the QuakeML valid",
-        .enabled(if: ObsPy.python != nil, "ObsPy is not here, and PyPI is out of reach"))
+    @Test("ObsPy gets the same events with each of its parameters, and finds the QuakeML valid")
     func obsPy() async throws {
-        let python = try #require(ObsPy.python)
+        try await withSample { site in
+            let said = try await Clients.run("fdsnevent.py", [site.url("")])
+            #expect(said.contains("requests agree"))
+        }
+    }
+
+    @Test("The requests of QQuake, the plugin of QGIS, get what it can read")
+    func qquake() async throws {
+        try await withSample { site in
+            let said = try await Clients.run("qquake.py", [site.url("")])
+            #expect(said.contains("requests agree"))
+        }
+    }
+
+    @Test(
+        "Programs that know only the USGS's service get the same from this one",
+        arguments: ["libcomcat", "quakefeeds", "homeassistant", "gdal"])
+    func usgs(client: String) async throws {
         try await TestServer.shared.withDatabase { database in
-            // Earthquakes of all kinds, and one that is there no more.
-            try await database.importSample(300)
-            try await database.query(
-                """
-                insert into quake (code, net, net_code, time, updated, longitude, latitude)
-                values ('q0gone', 'q0', 'gone', now(), now(), 0, 0)
-                """)
-            try await database.query("delete from quake where code = 'q0gone'")
+            try await database.importDocument(Self.feed.document)
+            try await database.insertAndDelete("usgone")
             try await TestSite.run(of: database) { site in
-                let script = URL(filePath: #filePath).deletingLastPathComponent().appending(
-                    path: "../../fdsnevent.py")
-                let result = try await Subprocess.run(
-                    .path(.init(python)), arguments: .init([script.standardizedFileURL.path, site.url("")]),
-                    output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
-                #expect(
-                    result.terminationStatus.isSuccess,
-                    "\(result.standardOutput.prefix(2000))\(result.standardError.suffix(2000))")
-                #expect(result.standardOutput.contains("requests agree"))
+                let found = try await Clients.run("usgs.py", [site.url(""), client])
+                #expect(Int(found.split(separator: "\n").last ?? "") ?? 0 > 10)
             }
         }
+    }
+
+    /// A day with all that the USGS tells of an event.
+    private static let feed: DayFeed = {
+        var feed = DayFeed()
+        for number in 0..<60 {
+            let type = number % 20 == 7 ? "quarry blast" : "earthquake"
+            let more = """
+                "status":"reviewed","sig":\(number * 15),"alert":\(number % 3 == 0 ? "\"green\"" : "null"),"magType":"ml",\
+                "gap":\(number),"nst":12,"rms":0.5,"type":"\(type)","title":"M \(number)",\
+                "detail":"https://earthquake.usgs.gov/earthquakes/feed/v1.0/detail/usd\(number).geojson"
+                """
+            feed.add("d\(number)", minutesAgo: number * 20 + 1, magnitude: "\(number % 55)e-1", more: more)
+        }
+        return feed
+    }()
+
+    /// Serves earthquakes of all kinds, and one that is there no more.
+    private func withSample(_ body: @escaping @Sendable (TestSite) async throws -> Void) async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importSample(300)
+            try await database.importFeatures([
+                SmallFeed.feature("bare", magnitude: "null").replacing(
+                    #""place":"somewhere""#, with: #""place":null"#)
+            ])
+            try await database.insertAndDelete("q0gone")
+            try await TestSite.run(of: database) { site in try await body(site) }
+        }
+    }
+}
+
+extension TestDatabase {
+    fileprivate func insertAndDelete(_ code: String) async throws {
+        try await query(
+            """
+            insert into quake (code, net, net_code, time, updated, longitude, latitude)
+            values (\(code), left(\(code), 2), substr(\(code), 3), now(), now(), 0, 0)
+            """)
+        try await query("delete from quake where code = \(code)")
     }
 }

@@ -34,6 +34,7 @@ struct EventRequestTests {
         ("eventid=us1", "code us1"), ("catalog=us,ci", "net us ci"), ("contributor=us", "sources us"),
         ("alertlevel=green", "alert green"), ("reviewstatus=reviewed", "status reviewed"),
         ("reviewstatus=all", ""), ("producttype=shakemap", "types shakemap"),
+        ("productcode=us1", "ids us1"), ("includesuperseded=True", ""),
         ("includedeleted=true&format=csv", "csv deleted included"), ("includedeleted=false", ""),
         ("includedeleted=only&format=geojson", "geojson deleted only"),
         ("includeallorigins=TRUE&includeallmagnitudes=False&includearrivals=true", ""),
@@ -101,6 +102,10 @@ struct EventRequestTests {
         ("includearrivals=1", "includearrivals=1 is neither true nor false"),
         ("includedeleted=TRUE", "includedeleted=TRUE is not one of false, true, only"),
         ("includedeleted=true", "includedeleted=true needs format=geojson or format=csv"),
+        (
+            "includesuperseded=true&includedeleted=true&format=csv",
+            "includesuperseded and includedeleted exclude each other"
+        ),
         ("format=kml", "format=kml is not one of xml, text, csv, geojson"),
         ("orderby=depth", "orderby=depth is not one of time, time-asc, magnitude, magnitude-asc"),
         ("nodata=200", "nodata=200 is not one of 204, 404"),

@@ -69,7 +69,57 @@ struct EventServiceTests {
                 let nothing = try await site.get("\(path)/query")
                 #expect(nothing.status == 204)
                 #expect(nothing.body.isEmpty)
+                #expect(nothing.token == 0)
+                #expect(try await site.get(path).text.hasPrefix("FDSN event web service"))
             }
+        }
+    }
+
+    @Test("Refuses another method and a body in the same form, and HEAD with the same head")
+    func methods() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await TestSite.run(of: database) { site in
+                let post = try await site.get("\(path)/query", method: "POST", ["Content-Length": "0"])
+                #expect(post.text.hasPrefix("Error 405: Method Not Allowed\n"))
+                #expect(post.headers["allow"] == "GET, HEAD, OPTIONS")
+                let body = try await site.get("\(path)/query", ["Content-Length": "7"])
+                #expect(body.text.hasPrefix("Error 413: "))
+                let get = try await site.get("\(path)/query?x=1")
+                let head = try await site.get("\(path)/query?x=1", method: "HEAD")
+                #expect(head.status == 400)
+                #expect(head.headers["content-length"].flatMap { Int($0) } == get.body.count)
+            }
+        }
+    }
+
+    @Test("A database that is busy or away is refused in the same form, and says when to come again")
+    func unavailable() async throws {
+        let server = try await TemporaryServer.start()
+        #expect(try await QuakesCommand().run("migrate", "--database", server.url).status == 0)
+        let database = TestDatabase(url: server.url)
+        var settings = ServerSettings(version: "0")
+        settings.statementTime = .milliseconds(300)
+        try await TestSite.run(of: database, settings) { site in
+            try await waitUntil { try await site.get("\(path)/count").status == 200 }
+            try await database.withConnection { connection in
+                try await connection.transaction(to: "lock the table") {
+                    try await connection.execute(
+                        "lock table quake in access exclusive mode", to: "lock the table")
+                    try await expectRefusal(site, "The database took too long.")
+                }
+            }
+            try await server.cluster.stop()
+            try await expectRefusal(site, "The database is not available.")
+        }
+    }
+
+    private func expectRefusal(_ site: TestSite, _ details: String) async throws {
+        for target in ["query?minmag=1", "count", "catalogs", "contributors"] {
+            let answer = try await site.get("\(path)/\(target)")
+            #expect(answer.status == 503, "\(target)")
+            #expect(answer.headers["retry-after"] == "5")
+            #expect(answer.text.hasPrefix("Error 503: Service Unavailable\n\n\(details)\n"), "\(answer.text)")
+            #expect(answer.text.contains("\nRequest:\n\(site.url(path))/\(target)\n"))
         }
     }
 

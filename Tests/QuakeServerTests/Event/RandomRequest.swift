@@ -105,9 +105,14 @@ struct RandomRequest {
     private mutating func addDepth() { addRange("mindepth", "maxdepth") { $0.depth } }
 
     private mutating func addNumbers() {
-        switch random.below(3) {
+        switch random.below(5) {
         case 0: addRange("mingap", "maxgap") { $0[.gap].number }
         case 1: addRange("minsig", "maxsig") { $0[.sig].integer.map(Double.init) }
+        case 2: addRange("minmmi", "maxmmi") { $0[.mmi].number }
+        case 3:
+            let least = quake()[.felt].integer ?? 1
+            add("minfelt", "\(least)")
+            conditions.append { $0[.felt].integer.map { $0 >= least } ?? false }
         default: addRange("mincdi", "maxcdi") { $0[.cdi].number }
         }
     }
@@ -140,7 +145,13 @@ struct RandomRequest {
 
     private mutating func addTexts() {
         let one = quake()
-        switch random.below(6) {
+        switch random.below(9) {
+        case 6: addText("alertlevel", one[.alert].text) { [$0[.alert].text] }
+        case 7: addText("productcode", one[.ids].list?.last) { $0[.ids].list ?? [] }
+        case 8:
+            let status = oneOf("automatic", "reviewed")
+            add("reviewstatus", status)
+            conditions.append { $0[.status].text == status }
         case 0: addText("magnitudetype", one[.magnitudeType].text) { [$0[.magnitudeType].text] }
         case 1: addText("eventtype", one[.type].text) { [$0[.type].text ?? "earthquake"] }
         case 2: addText("catalog", one[.net].text) { [$0[.net].text] }

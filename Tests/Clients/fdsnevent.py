@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks an event service by ObsPy's client, and compares what comes with the service's own text.
 
-    Tests/fdsnevent.py URL
+    Tests/Clients/fdsnevent.py URL
 
 Every parameter that ObsPy knows is used. The event q0gone was there and was deleted. What differs is printed, and ends it
 with 1.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads what `quakes list` writes as QuakeML by ObsPy, and compares it with the same list as NDJSON.
 
-    Tests/quakeml.py QUAKEML NDJSON
+    Tests/Clients/quakeml.py QUAKEML NDJSON
 
 The document has to be valid by the schema of QuakeML 1.2, and every value has to be exactly the table's. What differs is
 printed, and ends it with 1.

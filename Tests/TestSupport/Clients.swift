@@ -1,0 +1,58 @@
+import Foundation
+import Subprocess
+import Testing
+
+/// Programs of others, which the tests ask the server with. `scripts/clients` says which.
+public enum Clients {
+    /// The Python that has them; nil when they cannot be installed.
+    public static let python = path(from: "clients")
+    /// Prometheus's own check of metrics and of rules; nil when it cannot be had.
+    public static let promtool = path(from: "promtool")
+
+    /// Runs one of the scripts in `Tests/Clients`, and expects it to find nothing wrong.
+    ///
+    /// - Returns: what it printed.
+    @discardableResult
+    public static func run(_ script: String, _ arguments: [String]) async throws -> String {
+        let python = try #require(python)
+        let result = try await Subprocess.run(
+            .path(.init(python)),
+            arguments: .init([root.appending(path: "Tests/Clients/\(script)").path] + arguments),
+            output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
+        #expect(
+            result.terminationStatus.isSuccess,
+            "\(result.standardOutput.prefix(2000))\(result.standardError.suffix(2000))")
+        return result.standardOutput
+    }
+
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+        .standardizedFileURL
+
+    /// What a script prints in its last line, if it succeeds.
+    private static func path(from script: String) -> String? {
+        let process = Process()
+        process.executableURL = root.appending(path: "scripts/\(script)")
+        let output = Pipe()
+        process.standardOutput = output
+        do { try process.run() } catch { return nil }
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        return process.terminationStatus == 0 ? text.split(separator: "\n").last.map(String.init) : nil
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Skips where the clients are not to be had.
+    public static var needsClients: Self {
+        .enabled(
+            if: Clients.python != nil,
+            "the clients of others are not here, and PyPI is out of reach (scripts/clients)")
+    }
+
+    /// Skips where promtool is not to be had.
+    public static var needsPromtool: Self {
+        .enabled(
+            if: Clients.promtool != nil,
+            "promtool is not here, and Debian's packages are out of reach (scripts/promtool)")
+    }
+}
