@@ -49,7 +49,7 @@ struct Delivery: Sendable {
                     reply.headers.append((HTTPField.Name.quakesToken.rawName, "\(state.position.token)"))
                 }
                 told(reply.status)
-                return try await writer.take()!.write(reply, to: request, settings)
+                return try await writer.take()!.write(reply, toHead: request.method == .head, settings)
             }
             told(200)
             opening.isWritten = true

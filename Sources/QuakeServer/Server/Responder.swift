@@ -13,6 +13,7 @@ struct Responder: Sendable {
     let logger: Logger
     let board = StateBoard()
     let metrics = Metrics()
+    let live: LiveChanges
 
     /// Answers one request.
     ///
@@ -29,7 +30,8 @@ struct Responder: Sendable {
         let counted = metrics.begin(route)
         var status = 0
         defer {
-            counted.end(status: status, after: .now - start)
+            let isStream = if case .changes = route { status == 200 } else { false }
+            counted.end(status: status, after: isStream ? nil : .now - start)
             logger.debug(
                 "\(request.method) \(target.path) \(status) in \((.now - start) / .milliseconds(1)) ms")
         }
@@ -37,7 +39,7 @@ struct Responder: Sendable {
         case .reply(var reply):
             status = reply.status
             if request.hasBody { reply.headers.append(("Connection", "close")) }
-            try await writer.write(reply, to: request, settings)
+            try await writer.write(reply, toHead: request.method == .head, settings)
             // A body may come for ever; nobody reads it.
             if request.hasBody { throw UnreadBody() }
         case .answer(let answer):
@@ -51,6 +53,9 @@ struct Responder: Sendable {
             }
             let delivery = Delivery(
                 responder: self, answer: answer, request: request, isCompressed: isCompressed)
+            try await delivery.run(writer, for: client, on: channel) { status = $0 }
+        case .changes(let changes):
+            let delivery = ChangesDelivery(responder: self, request: changes, isHead: request.method == .head)
             try await delivery.run(writer, for: client, on: channel) { status = $0 }
         }
     }
@@ -76,7 +81,7 @@ struct Responder: Sendable {
             var reply = Reply(204)
             reply.headers = [
                 ("Allow", "GET, HEAD, OPTIONS"), ("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
-                ("Access-Control-Allow-Headers", "Accept, If-None-Match"),
+                ("Access-Control-Allow-Headers", "Accept, If-None-Match, Last-Event-ID"),
                 ("Access-Control-Max-Age", "86400"),
             ]
             return .reply(reply)
@@ -94,6 +99,8 @@ struct Responder: Sendable {
         case .event(let path):
             return try EventService.route(
                 path: path, query: target.query ?? "", baseURL: baseURL(of: request), settings)
+        case .changes: return .changes(try ChangesRequest(target.query ?? "", request.headerFields))
+        case .history(let code): return .answer(EventStory.answer(of: code))
         case .unknown: throw Reply(404, text: "There is nothing under this path.")
         }
     }
@@ -155,10 +162,10 @@ extension ResponseWriter {
     /// Writes an answer that is whole.
     @concurrent
     consuming func write(
-        _ reply: Reply, to request: HTTPRequest, _ settings: ServerSettings
+        _ reply: Reply, toHead isHead: Bool, _ settings: ServerSettings
     ) async throws {
         let head = HTTPResponse(reply, settings)
-        guard request.method != .head, !reply.body.isEmpty else { return try await writeResponse(head) }
+        guard !isHead, !reply.body.isEmpty else { return try await writeResponse(head) }
         try await write(response: head, body: ResponseBody(byteBuffer: ByteBuffer(bytes: reply.body)))
     }
 }

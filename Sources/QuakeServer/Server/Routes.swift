@@ -8,6 +8,10 @@ enum Route: Sendable {
     case summary(SummaryFeed)
     /// The event with this code.
     case detail(String)
+    /// The stream of changes.
+    case changes
+    /// The story of the event with this code.
+    case history(String)
     /// What follows `/fdsnws/event/1/`.
     case event(String)
     case unknown
@@ -23,6 +27,10 @@ enum Route: Sendable {
                 .summary(feed)
             } else if let code = path.between("\(feeds)detail/", ".geojson")?.percentDecoded {
                 .detail(code)
+            } else if path == "/changes" {
+                .changes
+            } else if let code = path.between("/history/", "")?.percentDecoded {
+                .history(code)
             } else if path.hasPrefix(EventService.path) || "\(path)/" == EventService.path {
                 .event(String(path.dropFirst(EventService.path.count)))
             } else {
@@ -42,12 +50,14 @@ enum Route: Sendable {
         case .metrics: "metrics"
         case .summary: "summary"
         case .detail: "detail"
+        case .changes: "changes"
+        case .history: "history"
         case .event: "event"
         case .unknown: "unknown"
         }
     }
 
-    static let names = ["health", "metrics", "summary", "detail", "event", "unknown"]
+    static let names = ["health", "metrics", "summary", "detail", "changes", "history", "event", "unknown"]
 }
 
 /// A request's target, taken apart.
