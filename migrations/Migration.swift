@@ -3,7 +3,7 @@ public struct Migration: Sendable {
     /// Migrations are applied in the order of their numbers, which start at 1 and have no gaps.
     public let number: Int
     public let name: String
-    public let sql: String
+    private let bytes: [UInt8]
     /// The 64-bit FNV-1a hash of the text in UTF-8, as 16 hexadecimal digits. It shows whether a migration was edited.
     ///
     /// It is there to notice accidents: an attacker who may write to the database needs no collision. A cryptographic hash
@@ -13,10 +13,12 @@ public struct Migration: Sendable {
     private init(_ number: Int, _ name: String, _ bytes: [UInt8]) {
         self.number = number
         self.name = name
-        sql = String(decoding: bytes, as: UTF8.self)
+        self.bytes = bytes
         let digits = String(Self.fnv1a(bytes), radix: 16)
         checksum = String(repeating: "0", count: 16 - digits.count) + digits
     }
+
+    public var sql: String { String(decoding: bytes, as: UTF8.self) }
 
     /// http://www.isthe.com/chongo/tech/comp/fnv/
     static func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {

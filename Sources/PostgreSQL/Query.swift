@@ -25,8 +25,13 @@ public struct Query: Sendable, ExpressibleByStringInterpolation {
 
     /// The text, with its parameters numbered after the first `first` ones.
     private func renumbered(from first: Int) -> String {
-        if first == 0 { return text }
-        return text.replacing(/\$(\d+)/) { match in "$\((Int(match.1) ?? 0) + first)" }
+        if first == 0 || parameters.isEmpty { return text }
+        // By hand: the first regex of a program takes half a millisecond.
+        let parts = text.split(separator: "$", omittingEmptySubsequences: false)
+        return parts.dropFirst().reduce(into: String(parts[0])) { result, part in
+            let digits = part.prefix { "0"..."9" ~= $0 }
+            result += "$" + (Int(digits).map { "\($0 + first)" } ?? "") + part[digits.endIndex...]
+        }
     }
 
     public struct StringInterpolation: StringInterpolationProtocol {

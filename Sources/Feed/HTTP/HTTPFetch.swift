@@ -8,17 +8,16 @@ struct HTTPFetch {
     let url: String
     let validators: Validators?
     let options: FetchOptions
-    private let authorities: [UInt8]?
 
-    /// - Throws: `FeedError` if the file of authorities can't be read.
-    init(_ url: String, ifChangedSince validators: Validators?, options: FetchOptions) throws {
+    init(_ url: String, ifChangedSince validators: Validators?, options: FetchOptions) {
         self.url = url
         self.validators = validators == Validators() ? nil : validators
         self.options = options
-        authorities = try options.authorities.map(Self.trusting)
     }
 
     /// Hands over the feed. There is no further attempt once a byte has been handed over.
+    ///
+    /// - Throws: `FeedError`, also if the file of authorities is needed and can't be read; what `body` throws.
     func read(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
         var hasBegun = false
         var attempt = 1
@@ -68,7 +67,8 @@ struct HTTPFetch {
                 outcome = try await HTTPExchange(
                     target: target, credentials: target.hasSameOrigin(as: first) ? url.userInfo : nil,
                     proxy: options.proxies.proxy(for: target), validators: validators, options: options,
-                    authorities: authorities
+                    // Reading the system's certificates takes longer than a plain request.
+                    authorities: target.isSecure ? options.authorities.map(Self.trusting) : nil
                 ).run(body)
             } catch var failure as FetchFailure where target != first {
                 failure.reason = "redirected to \(target.url.withoutSecrets): \(failure.reason)"

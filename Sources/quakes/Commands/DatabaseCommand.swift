@@ -12,8 +12,11 @@ struct DatabaseCommand: AsyncParsableCommand {
             """,
         subcommands: [Start.self, Stop.self, Status.self, URL.self, Shell.self])
 
+    // Without their names, the parser would make them from the types', which takes it a millisecond at every start.
+
     struct Start: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "start",
             abstract: "Start the cluster, and create it first if necessary.")
 
         func run() async throws {
@@ -27,7 +30,8 @@ struct DatabaseCommand: AsyncParsableCommand {
     }
 
     struct Stop: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Stop the cluster. Its data stay.")
+        static let configuration = CommandConfiguration(
+            commandName: "stop", abstract: "Stop the cluster. Its data stay.")
 
         func run() async throws {
             let cluster = LocalCluster.current
@@ -37,6 +41,7 @@ struct DatabaseCommand: AsyncParsableCommand {
 
     struct Status: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "status",
             abstract: "Show whether the cluster is running, and where it is.")
 
         func run() async throws {
@@ -52,6 +57,7 @@ struct DatabaseCommand: AsyncParsableCommand {
 
     struct URL: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "url",
             abstract: "Print the cluster's URL, for psql and other programs.")
 
         func run() {
@@ -61,6 +67,7 @@ struct DatabaseCommand: AsyncParsableCommand {
 
     struct Shell: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "shell",
             abstract: "Open psql on the cluster, and start the cluster if necessary.")
 
         @Argument(parsing: .allUnrecognized, help: "Arguments for psql.")
