@@ -82,6 +82,7 @@ struct Responder: Sendable {
         case .event(let path):
             return EventService.route(
                 path: path, query: target.query ?? "", baseURL: baseURL(of: request), settings)
+        case .page(let file): return .reply(file.reply(to: request.headerFields))
         case .unknown: return .reply(Reply(404, text: "There is nothing under this path."))
         }
     }

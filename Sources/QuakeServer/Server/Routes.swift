@@ -10,6 +10,8 @@ enum Route: Sendable {
     case detail(String)
     /// What follows `/fdsnws/event/1/`.
     case event(String)
+    /// A file of the page.
+    case page(PageFile)
     case unknown
 
     init(path: String) {
@@ -25,6 +27,8 @@ enum Route: Sendable {
                 .detail(code)
             } else if path.hasPrefix("/fdsnws/event/1/") {
                 .event(String(path.dropFirst("/fdsnws/event/1/".count)))
+            } else if let file = PageFile.all[path] {
+                .page(file)
             } else {
                 .unknown
             }
@@ -37,11 +41,12 @@ enum Route: Sendable {
         case .summary: "summary"
         case .detail: "detail"
         case .event: "event"
+        case .page: "page"
         case .unknown: "unknown"
         }
     }
 
-    static let names = ["health", "metrics", "summary", "detail", "event", "unknown"]
+    static let names = ["health", "metrics", "summary", "detail", "event", "page", "unknown"]
 }
 
 /// A request's target, taken apart.
