@@ -59,7 +59,8 @@ public struct Reply: Error, Sendable {
 }
 
 /// Where a request leads.
-public enum RouteResult: Sendable {
+enum RouteResult: Sendable {
     case answer(Answer)
     case reply(Reply)
+    case changes(ChangesRequest)
 }

@@ -46,7 +46,7 @@ struct Delivery: Sendable {
                 if client.isGone { throw error }
                 let reply = responder.reply(to: error)
                 told(reply.status)
-                return try await writer.take()!.write(reply, to: request, settings)
+                return try await writer.take()!.write(reply, toHead: request.method == .head, settings)
             }
             told(200)
             opening.isWritten = true

@@ -6,7 +6,11 @@ struct EventParameters {
     private var values: [EventParameter: String] = [:]
 
     init(_ query: String) throws {
-        for (name, value) in try QueryString(query).pairs {
+        try self.init(try QueryString(query).pairs)
+    }
+
+    init(_ pairs: [(name: String, value: String)]) throws {
+        for (name, value) in pairs {
             guard let parameter = EventParameter(named: name) else {
                 let meant = closestSpelling(of: name, among: EventParameter.names)
                 throw EventError(

@@ -30,10 +30,7 @@ public struct EventRequest: Sendable {
         let ids = try parameters.list(.eventid)
         eventID = ids?.count == 1 ? ids?.first : nil
 
-        var selection = QuakeSelection()
-        try selection.setTimes(parameters)
-        try selection.setArea(parameters)
-        try selection.setProperties(parameters)
+        var selection = try QuakeSelection(filter: parameters)
         try selection.setOrder(parameters)
         try selection.setDeleted(parameters, format, resource)
         if let limit = selection.limit, limit > maximum, resource == .query {
@@ -56,6 +53,14 @@ public struct EventRequest: Sendable {
 }
 
 extension QuakeSelection {
+    /// The events with these properties, in whatever order.
+    init(filter parameters: EventParameters) throws {
+        self.init()
+        try setTimes(parameters)
+        try setArea(parameters)
+        try setProperties(parameters)
+    }
+
     fileprivate mutating func setTimes(_ parameters: EventParameters) throws {
         let (start, end) = (try parameters.time(.starttime), try parameters.time(.endtime))
         // Events are known to the millisecond. Both ends belong to the window.

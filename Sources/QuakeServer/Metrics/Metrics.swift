@@ -51,12 +51,14 @@ final class Metrics: Sendable {
         let metrics: Metrics
         let route: String
 
-        /// - Parameter status: 0 if the client went away before.
-        func end(status: Int, after time: Duration) {
+        /// - Parameters:
+        ///   - status: 0 if the client went away before.
+        ///   - time: nil for what has no length, such as a stream.
+        func end(status: Int, after time: Duration?) {
             metrics.counts.withLock { counts in
                 counts.underWay -= 1
                 counts.requests[Answered(route: route, status: status), default: 0] += 1
-                counts.times[route, default: Histogram()].add(time / .seconds(1))
+                if let time { counts.times[route, default: Histogram()].add(time / .seconds(1)) }
             }
         }
     }

@@ -47,6 +47,15 @@ extension Responder {
         text.gauge("quakes_sessions_open", "Sessions of the database that answer requests.", usage.open)
         text.gauge("quakes_sessions_used", "Those of them that are in use.", usage.used)
         text.gauge("quakes_requests_waiting", "Requests that wait for a session.", usage.waiting)
+        let live = live.current
+        text.gauge("quakes_live_clients", "Clients that follow the changes and are live.", live.live)
+        text.gauge(
+            "quakes_live_clients_behind", "Those of them that have not taken all there is.", live.behind)
+        text.counter(
+            "quakes_live_clients_dropped", "Clients that were dropped because they did not read.",
+            live.dropped)
+        text.counter("quakes_live_passes", "Passes that were sent to live clients.", live.passes)
+        text.counter("quakes_live_changes", "Changes in those passes.", live.changes)
         if let state = board.state, let age = board.age {
             text.gauge("quakes_token", "The newest token that this process knows.", state.position.token)
             text.gauge(

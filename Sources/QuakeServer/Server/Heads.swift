@@ -15,9 +15,20 @@ extension HTTPResponse {
         headerFields[.cacheControl] = "public, max-age=\(answer.cacheSeconds)"
         headerFields[.vary] = "Accept-Encoding"
         headerFields[.quakesToken] = "\(state.position.token)"
+        headerFields[.quakesPosition] = state.position.word
         guard status != 304 else { return }
         headerFields[.contentType] = answer.contentType
         if isCompressed { headerFields[.contentEncoding] = "gzip" }
+    }
+
+    /// The head of a stream of changes.
+    init(_ format: StreamFormat, _ settings: ServerSettings) {
+        self.init(common: 200, settings)
+        headerFields[.contentType] = format.contentType
+        headerFields[.cacheControl] = "no-store"
+        headerFields[.vary] = "Accept"
+        // Proxies such as nginx would keep events back until a buffer is full.
+        headerFields[.xAccelBuffering] = "no"
     }
 
     init(_ reply: Reply, _ settings: ServerSettings) {
@@ -38,7 +49,7 @@ extension HTTPResponse {
         headerFields[.date] = Instant.now.httpDate
         headerFields[.server] = "quakes/\(settings.version)"
         headerFields[.accessControlAllowOrigin] = "*"
-        headerFields[.accessControlExposeHeaders] = "ETag, Quakes-Token"
+        headerFields[.accessControlExposeHeaders] = "ETag, Quakes-Position, Quakes-Token"
         headerFields[.xContentTypeOptions] = "nosniff"
     }
 }
@@ -46,4 +57,7 @@ extension HTTPResponse {
 extension HTTPField.Name {
     /// The token of the catalogue's state that an answer is made of.
     static let quakesToken = HTTPField.Name("Quakes-Token")!
+    /// The whole position of that state: where a stream of changes goes on.
+    static let quakesPosition = HTTPField.Name("Quakes-Position")!
+    static let xAccelBuffering = HTTPField.Name("X-Accel-Buffering")!
 }

@@ -5,7 +5,7 @@ import Synchronization
 
 /// The catalogue over HTTP.
 ///
-/// A few sessions read the database for all clients, and one connection watches its state. When the database goes away, the
+/// A few sessions read the database for all clients, and one connection watches its state and follows its changes. When the database goes away, the
 /// server stays: it answers 503 until it is back.
 public struct QuakeServer: Sendable {
     private let options: ConnectionOptions
@@ -22,7 +22,9 @@ public struct QuakeServer: Sendable {
     /// - Throws: `ListeningError`.
     public func run(on address: ListeningAddress, _ started: @Sendable (Int?) -> Void) async throws {
         let sessions = Sessions(options, lineLimit: settings.waitingRequests, logger: logger)
-        let responder = Responder(sessions: sessions, settings: settings, logger: logger)
+        let responder = Responder(
+            sessions: sessions, settings: settings, logger: logger,
+            live: LiveChanges(settings, logger: logger))
         let connections = try await Connections(address, responder, settings, logger)
         started(connections.port)
         // Not a child of this task, because a cancellation has to end the listening first and the sessions last.
@@ -31,7 +33,10 @@ public struct QuakeServer: Sendable {
                 for _ in 0..<settings.sessions { group.addTask { await sessions.keepOne() } }
                 group.addTask {
                     do {
-                        try await CatalogueWatch(options, logger: logger).run { responder.board.show($0) }
+                        try await CatalogueWatch(options, view: responder.live, logger: logger).run {
+                            responder.board.show($0)
+                            responder.live.trim()
+                        }
                     } catch is CancellationError {}
                 }
                 defer { group.cancelAll() }
@@ -42,6 +47,7 @@ public struct QuakeServer: Sendable {
             try await work.value
         } onCancel: {
             connections.end()
+            responder.live.end()
         }
     }
 }

@@ -13,6 +13,7 @@ struct Responder: Sendable {
     let logger: Logger
     let board = StateBoard()
     let metrics = Metrics()
+    let live: LiveChanges
 
     /// Answers one request.
     ///
@@ -29,14 +30,15 @@ struct Responder: Sendable {
         let counted = metrics.begin(route)
         var status = 0
         defer {
-            counted.end(status: status, after: .now - start)
+            let isStream = if case .changes = route { status == 200 } else { false }
+            counted.end(status: status, after: isStream ? nil : .now - start)
             logger.debug(
                 "\(request.method) \(target.path) \(status) in \((.now - start) / .milliseconds(1)) ms")
         }
         switch await result(of: request, target, route) {
         case .reply(let reply):
             status = reply.status
-            try await writer.write(reply, to: request, settings)
+            try await writer.write(reply, toHead: request.method == .head, settings)
         case .answer(let answer):
             let isCompressed = AcceptedEncoding.prefersGzip(request.headerFields[.acceptEncoding])
             if let state = board.state, let condition = request.headerFields[.ifNoneMatch],
@@ -48,6 +50,9 @@ struct Responder: Sendable {
             }
             let delivery = Delivery(
                 responder: self, answer: answer, request: request, isCompressed: isCompressed)
+            try await delivery.run(writer, for: client, on: channel) { status = $0 }
+        case .changes(let changes):
+            let delivery = ChangesDelivery(responder: self, request: changes, isHead: request.method == .head)
             try await delivery.run(writer, for: client, on: channel) { status = $0 }
         }
     }
@@ -65,7 +70,7 @@ struct Responder: Sendable {
             var reply = Reply(204)
             reply.headers = [
                 ("Allow", "GET, HEAD, OPTIONS"), ("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
-                ("Access-Control-Allow-Headers", "Accept, If-None-Match"),
+                ("Access-Control-Allow-Headers", "Accept, If-None-Match, Last-Event-ID"),
                 ("Access-Control-Max-Age", "86400"),
             ]
             return .reply(reply)
@@ -82,6 +87,13 @@ struct Responder: Sendable {
         case .event(let path):
             return EventService.route(
                 path: path, query: target.query ?? "", baseURL: baseURL(of: request), settings)
+        case .changes:
+            do {
+                return .changes(try ChangesRequest(target.query ?? "", request.headerFields))
+            } catch {
+                return .reply(Reply(400, text: (error as? EventError)?.details ?? "\(error)"))
+            }
+        case .history(let code): return .answer(EventStory.answer(of: code))
         case .page(let file): return .reply(file.reply(to: request.headerFields))
         case .unknown: return .reply(Reply(404, text: "There is nothing under this path."))
         }
@@ -122,10 +134,10 @@ extension ResponseWriter {
     /// Writes an answer that is whole.
     @concurrent
     consuming func write(
-        _ reply: Reply, to request: HTTPRequest, _ settings: ServerSettings
+        _ reply: Reply, toHead isHead: Bool, _ settings: ServerSettings
     ) async throws {
         let head = HTTPResponse(reply, settings)
-        guard request.method != .head, !reply.body.isEmpty else { return try await writeResponse(head) }
+        guard !isHead, !reply.body.isEmpty else { return try await writeResponse(head) }
         try await write(response: head, body: ResponseBody(byteBuffer: ByteBuffer(bytes: reply.body)))
     }
 }

@@ -8,6 +8,10 @@ enum Route: Sendable {
     case summary(SummaryFeed)
     /// The event with this code.
     case detail(String)
+    /// The stream of changes.
+    case changes
+    /// The story of the event with this code.
+    case history(String)
     /// What follows `/fdsnws/event/1/`.
     case event(String)
     /// A file of the page.
@@ -25,6 +29,10 @@ enum Route: Sendable {
                 .summary(feed)
             } else if let code = path.between("\(feeds)detail/", ".geojson")?.percentDecoded {
                 .detail(code)
+            } else if path == "/changes" {
+                .changes
+            } else if let code = path.between("/history/", "")?.percentDecoded {
+                .history(code)
             } else if path.hasPrefix("/fdsnws/event/1/") {
                 .event(String(path.dropFirst("/fdsnws/event/1/".count)))
             } else if let file = PageFile.all[path] {
@@ -40,13 +48,17 @@ enum Route: Sendable {
         case .metrics: "metrics"
         case .summary: "summary"
         case .detail: "detail"
+        case .changes: "changes"
+        case .history: "history"
         case .event: "event"
         case .page: "page"
         case .unknown: "unknown"
         }
     }
 
-    static let names = ["health", "metrics", "summary", "detail", "event", "page", "unknown"]
+    static let names = [
+        "health", "metrics", "summary", "detail", "changes", "history", "event", "page", "unknown",
+    ]
 }
 
 /// A request's target, taken apart.

@@ -13,6 +13,14 @@ public struct ServerSettings: Sendable {
     public var waitingRequests = 200
     /// How many connections clients may hold. Further ones wait to be accepted.
     public var connections = 10_000
+    /// How many clients may follow the changes.
+    public var streams = 8000
+    /// After how long a silence a client that follows is shown that the stream is alive.
+    public var heartbeat = Duration.seconds(15)
+    /// How many bytes of changes are kept for clients that follow, and how many one pass may have to be kept at all.
+    public var passSize = 64 << 20
+    /// How long they are kept.
+    public var passTime = Duration.seconds(120)
     /// The length of a request's target, in bytes. The limit is the standard's of the event service.
     public var targetLength = 2000
     /// The size of a request's head, in bytes.

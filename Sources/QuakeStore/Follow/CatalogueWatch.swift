@@ -2,25 +2,27 @@ import Feed
 import Logging
 import PostgreSQL
 
-/// Watches the catalogue's state over one connection: it listens, and asks now and then.
+/// Watches the catalogue over one connection: it listens, keeps a view up to date, and tells the catalogue's state.
 ///
 /// States may be skipped: of several commits in a row, only the last one may be told. It reconnects for as long as it
 /// takes, so that a restart of the server costs time only.
-public struct CatalogueWatch: Sendable {
+public struct CatalogueWatch<V: View>: Sendable {
     private let options: ConnectionOptions
+    private let view: V
     private let poll: PollInterval
     private let logger: Logger
 
     /// - Parameter poll: how often to ask although nothing was heard, which is when a document was settled that changed
     ///   nothing.
     public init(
-        _ options: ConnectionOptions,
+        _ options: ConnectionOptions, view: V,
         poll: PollInterval = PollInterval(listening: .seconds(5), standby: .seconds(1)), logger: Logger
     ) {
-        (self.options, self.poll, self.logger) = (options, poll, logger)
+        (self.options, self.view, self.poll, self.logger) = (options, view, poll, logger)
     }
 
-    /// Tells the state after each reading, changed or not, until the task is cancelled.
+    /// Tells the state after each reading, changed or not, until the task is cancelled. The view is then at that state or
+    /// before it.
     ///
     /// - Throws: `CancellationError` only.
     public func run(_ told: @Sendable (CatalogueState) -> Void) async throws {
@@ -42,27 +44,51 @@ public struct CatalogueWatch: Sendable {
         }
     }
 
-    private func watch(_ connection: Connection, _ told: (CatalogueState) -> Void) async throws {
+    private func watch(_ connection: isolated Connection, _ told: (CatalogueState) -> Void) async throws {
+        var passReader = PassReader(
+            connection: connection, view: view, name: nil, answerLimit: poll.answer, logger: logger,
+            position: try await view.position())
         if try await canListen(connection) {
             try await connection.listen(to: "quake_changes") { notifications in
+                try await passReader.catchUp()
                 while true {
-                    // One reading answers all that were heard before it.
-                    while try await notifications.next(within: .zero) != nil {}
                     told(try await state(connection))
-                    _ = try await notifications.next(within: poll.listening)
+                    var heard = try await notifications.next(within: poll.listening)
+                    guard heard != nil else {
+                        try await passReader.catchUp()
+                        continue
+                    }
+                    // One pass answers all that were heard before it.
+                    var token: Int?
+                    while let notification = heard {
+                        token = Int(notification.payload)
+                        heard = try await notifications.next(within: .zero)
+                    }
+                    try await read(token, with: &passReader)
                 }
             }
         }
         while true {
+            try await passReader.catchUp()
             told(try await state(connection))
             try await Task.sleep(for: poll.standby)
         }
     }
 
+    /// - Parameter token: what the newest notification has brought.
+    private func read(_ token: Int?, with passReader: inout PassReader<V>) async throws {
+        switch token {
+        case let token? where passReader.hasJustReached(token): break
+        case let token? where token > passReader.position?.token ?? 0: try await passReader.applyPass()
+        // A lower token: the server may have been restored to an earlier state.
+        default: try await passReader.catchUp()
+        }
+    }
+
     /// A hot standby refuses LISTEN, and a pooler in transaction mode loses it.
-    private func canListen(_ connection: Connection) async throws -> Bool {
+    private func canListen(_ connection: isolated Connection) async throws -> Bool {
         let isStandby: Bool = try await connection.expectingAnswer(within: poll.answer) {
-            try await connection.query("select pg_is_in_recovery() as standby", to: "probe the connection")[0]
+            try connection.query("select pg_is_in_recovery() as standby", to: "probe the connection")[0]
                 .decode("standby")
         }
         if isStandby { return false }
@@ -75,7 +101,7 @@ public struct CatalogueWatch: Sendable {
         }
     }
 
-    private func state(_ connection: Connection) async throws -> CatalogueState {
+    private func state(_ connection: isolated Connection) async throws -> CatalogueState {
         try await connection.expectingAnswer(within: poll.answer) {
             try await CatalogueState.read(on: connection)
         }

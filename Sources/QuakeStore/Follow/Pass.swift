@@ -54,20 +54,34 @@ public struct Pass: Sendable {
     ///
     /// The JSON members are the columns of `history.changes`.
     ///
+    /// - Parameter selection: only these events; nil for all. An event is selected if it is one of them when the pass
+    ///   begins or when it ends. Each of its changes then has one more member, the last one: `selected`, whether it is one
+    ///   of them when the pass ends.
     /// - Returns: the view's position once it has applied them.
-    public func forEachLine(_ body: @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws
-        -> Position
-    {
-        try await read(lines, columns: 1) { row in
+    public func forEachLine(
+        of selection: QuakeSelection? = nil, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
+    ) async throws -> Position {
+        let lines =
+            switch (freshStart, selection) {
+            case (nil, nil): "row_to_json(change)::text from history.changes(\(after), 'quake') as change"
+            case (nil, let selection?): try await connection.text(of: selection.changeLines(after: after))
+            case (_?, let selection): try await connection.text(of: (selection ?? QuakeSelection()).rowLines)
+            }
+        return try await read(lines, columns: 1) { row in
             guard let line = try row.nextBytes() else { throw CopiedRowError() }
             try body(line)
         }
     }
 
-    private var lines: String {
-        freshStart == nil
-            ? "row_to_json(change)::text from history.changes(\(after), 'quake') as change"
-            : "row_to_json(line)::text from (select to_jsonb(quake) as row from public.quake) as line"
+    /// Reads nothing but the position: for a view that needs no rows.
+    ///
+    /// - Returns: the view's position once it knows that it has nothing.
+    public func skip() async throws -> Position {
+        let snapshot = try await SnapshotState.read(of: reader, on: connection)
+        guard snapshot.shape == table.signature, freshStart != nil || snapshot.freshStart == nil else {
+            throw Mismatch(snapshot: snapshot)
+        }
+        return snapshot.position
     }
 
     private var after: Int { reader?.token ?? 0 }

@@ -1,6 +1,3 @@
-import PostgreSQL
-import Synchronization
-
 /// How far a reader has come: the token of the last transaction that it has applied, and what else identifies that
 /// transaction.
 ///
@@ -18,5 +15,25 @@ public struct Position: Sendable, Equatable {
         self.store = store
         self.token = token
         self.committedAt = committedAt
+    }
+}
+
+// As text: for people and programs that keep a position between two requests.
+extension Position {
+    /// One line of JSON: what ends each pass of a stream.
+    public var json: String {
+        "{\"store\":\"\(store)\",\"token\":\(token),\"committed_at\":\"\(committedAt)\"}"
+    }
+
+    /// One word, such as `8_2026-11-21T09:01:00.654321Z_0f0e2d3c-…`, which may stand in a URL and in a header.
+    public var word: String { "\(token)_\(committedAt)_\(store)" }
+
+    /// Reads a `word`; nil for anything else.
+    public init?(word: String) {
+        let form =
+            /(\d{1,18})_(\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d[.]\d{6}Z)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/
+            .asciiOnlyDigits()
+        guard let match = word.wholeMatch(of: form), let token = Int(match.1) else { return nil }
+        self.init(store: String(match.3), token: token, committedAt: String(match.2))
     }
 }

@@ -24,7 +24,9 @@ struct ChangePages {
     }
 
     /// Inserts have no index by key (see history.change_key): they are looked for in the whole table.
-    private static func places(of code: String, on connection: Connection) async throws -> (String, String) {
+    static func places(
+        of code: String, on connection: Connection
+    ) async throws -> (transactions: String, ordinals: String) {
         let row = try await connection.query(
             """
             select coalesce(array_agg(transaction), '{}')::text as transactions,
@@ -40,7 +42,7 @@ struct ChangePages {
 
     /// Every look-up goes through an index, whatever the planner's statistics say: they may be older than the last load.
     /// What shapes values as text is set as it was for `before`.
-    private static let settings = """
+    static let settings = """
         set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off;
         set local enable_sort = off; set local jit = off; set local max_parallel_workers_per_gather = 0;
         set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local intervalstyle = 'postgres';

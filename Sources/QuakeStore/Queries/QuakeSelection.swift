@@ -87,7 +87,8 @@ public struct QuakeSelection: Sendable {
             """
     }
 
-    private func source(_ table: Query) -> Query {
+    /// The clauses FROM and WHERE.
+    func source(_ table: Query) -> Query {
         let from: Query = "from \(table) as quake"
         guard let first = conditions.first else { return from }
         return "\(from) where \(conditions.dropFirst().reduce(first) { "\($0) and \($1)" })"
@@ -135,8 +136,13 @@ public struct QuakeSelection: Sendable {
 
 // The same rules, for rows that do not come from a database.
 extension QuakeSelection {
-    /// Whether the selection has an event by its type, place and position. Nothing else is looked at.
+    /// Whether the selection has an event. Order, limit, `deleted` and `asOf` are not looked at.
     public func contains(_ quake: Quake) -> Bool {
+        if let since, quake.time < since { return false }
+        if let until, quake.time >= until { return false }
+        if let minimumMagnitude, quake.magnitude ?? -.infinity < minimumMagnitude { return false }
+        if let maximumMagnitude, quake.magnitude ?? .infinity > maximumMagnitude { return false }
+        if let code, quake.code != code { return false }
         if let types {
             let name = Self.typeName(quake[.type].text ?? "earthquake")
             guard types.contains(where: { Self.typeName($0) == name }) else { return false }
@@ -144,7 +150,9 @@ extension QuakeSelection {
         if let place, !place.isPart(of: quake[.place].text ?? "") { return false }
         if let near, !near.contains(quake) { return false }
         if let box, !box.contains(quake) { return false }
-        return true
+        if let updatedAfter, quake.updated <= updatedAfter { return false }
+        return ranges.allSatisfy { quake.has($0, within: $1) }
+            && values.allSatisfy { quake.has($0, oneOf: $1) }
     }
 
     /// In lower case as PostgreSQL's `lower` has it under the collation C, which leaves other letters than ASCII's alone.
@@ -154,5 +162,21 @@ extension QuakeSelection {
                 type.unicodeScalars.map {
                     ("A"..."Z").contains($0) ? Unicode.Scalar($0.value + 32) ?? $0 : $0
                 }))
+    }
+}
+
+extension Quake {
+    /// Whether a number is there, and within a range.
+    fileprivate func has(_ property: Property, within range: ClosedRange<Double>) -> Bool {
+        let number = self[property].number ?? self[property].integer.map(Double.init)
+        return number.map(range.contains) ?? false
+    }
+
+    /// Whether a text, or an element of a list, is one of these.
+    fileprivate func has(_ property: Property, oneOf texts: [String]) -> Bool {
+        if property == .code { return texts.contains(code) }
+        let names = Set(texts.map(QuakeSelection.typeName))
+        let own = self[property].list ?? self[property].text.map { [$0] } ?? []
+        return own.contains { names.contains(QuakeSelection.typeName($0)) }
     }
 }

@@ -7,7 +7,8 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Serve the catalogue over HTTP.",
         discussion: """
             The USGS feeds are under their own paths: /earthquakes/feed/v1.0/summary/all_day.geojson and \
-            /earthquakes/feed/v1.0/detail/CODE.geojson. /health is for load balancers, /metrics for Prometheus.
+            /earthquakes/feed/v1.0/detail/CODE.geojson. /changes is the history as it happens, for browsers and programs. \
+            /health is for load balancers, /metrics for Prometheus.
 
             Only reads. It speaks HTTP without encryption; put a proxy in front of it for HTTPS.
 
@@ -36,6 +37,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How many connections clients may hold at once.", valueName: "count"))
     var maxConnections = 10_000
 
+    @Option(help: ArgumentHelp("How many clients may follow the changes at once.", valueName: "count"))
+    var maxStreams = 8000
+
     @Option(
         help: ArgumentHelp("How many events an answer of the event service may have.", valueName: "count"))
     var maxEvents = 20_000
@@ -46,6 +50,7 @@ struct ServeCommand: AsyncParsableCommand {
     func validate() throws {
         guard (1...100).contains(sessions) else { throw ValidationError("--sessions takes 1 to 100") }
         guard maxEvents > 0 else { throw ValidationError("--max-events must be positive") }
+        guard maxStreams > 0 else { throw ValidationError("--max-streams must be positive") }
         guard maxConnections > 0 else { throw ValidationError("--max-connections must be positive") }
     }
 
@@ -60,6 +65,8 @@ struct ServeCommand: AsyncParsableCommand {
         settings.maxEvents = maxEvents
         settings.sessions = sessions
         settings.connections = maxConnections
+        settings.streams = maxStreams
+        OpenFiles.allowAll()
         try await QuakeServer(database.options, settings, logger: logger).run(on: address) { port in
             StandardError.print("quakes: serving http://\(address.with(port: port))")
         }

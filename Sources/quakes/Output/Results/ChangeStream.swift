@@ -100,13 +100,3 @@ private struct LineBuffer {
         bytes.removeAll(keepingCapacity: true)
     }
 }
-
-extension Position {
-    var json: String {
-        var object = JSONObject()
-        object.append("store", store)
-        object.append("token", token)
-        object.append("committed_at", committedAt)
-        return object.text
-    }
-}

@@ -1,0 +1,83 @@
+import HTTPTypes
+import QuakeStore
+
+/// A request for the stream of changes, checked.
+struct ChangesRequest: Sendable {
+    let form: StreamForm
+    let start: Start
+
+    /// Where the stream begins.
+    enum Start: Sendable {
+        /// With all rows.
+        case snapshot
+        /// With what comes after this moment.
+        case now
+        case position(Position)
+        /// A position of which only this is known.
+        case token(Int)
+    }
+
+    /// What `query` knows and a stream does not: it has no order, no end and no past.
+    private static let refused: Set<EventParameter> = [
+        .updatedafter, .asof, .includedeleted, .includeallorigins, .includeallmagnitudes, .includearrivals,
+        .format, .nodata, .orderby, .limit, .offset,
+    ]
+
+    /// - Parameter query: what is behind the URL's `?`; may be empty.
+    /// - Throws: `EventError`, with status 400.
+    init(_ query: String, _ headers: HTTPFields) throws {
+        var pairs = try QueryString(query).pairs
+        let after = pairs.filter { $0.name == "after" }
+        guard after.count <= 1 else { throw EventError(400, "after is given more than once") }
+        pairs.removeAll { $0.name == "after" }
+        start = try Self.start(headers[.lastEventID] ?? after.first?.value)
+        let filter = pairs.isEmpty ? nil : try Self.filter(pairs)
+        let accepted = headers[.accept]?.lowercased() ?? ""
+        form = StreamForm(
+            format: accepted.contains("text/event-stream") ? .events : .lines, filter: filter)
+    }
+
+    private static func start(_ text: String?) throws -> Start {
+        guard let text else { return .snapshot }
+        if text == "now" { return .now }
+        if let position = Position(word: text) { return .position(position) }
+        guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            let token = Int(text)
+        else {
+            throw EventError(400, "after=\(text.prefix(100)) is neither a position, nor a token, nor now")
+        }
+        return .token(token)
+    }
+
+    private static func filter(_ pairs: [(name: String, value: String)]) throws -> ChangeFilter {
+        let parameters = try EventParameters(pairs)
+        for parameter in refused where parameters.has(parameter) {
+            throw EventError(400, "\(parameter) is not for changes")
+        }
+        return ChangeFilter(
+            key: pairs.map { "\($0.name)=\($0.value)" }.sorted().joined(separator: "\n"),
+            selection: try QuakeSelection(filter: parameters))
+    }
+}
+
+extension HTTPField.Name {
+    /// What a browser sends when it connects again (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+    static let lastEventID = HTTPField.Name("Last-Event-ID")!
+}
+
+/// Which events a client wants.
+struct ChangeFilter: Sendable, Hashable {
+    /// Equal for filters that are equal.
+    let key: String
+    let selection: QuakeSelection
+
+    static func == (one: ChangeFilter, other: ChangeFilter) -> Bool { one.key == other.key }
+    func hash(into hasher: inout Hasher) { hasher.combine(key) }
+}
+
+/// What a stream is made of. Clients with the same form get the same bytes.
+struct StreamForm: Sendable, Hashable {
+    let format: StreamFormat
+    /// nil for all events.
+    let filter: ChangeFilter?
+}

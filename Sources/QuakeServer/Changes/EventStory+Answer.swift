@@ -1,0 +1,17 @@
+import QuakeStore
+import Synchronization
+
+extension EventStory {
+    /// The story of one event, as lines of JSON.
+    static func answer(of code: String) -> Answer {
+        Answer(key: "history/\(code)", contentType: "application/x-ndjson; charset=utf-8") {
+            connection, _, writer in
+            let isKnown = try await EventStory(of: code).forEachLine(on: connection) { line in
+                var bytes = [UInt8](line)
+                bytes.append(UInt8(ascii: "\n"))
+                try writer.write(bytes)
+            }
+            guard isKnown else { throw Reply(404, text: "The catalogue never had an event with this code.") }
+        }
+    }
+}

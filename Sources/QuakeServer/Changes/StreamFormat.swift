@@ -1,0 +1,75 @@
+import QuakeStore
+
+/// How a stream is written.
+enum StreamFormat: Sendable, Hashable {
+    /// Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+    case events
+    /// One line of JSON each.
+    case lines
+
+    var contentType: String {
+        switch self {
+        case .events: "text/event-stream; charset=utf-8"
+        case .lines: "application/x-ndjson; charset=utf-8"
+        }
+    }
+
+    /// What the stream begins with. Browsers wait so long before they connect again; not all of them at the same moment.
+    var beginning: [UInt8] {
+        switch self {
+        case .events: Array("retry: \(Int.random(in: 1000...5000))\n\n".utf8)
+        case .lines: []
+        }
+    }
+
+    /// What shows that the stream is alive.
+    var heartbeat: [UInt8] {
+        switch self {
+        case .events: Array(":\n\n".utf8)
+        case .lines: Array("\n".utf8)
+        }
+    }
+
+    /// The kinds of lines.
+    enum Kind {
+        case snapshot, row, change, position
+
+        fileprivate var field: StaticString {
+            switch self {
+            case .snapshot: "event: snapshot\ndata: "
+            case .row: "event: row\ndata: "
+            case .change: "event: change\ndata: "
+            case .position: "event: position\n"
+            }
+        }
+    }
+
+    /// Appends a line of JSON, without its line feed.
+    func append(_ kind: Kind, _ line: some Collection<UInt8>, to bytes: inout [UInt8]) {
+        if self == .events { bytes.append(text: kind.field) }
+        bytes.append(contentsOf: line)
+        endLine(&bytes)
+    }
+
+    func append(snapshot reason: String, to bytes: inout [UInt8]) {
+        if self == .events { bytes.append(text: Kind.snapshot.field) }
+        bytes.append(text: "{\"snapshot\":")
+        bytes.append(jsonString: reason)
+        bytes.append(UInt8(ascii: "}"))
+        endLine(&bytes)
+    }
+
+    func append(_ position: Position, to bytes: inout [UInt8]) {
+        if self == .events {
+            bytes.append(text: Kind.position.field)
+            bytes.append(text: "id: \(position.word)\ndata: ")
+        }
+        bytes.append(text: position.json)
+        endLine(&bytes)
+    }
+
+    private func endLine(_ bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\n"))
+        if self == .events { bytes.append(UInt8(ascii: "\n")) }
+    }
+}

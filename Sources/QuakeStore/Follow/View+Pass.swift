@@ -1,0 +1,45 @@
+import Logging
+import PostgreSQL
+
+extension View {
+    /// Applies what has changed since the view's position, over a connection that the caller lends.
+    ///
+    /// - Returns: the position that the view has reached.
+    /// - Throws: `PostgresError`; what the view throws.
+    @discardableResult
+    public func applyPass(over connection: Connection, logger: Logger) async throws -> Position {
+        var passReader = PassReader(
+            connection: connection, view: self, name: nil, answerLimit: PollInterval().answer, logger: logger,
+            position: try await position())
+        return try await passReader.applyPass()
+    }
+}
+
+extension Position {
+    /// The position of somebody who knows the token only: that of the last transaction up to it. If the history does not
+    /// have it, this is a position that does not hold.
+    public static func known(by token: Int, on connection: Connection) async throws -> Position {
+        let row = try await connection.query(
+            """
+            select store.store::text, coalesce(last.token, \(token)) as token,
+                   to_char(coalesce(last.committed_at, 'epoch') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+                       as committed_at
+            from history.store
+            left join lateral (
+                (select token, committed_at from history.transaction where token <= \(token) order by token desc limit 1)
+                union all
+                select pruned_token, pruned_committed_at
+                order by token desc limit 1
+            ) as last on \(token) between pruned_token and history.current_token()
+            """, to: "find a token"
+        ).first
+        guard let row else {
+            throw PostgresError(
+                operation: "find a token", message: "history.store holds no row",
+                remedy: "restore the whole database")
+        }
+        return Position(
+            store: try row.decode("store"), token: try row.decode("token"),
+            committedAt: try row.decode("committed_at"))
+    }
+}

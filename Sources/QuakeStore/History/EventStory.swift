@@ -1,0 +1,44 @@
+import PostgreSQL
+
+/// All that the history keeps of one event.
+public struct EventStory: Sendable {
+    public let code: String
+
+    public init(of code: String) { self.code = code }
+
+    /// Hands over each change, the oldest first, as one line of JSON with the columns of `history.changes` but without `row`;
+    /// and then `{"row":{…}}`, the event as it is now, or `{"row":null}` if it is not there.
+    ///
+    /// - Parameter connection: in a REPEATABLE READ transaction.
+    /// - Returns: whether there is or was such an event.
+    public func forEachLine(
+        on connection: Connection, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
+    ) async throws -> Bool {
+        let places = try await ChangePages.places(of: code, on: connection)
+        let isThere: Bool = try await connection.query(
+            "select exists (select from public.quake where code = \(code)) as is_there", to: "find an event")[
+                0
+            ]
+            .decode("is_there")
+        guard isThere || places.transactions != "{}" else { return false }
+        try await connection.execute(script: ChangePages.settings, to: "read an event's history")
+        let statement = try await connection.text(
+            of: """
+                (select row_to_json(line)::text
+                 from (select t.token, t.committed_at, t.author, t.context, c.ordinal, c.key, c.operation, c.reason, c.before
+                       from unnest(\(places.transactions)::bigint[], \(places.ordinals)::bigint[])
+                           as place (transaction, ordinal)
+                       join history.transaction t on t.id = place.transaction
+                       join history.change c on c.transaction = place.transaction and c.ordinal = place.ordinal
+                       order by t.token, c.ordinal) as line)
+                union all
+                select row_to_json(line)::text
+                from (select (select to_jsonb(quake) from public.quake where code = \(code)) as row) as line
+                """)
+        try await connection.copy(rowsOf: statement, to: "read an event's history") { row in
+            guard let line = try row.nextBytes() else { throw CopiedRowError() }
+            try body(line)
+        }
+        return true
+    }
+}
