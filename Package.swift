@@ -1,6 +1,12 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// The live page, in Sources/QuakeServer/Page/Files. Each file is embedded in the executable.
+let pageFiles = [
+    "catalogue.js", "detail.js", "dom.js", "format.js", "icon.svg", "index.html", "list.js", "live.js", "main.js", "map.js",
+    "notify.js", "page.css", "projection.js", "quake.js", "scale.js", "service.js", "settings.js", "timeline.js",
+]
+
 // Quakes runs on Linux. The targets carry the architecture: a backward arrow does not compile.
 //
 //     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ CCurl (libcurl), CZlib, QueueExecutor
@@ -8,7 +14,7 @@ import PackageDescription
 //       │                        └───────▶ Migrations
 //       ├─────▶ SampleFeed ─▶ Feed
 //       ├─────▶ Charts, QuakeML ─▶ Feed, XML
-//       ├─────▶ QuakeServer ─▶ QuakeStore, QuakeML, XML
+//       ├─────▶ QuakeServer ─▶ QuakeStore, QuakeML, Charts, XML
 //       └─────▶ LocalPostgres
 //
 // Feed and PostgreSQL never depend on each other, and QuakeView does not know the server.
@@ -86,12 +92,13 @@ let package = Package(
         .target(
             name: "QuakeServer",
             dependencies: [
-                "CZlib", "Feed", "PostgreSQL", "QuakeML", "QuakeStore", "XML",
+                "Charts", "CZlib", "Feed", "PostgreSQL", "QuakeML", "QuakeStore", "XML",
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-            ]
+            ],
+            resources: pageFiles.map { .embedInCode("Page/Files/\($0)") }
         ),
         .executableTarget(
             name: "quakes",

@@ -1,6 +1,9 @@
 /// The coastlines of Natural Earth at 1:50 million, reduced by scripts/coastlines to what a picture shows. They are in the
 /// public domain (https://www.naturalearthdata.com/about/terms-of-use/).
-enum Land {
+public enum Land {
+    /// The coastlines as scripts/coastlines writes them.
+    public static var text: [UInt8] { PackageResources.land_txt }
+
     /// Degrees.
     struct Point: Equatable {
         var longitude: Double
@@ -9,7 +12,7 @@ enum Land {
 
     /// Closed rings, outer ones and lakes alike: the last point of each is its first. A ring that crosses the date line goes on
     /// beyond 180°; Antarctica's goes by way of the South Pole.
-    static let rings: [[Point]] = PackageResources.land_txt.split(separator: UInt8(ascii: "\n")).map(decode)
+    static let rings: [[Point]] = text.split(separator: UInt8(ascii: "\n")).map(decode)
 
     /// Reads an Encoded Polyline of latitudes and longitudes, in hundredths of a degree
     /// (https://developers.google.com/maps/documentation/utilities/polylinealgorithm).

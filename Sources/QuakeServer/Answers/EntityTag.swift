@@ -8,10 +8,15 @@ struct EntityTag: Equatable, CustomStringConvertible {
 
     init(_ answer: Answer, _ state: CatalogueState, isCompressed: Bool) {
         let position = state.position
-        let hash = Self.hash("\(position.committedAt)\n\(answer.key)\n\(answer.more(state))")
+        let hash = Self.hash("\(position.committedAt)\n\(answer.key)\n\(answer.more(state))".utf8)
         let encoding = isCompressed ? "-gzip" : ""
         description =
             "W/\"\(position.store.prefix(8))-\(position.token)-\(String(hash, radix: 16))\(encoding)\""
+    }
+
+    /// The tag of something that never changes while the program runs.
+    init(of bytes: [UInt8], isCompressed: Bool) {
+        description = "W/\"\(String(Self.hash(bytes), radix: 16))\(isCompressed ? "-gzip" : "")\""
     }
 
     /// Whether a value of `If-None-Match` names it. The comparison is the weak one, as it has to be there.
@@ -25,7 +30,7 @@ struct EntityTag: Equatable, CustomStringConvertible {
     }
 
     /// FNV-1a, with 64 bits (RFC 9923).
-    private static func hash(_ text: String) -> UInt64 {
-        text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    private static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
+        bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }

@@ -33,8 +33,8 @@ extension HTTPResponse {
 
     init(_ reply: Reply, _ settings: ServerSettings) {
         self.init(common: reply.status, settings)
-        // A 204 has no body, and says nothing about one.
-        if reply.status != 204 {
+        // A 204 and a 304 have no body, and say nothing about one.
+        if ![204, 304].contains(reply.status) {
             headerFields[.contentType] = reply.contentType
             headerFields[.contentLength] = "\(reply.body.count)"
         }

@@ -101,6 +101,7 @@ struct Responder: Sendable {
                 path: path, query: target.query ?? "", baseURL: baseURL(of: request), settings)
         case .changes: return .changes(try ChangesRequest(target.query ?? "", request.headerFields))
         case .history(let code): return .answer(EventStory.answer(of: code))
+        case .page(let file): return .reply(file.reply(to: request.headerFields))
         case .unknown: throw Reply(404, text: "There is nothing under this path.")
         }
     }
@@ -126,7 +127,8 @@ struct Responder: Sendable {
         return formed
     }
 
-    private func reply(to error: any Error) -> Reply {
+    /// What the client is told about an error, in one sentence.
+    func reply(to error: any Error) -> Reply {
         switch error {
         case let reply as Reply: return reply
         case is CancellationError: return .unavailable("The server is ending.")

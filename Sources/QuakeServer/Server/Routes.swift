@@ -14,6 +14,8 @@ enum Route: Sendable {
     case history(String)
     /// What follows `/fdsnws/event/1/`.
     case event(String)
+    /// A file of the page.
+    case page(PageFile)
     case unknown
 
     init(path: String) {
@@ -33,6 +35,8 @@ enum Route: Sendable {
                 .history(code)
             } else if path.hasPrefix(EventService.path) || "\(path)/" == EventService.path {
                 .event(String(path.dropFirst(EventService.path.count)))
+            } else if let file = PageFile.all[path] {
+                .page(file)
             } else {
                 .unknown
             }
@@ -53,11 +57,14 @@ enum Route: Sendable {
         case .changes: "changes"
         case .history: "history"
         case .event: "event"
+        case .page: "page"
         case .unknown: "unknown"
         }
     }
 
-    static let names = ["health", "metrics", "summary", "detail", "changes", "history", "event", "unknown"]
+    static let names = [
+        "health", "metrics", "summary", "detail", "changes", "history", "event", "page", "unknown",
+    ]
 }
 
 /// A request's target, taken apart.

@@ -6,6 +6,8 @@ public struct CatalogueState: Sendable, Equatable {
     public let position: Position
     /// When the newest transaction was committed.
     public let committedAt: Instant
+    /// When history begins.
+    public let beginning: Instant
     /// The newest document of each feed that was settled.
     public let settled: [SettledDocument]
 
@@ -40,6 +42,7 @@ public struct CatalogueState: Sendable, Equatable {
             position: Position(
                 store: store, token: try row.decode("token"), committedAt: try row.decode("committed_at")),
             committedAt: Instant(milliseconds: try row.decode("committed")),
+            beginning: Instant(milliseconds: try row.decode("beginning")),
             settled: try row.decode("settled", as: TextArray.self).elements.compactMap(SettledDocument.init))
     }
 
@@ -54,6 +57,7 @@ public struct CatalogueState: Sendable, Equatable {
         select position.store::text, token,
                to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
                floor(extract(epoch from committed_at) * 1000)::bigint as committed,
+               (select ceil(extract(epoch from pruned_committed_at) * 1000)::bigint from history.store) as beginning,
                array(select concat_ws(' ', (extract(epoch from last.generated) * 1000)::bigint, feed, service)
                      from services
                      cross join unnest(string_to_array(\(FeedSource.summaryFeeds.joined(separator: " ")), ' ')) as feed

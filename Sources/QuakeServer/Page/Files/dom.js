@@ -1,0 +1,25 @@
+// Making elements. Texts become text nodes, whatever they hold: nothing here reads markup.
+
+export const byId = (id) => document.getElementById(id);
+
+/** An element with a class, and children that are nodes or texts. Null ones are left out. */
+export function element(name, className, ...children) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  made.append(...children.filter((child) => child != null));
+  return made;
+}
+
+/** A text from a feed. `bdi` keeps marks for the direction of writing in it from reordering what stands around it. */
+export const foreign = (text) => element("bdi", "", text);
+
+/** A link to a page elsewhere; null unless it is http or https. */
+export function outwards(address, label) {
+  let url;
+  try { url = new URL(address); } catch { return null; }
+  if (url.protocol !== "https:" && url.protocol !== "http:") return null;
+  const link = element("a", "", label);
+  link.href = url.href;
+  link.rel = "noopener noreferrer";
+  return link;
+}

@@ -1,0 +1,48 @@
+// An earthquake: the table's columns, with times in milliseconds and the lists as arrays.
+
+const moment = (text) => (text == null ? null : Date.parse(text));
+const list = (text) => (text ?? "").split(",").filter(Boolean);
+
+/** Of a row, as /changes and /history have it. */
+export function fromRow(row) {
+  return { ...row, time: moment(row.time), updated: moment(row.updated) };
+}
+
+/** Of a feature of the event service's GeoJSON. */
+export function fromFeature({ id, properties: p, geometry }) {
+  const [longitude, latitude, depth] = geometry.coordinates;
+  return {
+    code: id, magnitude: p.mag, magnitude_type: p.magType, place: p.place, title: p.title, url: p.url,
+    status: p.status, alert: p.alert, type: p.type, time: p.time, updated: p.updated, felt: p.felt, sig: p.sig,
+    nst: p.nst, cdi: p.cdi, mmi: p.mmi, dmin: p.dmin, rms: p.rms, gap: p.gap, tsunami: p.tsunami === 1,
+    net: p.net, ids: list(p.ids), sources: list(p.sources), longitude, latitude, depth,
+  };
+}
+
+/** What is shown of an earthquake, and how: the column, its name for people, its digits after the point and its unit. */
+export const columns = [
+  ["magnitude", "Magnitude", 1, ""], ["magnitude_type", "Magnitude type"], ["place", "Place"], ["time", "Time"],
+  ["depth", "Depth", 1, " km"], ["latitude", "Latitude", 3, "°"], ["longitude", "Longitude", 3, "°"],
+  ["status", "Status"], ["type", "Type"], ["alert", "PAGER alert"], ["tsunami", "Tsunami flag"],
+  ["felt", "Felt reports"], ["cdi", "Felt intensity", 1, ""], ["mmi", "Instrumental intensity", 1, ""],
+  ["sig", "Significance"], ["nst", "Stations"], ["gap", "Azimuthal gap", 0, "°"], ["rms", "RMS residual", 2, " s"],
+  ["dmin", "Distance to nearest station", 2, "°"], ["ids", "Also known as"],
+];
+
+const same = (a, b) => a === b || (a == null && b == null) || (Array.isArray(a) && String(a) === String(b));
+
+/** The shown columns in which two states differ, each with its old and new value. */
+export function differences(before, after) {
+  return columns
+    .filter(([name]) => name in before && name in after && !same(before[name], after[name]))
+    .map(([name]) => ({ name, old: before[name], new: after[name] }));
+}
+
+/** The distance along the earth's surface, in km. */
+export function distance(a, b) {
+  const radians = Math.PI / 180;
+  const across = Math.sin(((b.longitude - a.longitude) * radians) / 2) ** 2;
+  const along = Math.sin(((b.latitude - a.latitude) * radians) / 2) ** 2;
+  const h = along + Math.cos(a.latitude * radians) * Math.cos(b.latitude * radians) * across;
+  return 2 * 6371 * Math.asin(Math.min(1, Math.sqrt(h)));
+}

@@ -1,0 +1,36 @@
+// Colours and sizes of earthquakes. The colours themselves are in page.css, for light and dark.
+
+const depths = [10, 35, 70, 150, 300, Infinity];
+const ages = [3_600_000, 6 * 3_600_000, 86_400_000, 7 * 86_400_000, Infinity];
+
+export const labels = {
+  depth: ["0–10 km", "10–35", "35–70", "70–150", "150–300", "300 and more"],
+  age: ["last hour", "6 hours", "day", "week", "older"],
+};
+
+/** The colour's number; -1 if the depth is unknown. */
+export function color(quake, by, now) {
+  if (by === "age") return ages.findIndex((limit) => now - quake.time < limit);
+  return quake.depth == null ? -1 : depths.findIndex((limit) => quake.depth < limit);
+}
+
+/** The colour's class in page.css, for a number. */
+export const colorClass = (by, number) => (number < 0 ? "color-unknown" : `color-${by}-${number}`);
+
+/** The radius in pixels. */
+export const radius = (magnitude) => (magnitude == null ? 2.5 : 2 + 0.55 * 1.6 ** Math.max(-1, Math.min(10, magnitude)));
+
+/** The colours as the style sheet has them now, by number, and further ones by name. */
+export function palette(by) {
+  // What a custom property holds is not yet a colour; what an element has is.
+  const probe = document.body.appendChild(document.createElement("span"));
+  const read = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const names = ["sea", "land", "coast", "grid", "outline", "accent", "text", "halo", "unknown"];
+  const colors = Object.fromEntries(names.map((name) => [name, read(name)]));
+  colors.fills = labels[by].map((_, number) => read(`${by}-${number}`));
+  probe.remove();
+  return colors;
+}

@@ -1,0 +1,70 @@
+// What the page asks the server.
+
+import { fromFeature, fromRow } from "./quake.js";
+
+/** The server refused, in words. */
+export class Refusal extends Error {
+  constructor(status, text) {
+    // The event service's errors have their details in the second paragraph.
+    super(text.split("\n\n")[text.startsWith("Error") ? 1 : 0]?.trim() || `The server answered ${status}.`);
+    this.status = status;
+  }
+}
+
+async function ask(path, signal, type) {
+  const answer = await fetch(path, { signal, headers: type ? { Accept: type } : {} });
+  if (!answer.ok) throw new Refusal(answer.status, await answer.text());
+  return answer;
+}
+
+/**
+ * The selected events, the newest first: all of them, or as many as the server gives at once.
+ *
+ * Returns { quakes, total, position }: how many match, and what /changes goes on after.
+ */
+export async function load(selection, asof, signal) {
+  const query = new URLSearchParams(selection);
+  if (asof != null) query.set("asof", new Date(asof).toISOString());
+  query.set("format", "geojson");
+  let total = null;
+  let answer;
+  try {
+    answer = await ask(`/fdsnws/event/1/query?${query}`, signal);
+  } catch (error) {
+    if (error.status !== 413) throw error;
+    const counted = await (await ask(`/fdsnws/event/1/count?${query}`, signal)).json();
+    total = counted.count;
+    query.set("limit", counted.maxAllowed);
+    answer = await ask(`/fdsnws/event/1/query?${query}`, signal);
+  }
+  const { features } = await answer.json();
+  return {
+    quakes: features.map(fromFeature),
+    total: total ?? features.length,
+    position: answer.headers.get("Quakes-Position"),
+  };
+}
+
+/**
+ * The story of an event, the oldest change first: [{ change, before, after }], with the event's states before and after
+ * each change as far as history tells them. And the event as it is now, null if it is gone.
+ */
+export async function story(code, signal) {
+  const answer = await ask(`/history/${encodeURIComponent(code)}`, signal);
+  const lines = (await answer.text()).split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
+  const row = lines.pop().row;
+  let state = row;
+  const steps = lines.reverse().map((change) => {
+    const after = change.operation === "delete" ? null : state;
+    const before = change.operation === "insert" ? null : { ...state, ...change.before };
+    state = before;
+    return { change, before: before && fromRow(before), after: after && fromRow(after) };
+  });
+  return { steps: steps.reverse(), now: row && fromRow(row) };
+}
+
+/** How the server is. Throws if it does not answer within 10 s. */
+export async function health() {
+  const answer = await fetch("/health", { signal: AbortSignal.timeout(10_000), cache: "no-store" });
+  return answer.json();
+}

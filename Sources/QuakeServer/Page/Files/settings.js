@@ -1,0 +1,94 @@
+// What the page shows: kept in its URL, so that a link shows the same and the back button goes back.
+
+const spans = { hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000, month: 30 * 86_400_000 };
+
+const standard = {
+  period: "day", from: null, to: null, minmag: null, maxmag: null, sort: "newest", inview: false, color: "depth",
+  zone: "utc", asof: null, event: null, map: null,
+};
+
+const choices = {
+  period: [...Object.keys(spans), "range"], sort: ["newest", "oldest", "largest", "smallest"],
+  color: ["depth", "age"], zone: ["utc", "local"],
+};
+
+/** Reads the query of a URL. What makes no sense counts as not given. */
+export function read(search) {
+  const given = new URLSearchParams(search);
+  const settings = { ...standard };
+  for (const [name, words] of Object.entries(choices)) {
+    if (words.includes(given.get(name))) settings[name] = given.get(name);
+  }
+  for (const name of ["from", "to", "asof"]) settings[name] = instant(given.get(name));
+  for (const name of ["minmag", "maxmag"]) settings[name] = decimal(given.get(name));
+  settings.inview = given.get("inview") === "1";
+  settings.event = given.get("event")?.slice(0, 64) || null;
+  settings.map = view(given.get("map"));
+  return settings;
+}
+
+/** The query of a URL that is read as these settings. */
+export function written(settings) {
+  const query = new URLSearchParams();
+  for (const [name, usual] of Object.entries(standard)) {
+    const value = settings[name];
+    if (value === usual || value == null) continue;
+    if (name === "inview") query.set(name, "1");
+    else if (name === "map") query.set(name, value.join(","));
+    else if (["from", "to", "asof"].includes(name)) query.set(name, new Date(value).toISOString());
+    else query.set(name, String(value));
+  }
+  // Commas and colons need no escaping there, and links are for people, too.
+  const text = query.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
+  return text ? `?${text}` : "";
+}
+
+function instant(text) {
+  const value = text ? Date.parse(text) : NaN;
+  return Number.isNaN(value) || Math.abs(value) > 253_402_300_799_999 ? null : value;
+}
+
+export function decimal(text) {
+  if (text == null || !/^[-−]?\d{1,2}(\.\d{1,3})?$/.test(text)) return null;
+  return Number(text.replace("−", "-"));
+}
+
+function view(text) {
+  const numbers = (text ?? "").split(",").map(Number);
+  return text && numbers.length === 3 && numbers.every(Number.isFinite) ? numbers : null;
+}
+
+/** The origin times that are shown, at a moment: from the first, up to the second, which is null when it is open. */
+export function window({ period, from, to }, moment) {
+  return period === "range" ? [from, to] : [moment - spans[period], null];
+}
+
+/** How long before now the slider begins. */
+export const reach = ({ period, from }, now) =>
+  period === "range" ? Math.max(3_600_000, now - (from ?? now - spans.month)) : spans[period];
+
+/** The parameters of the event service, and of /changes, that select what is shown. */
+export function selection(settings, moment) {
+  const [start, end] = window(settings, moment);
+  const query = new URLSearchParams();
+  const text = (instant) => new Date(instant).toISOString().slice(0, -1);
+  if (start != null) query.set("starttime", text(start));
+  if (end != null) query.set("endtime", text(end));
+  if (settings.minmag != null) query.set("minmagnitude", settings.minmag);
+  if (settings.maxmag != null) query.set("maxmagnitude", settings.maxmag);
+  return query;
+}
+
+/** Why nothing can match; null if something can. */
+export function contradiction({ period, from, to, minmag, maxmag }) {
+  if (minmag != null && maxmag != null && minmag > maxmag) return "The smallest magnitude is above the greatest.";
+  if (period === "range" && from != null && to != null && from > to) return "The range ends before it begins.";
+  return null;
+}
+
+export const orders = {
+  newest: (a, b) => b.time - a.time,
+  oldest: (a, b) => a.time - b.time,
+  largest: (a, b) => (b.magnitude ?? -99) - (a.magnitude ?? -99) || b.time - a.time,
+  smallest: (a, b) => (a.magnitude ?? 99) - (b.magnitude ?? 99) || b.time - a.time,
+};

@@ -1,0 +1,65 @@
+import Charts
+import HTTPTypes
+
+/// A file of the live page. All of them lie in the executable, and are compressed once.
+struct PageFile: Sendable {
+    let name: String
+    let bytes: [UInt8]
+    let compressed: [UInt8]
+
+    /// By path.
+    static let all: [String: PageFile] = Dictionary(
+        uniqueKeysWithValues: contents.map { name, bytes in
+            (name == "index.html" ? "/" : "/page/\(name)", PageFile(name, bytes))
+        })
+
+    private static let contents: [String: [UInt8]] = [
+        "catalogue.js": PackageResources.catalogue_js, "detail.js": PackageResources.detail_js,
+        "dom.js": PackageResources.dom_js, "format.js": PackageResources.format_js,
+        "icon.svg": PackageResources.icon_svg, "index.html": PackageResources.index_html,
+        "land.txt": Land.text, "list.js": PackageResources.list_js, "live.js": PackageResources.live_js,
+        "main.js": PackageResources.main_js, "map.js": PackageResources.map_js,
+        "notify.js": PackageResources.notify_js, "page.css": PackageResources.page_css,
+        "projection.js": PackageResources.projection_js, "quake.js": PackageResources.quake_js,
+        "scale.js": PackageResources.scale_js, "service.js": PackageResources.service_js,
+        "settings.js": PackageResources.settings_js, "timeline.js": PackageResources.timeline_js,
+    ]
+
+    private init(_ name: String, _ bytes: [UInt8]) {
+        (self.name, self.bytes) = (name, bytes)
+        var encoder = GzipEncoder(level: 9)
+        compressed = encoder.compress(bytes, isLast: true)
+    }
+
+    private var contentType: String {
+        switch name.split(separator: ".").last {
+        case "html": "text/html; charset=utf-8"
+        case "css": "text/css; charset=utf-8"
+        case "js": "text/javascript; charset=utf-8"
+        case "svg": "image/svg+xml"
+        default: "text/plain; charset=utf-8"
+        }
+    }
+
+    /// The page takes everything from this server, and nothing in it is ever read as markup or as a script: texts of feeds can
+    /// hold anything (https://www.w3.org/TR/CSP3/, https://www.w3.org/TR/trusted-types/).
+    private static let policy =
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; "
+        + "require-trusted-types-for 'script'; trusted-types 'none'"
+
+    /// The file, or 304 to a client that has it.
+    func reply(to fields: HTTPFields) -> Reply {
+        let isCompressed = AcceptedEncoding.prefersGzip(fields[.acceptEncoding])
+        let tag = EntityTag(of: bytes, isCompressed: isCompressed)
+        let isKnown = fields[.ifNoneMatch].map(tag.isNamed) ?? false
+        var reply = Reply(isKnown ? 304 : 200, contentType)
+        reply.headers = [
+            ("ETag", tag.description), ("Vary", "Accept-Encoding"), ("Content-Security-Policy", Self.policy),
+            ("Referrer-Policy", "no-referrer"),
+        ]
+        guard !isKnown else { return reply }
+        if isCompressed { reply.headers.append(("Content-Encoding", "gzip")) }
+        reply.body = isCompressed ? compressed : bytes
+        return reply
+    }
+}

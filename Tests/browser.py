@@ -1,0 +1,133 @@
+"""A real browser, headless: Chromium, driven through chromedriver by the WebDriver protocol
+(https://www.w3.org/TR/webdriver2/). It needs nothing but Python's own library.
+"""
+
+import base64
+import json
+import os
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+PATIENCE = float(os.environ.get("PATIENCE", 300))  # seconds
+KEYS = {
+    "Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "Space": " ", "Shift": "\ue008", "End": "\ue010",
+    "Home": "\ue011", "Left": "\ue012", "Up": "\ue013", "Right": "\ue014", "Down": "\ue015", "PageDown": "\ue00f",
+}
+
+
+class Browser:
+    def __init__(self, size=(1440, 900), dark=False, calm=False, touch=False):
+        """`calm` asks for reduced motion; `touch` makes it a phone."""
+        self.driver = subprocess.Popen(
+            ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        for line in self.driver.stdout:
+            if "started successfully on port" in line:
+                self.base = f"http://127.0.0.1:{int(line.split()[-1].strip('.'))}"
+                break
+        options = {"args": [
+            "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb",
+            "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
+            f"--window-size={size[0]},{size[1]}", "--disable-component-update", "--disable-background-networking"]}
+        self.session = None
+        self.session = self.post("/session", {"capabilities": {"alwaysMatch": {
+            "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}})["sessionId"]
+        self.calm = calm
+        self.look(size, dark, touch)
+
+    def look(self, size, dark, touch=False):
+        """Makes the window that large, and the device's colours light or dark."""
+        self.devtools("Emulation.setDeviceMetricsOverride", {
+            "width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": touch})
+        self.devtools("Emulation.setEmulatedMedia", {"features": [
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
+            {"name": "prefers-reduced-motion", "value": "reduce" if self.calm else "no-preference"}]})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.ask("DELETE", "")
+        finally:
+            self.driver.terminate()
+            self.driver.wait()
+
+    def ask(self, method, path, body=None):
+        path = path if self.session is None else f"/session/{self.session}{path}"
+        data = None if method in ("GET", "DELETE") else json.dumps(body or {}).encode()
+        request = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(json.load(error)["value"]["message"].split("\n")[0]) from None
+
+    def get(self, path):
+        return self.ask("GET", path)
+
+    def post(self, path, body=None):
+        return self.ask("POST", path, body)
+
+    def devtools(self, command, parameters=None):
+        return self.post("/goog/cdp/execute", {"cmd": command, "params": parameters or {}})
+
+    def open(self, url):
+        self.post("/url", {"url": url})
+
+    @property
+    def url(self):
+        return self.get("/url")
+
+    def run(self, script, *arguments):
+        """Runs JavaScript, the body of a function, and returns what it returns."""
+        return self.post("/execute/sync", {"script": script, "args": list(arguments)})
+
+    def run_async(self, script, *arguments):
+        """The same, with `await` in it."""
+        script = f"const done = arguments[arguments.length - 1]; (async () => {{ {script} }})().then(done, e => done('' + e))"
+        return self.post("/execute/async", {"script": script, "args": list(arguments)})
+
+    def find(self, selector):
+        return self.post("/element", {"using": "css selector", "value": selector})[ELEMENT]
+
+    def click(self, selector):
+        self.post(f"/element/{self.find(selector)}/click")
+
+    def type(self, selector, text):
+        element = self.find(selector)
+        self.post(f"/element/{element}/clear")
+        self.post(f"/element/{element}/value", {"text": text})
+
+    def press(self, *names, shift=False):
+        """Presses keys where the focus is."""
+        actions = []
+        for name in names:
+            key = KEYS.get(name, name)
+            actions += [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
+        if shift:
+            actions = [{"type": "keyDown", "value": KEYS["Shift"]}, *actions, {"type": "keyUp", "value": KEYS["Shift"]}]
+        self.post("/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
+
+    def text(self, selector):
+        return self.run("return document.querySelector(arguments[0])?.textContent ?? null", selector)
+
+    def wait(self, what, condition):
+        """Waits until a condition holds. What has not come after some minutes never will, however busy the machine."""
+        end = time.monotonic() + PATIENCE
+        while not (value := condition()):
+            if time.monotonic() > end:
+                raise TimeoutError(f"never came: {what}")
+            time.sleep(0.02)
+        return value
+
+    def errors(self):
+        """What the console has shown since it was last asked, but for what the network does."""
+        return [entry["message"] for entry in self.post("/se/log", {"type": "browser"})
+                if entry["level"] == "SEVERE" and entry.get("source") != "network"]
+
+    def picture(self, path):
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(self.get("/screenshot")))

@@ -1,0 +1,548 @@
+#!/usr/bin/env python3
+"""Looks at the live page in a real browser, and does there what people do.
+
+    Tests/page.py QUAKES AXE            (DATABASE_URL names an empty, migrated database)
+
+QUAKES is the executable and AXE the file of axe-core. Prints what holds and what does not, and ends with 1 if anything
+does not.
+"""
+
+import csv
+import io
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import urllib.parse
+import urllib.request
+
+from browser import Browser
+
+QUAKES, AXE = sys.argv[1:3]
+DATABASE = os.environ["DATABASE_URL"]
+HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt; \u202egnp'
+
+
+class Server:
+    """`quakes serve`, on a port that it keeps when it is started again."""
+
+    def __init__(self):
+        self.port = 0
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [QUAKES, "serve", "--listen", f"127.0.0.1:{self.port}"], stderr=subprocess.PIPE, text=True)
+        line = self.process.stderr.readline()
+        found = re.search(r"serving http://127\.0\.0\.1:(\d+)", line)
+        if not found:
+            raise RuntimeError(f"quakes serve said: {line}")
+        self.port = int(found[1])
+        # Nobody reads on.
+        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+
+class Path:
+    """A way to the server that can be cut without a word: what is sent is lost, and no connection ends."""
+
+    def __init__(self, port):
+        self.target = port
+        self.is_cut = False
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            threading.Thread(target=self.relay, args=(client,), daemon=True).start()
+
+    def relay(self, client):
+        # A connection that was made while the path was cut, or lived then, stays dead.
+        if self.is_cut:
+            return time.sleep(3600)
+        server = socket.create_connection(("127.0.0.1", self.target))
+        while True:
+            ready, _, _ = select.select([client, server], [], [], 0.05)
+            if self.is_cut:
+                return time.sleep(3600)
+            for source in ready:
+                data = source.recv(65536)
+                if not data:
+                    client.close()
+                    server.close()
+                    return None
+                (server if source is client else client).sendall(data)
+
+
+def sql(statement, **values):
+    variables = [f"--set={name}={value}" for name, value in values.items()]
+    result = subprocess.run(
+        ["psql", "--no-psqlrc", "-qAt", "--set=ON_ERROR_STOP=1", *variables, DATABASE], input=statement, text=True,
+        capture_output=True, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(result.stderr)
+    return result.stdout.strip()
+
+
+def put(code, magnitude=4.1, place="a place", minutes=5, longitude=10, latitude=20):
+    """Commits an event, as another program would."""
+    sql("""insert into quake (code, net, net_code, magnitude, place, time, updated, longitude, latitude, depth)
+           values (:'code', 'q9', substr(:'code', 3), :magnitude, :'place', now() - :'minutes' * interval '1 minute', now(),
+                   :longitude, :latitude, 12)
+           on conflict (code) do update set magnitude = excluded.magnitude, place = excluded.place, updated = now()""",
+        code=code, magnitude=magnitude, place=place, minutes=minutes, longitude=longitude, latitude=latitude)
+
+
+def load(document):
+    with tempfile.NamedTemporaryFile("w", suffix=".geojson") as file:
+        file.write(document if isinstance(document, str) else json.dumps(document))
+        file.flush()
+        subprocess.run([QUAKES, "import", file.name], check=True, capture_output=True)
+
+
+def expect(condition, words):
+    if not condition:
+        raise AssertionError(words)
+
+
+class Page:
+    """The page in a browser."""
+
+    def __init__(self, browser, server):
+        self.browser = browser
+        self.server = server
+
+    def open(self, query="", port=None):
+        self.browser.open(f"http://127.0.0.1:{port or self.server.port}/{query}")
+        self.live()
+
+    def live(self):
+        state = "return document.getElementById('state')?.dataset.state"
+        self.browser.wait("the page is ready", lambda: self.browser.run(state) in ("live", "past"))
+        self.browser.wait("the list is there", lambda: self.browser.text("#count") != "Earthquakes")
+
+    def row(self, code):
+        """The text of an event's row, if it is in view."""
+        return self.browser.text(f".row[data-code='{code}']")
+
+    def row_with(self, code, *words):
+        """Waits until a row says this."""
+        return self.browser.wait(
+            f"{code}: {words}", lambda: (row := self.row(code)) is not None and all(word in row for word in words) and row)
+
+    def count(self):
+        return int(re.sub(r"\D", "", self.browser.text("#count").split("earth")[0]) or 0)
+
+    def counts(self, number):
+        self.browser.wait(f"{number} earthquakes", lambda: self.count() == number)
+
+    def choose(self, name, value):
+        self.browser.run("document.querySelector(`[name=${arguments[0]}][value='${arguments[1]}']`).click()", name, value)
+
+    def query(self):
+        return urllib.parse.parse_qs(urllib.parse.urlparse(self.browser.url).query)
+
+    def warns(self, words):
+        self.browser.wait(f"a warning: {words}", lambda: words in (self.browser.text("#warnings") or ""))
+
+    def warns_no_more(self):
+        self.browser.wait("no warning", lambda: self.browser.text("#warnings") == "")
+
+
+# What is looked at. Each begins with a page of its own.
+
+def first_paint(page):
+    page.open()
+    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day'")))
+    newest = sql("select code from quake order by time desc limit 1")
+    expect(page.row(newest) is not None, "the newest event is not at the top")
+    colors = page.browser.wait("the map is drawn", lambda: (number := page.browser.run("""
+        const map = document.getElementById("map");
+        const pixels = map.getContext("2d").getImageData(0, 0, map.width, map.height).data;
+        const colors = new Set();
+        for (let i = 0; i < pixels.length; i += 4) colors.add(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]);
+        return colors.size;""")) > 50 and number)
+    expect(colors, "the map is empty")
+
+
+def pushed(page):
+    page.open()
+    page.browser.run("window.unchanged = true")
+    put("q9new", 4.1, "near Nowhere", minutes=0)
+    page.row_with("q9new", "New", "4.1", "near Nowhere")
+    put("q9new", 4.2, "near Nowhere", minutes=0)
+    page.row_with("q9new", "New", "4.2")
+    page.browser.click("#clear-news")
+    page.browser.wait("no mark", lambda: "New" not in (page.row("q9new") or "New"))
+    before = page.count()
+    put("q9new", 4.4, "near Nowhere", minutes=0)
+    page.row_with("q9new", "Revised", "Magnitude 4.2 → 4.4")
+    expect("4.4" in page.browser.text("#spoken"), "a screen reader is not told of the revision")
+    sql("delete from quake where code = 'q9new'")
+    page.row_with("q9new", "Withdrawn")
+    page.counts(before - 1)
+    page.browser.click("#clear-news")
+    page.browser.wait("the row is gone", lambda: page.row("q9new") is None)
+    expect(page.browser.run("return window.unchanged"), "the page was loaded again")
+
+
+def revised_out_of_the_selection(page):
+    put("q9edge", 7.5)
+    page.open("?minmag=7")
+    page.browser.wait("the row", lambda: page.row("q9edge"))
+    put("q9edge", 6.8)
+    page.row_with("q9edge", "Magnitude 7.5 → 6.8", "no longer matches")
+    put("q9edge", 7.2)
+    page.row_with("q9edge", "New", "7.2")
+
+
+def filters_and_url(page):
+    page.open()
+    everything = page.count()
+    page.choose("preset", "2.5")
+    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 2.5")))
+    page.choose("period", "week")
+    week = int(sql("select count(*) from quake where time >= now() - interval '7 days' and magnitude >= 2.5"))
+    page.counts(week)
+    page.choose("zone", "local")
+    page.browser.run("const s = document.querySelector('[name=sort]'); s.value = 'largest'; "
+                     "s.dispatchEvent(new Event('change', { bubbles: true }))")
+    expect(page.query() == {"minmag": ["2.5"], "period": ["week"], "zone": ["local"], "sort": ["largest"]},
+           f"the URL is {page.browser.url}")
+    top = sql("select code from quake where time >= now() - interval '7 days' order by magnitude desc nulls last, time desc limit 1")
+    page.browser.wait("the largest first", lambda: page.row(top))
+    page.open(f"?{urllib.parse.urlparse(page.browser.url).query}")
+    page.counts(week)
+    shown = page.browser.run("""return ["period", "preset", "zone", "sort"].map((name) =>
+        document.querySelector(`[name=${name}]:checked`)?.value ?? document.querySelector(`[name=${name}]`).value)""")
+    expect(shown == ["week", "2.5", "local", "largest"], f"a link shows {shown}")
+    page.open()
+    page.choose("preset", "6")
+    page.browser.wait("the filter", lambda: page.count() < everything)
+    page.browser.post("/back")
+    page.counts(everything)
+    page.browser.type("[name=minmag]", "3.3")
+    page.browser.press("Enter")
+    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 3.3")))
+    page.browser.run("const f = document.querySelector('[name=maxmag]'); f.value = '2'; "
+                     "f.dispatchEvent(new Event('change', { bubbles: true }))")
+    page.warns("The smallest magnitude is above the greatest")
+    for nonsense in ["?period=x&minmag=nine&map=1,2&asof=never&from=&sort=%00", "?event=%3Cb%3E&map=99,999,99"]:
+        page.open(nonsense)
+
+
+def what_the_map_shows(page):
+    put("q9far", 5, minutes=1, longitude=-60, latitude=-50)
+    page.open("?inview=1&map=20,10,4")
+    put("q9seen", 5, minutes=1, longitude=10, latitude=20)
+    page.row_with("q9seen", "New")
+    expect(page.row("q9far") is None, "an event is listed that is not on the map")
+    for kind in ("csv", "geojson"):
+        link = page.browser.run(f"return document.querySelector('[data-format={kind}]').href")
+        with urllib.request.urlopen(link) as answer:
+            text = answer.read().decode()
+        number = len(list(csv.reader(io.StringIO(text)))) - 1 if kind == "csv" else len(json.loads(text)["features"])
+        expect(number == page.count(), f"the list has {page.count()}, the {kind} {number}")
+    before = page.browser.url
+    page.browser.click("[data-move=home]")
+    page.browser.wait("the whole earth", lambda: page.row("q9far"))
+    page.browser.wait("its URL", lambda: page.browser.url != before and "map=" not in page.browser.url)
+    for code in ("q9far", "q9seen"):
+        sql("delete from quake where code = :'code'", code=code)
+
+
+def many_rows(page):
+    page.open("?period=month")
+    expect(page.count() > 5000, f"only {page.count()} events")
+    rows = "return document.querySelectorAll('.row').length"
+    expect(page.browser.run(rows) < 60, "the list has elements for rows that cannot be seen")
+    page.browser.run("document.getElementById('list').focus()")
+    page.browser.press("End")
+    last = sql("select code from quake where time >= now() - interval '30 days' order by time limit 1")
+    page.browser.wait("the last row", lambda: page.row(last))
+    expect(page.browser.run(rows) < 60, "the list has elements for rows that cannot be seen")
+
+
+def server_restarted(page):
+    page.open()
+    page.server.stop()
+    page.warns("connection is lost")
+    put("q9while", 4.7, minutes=0)
+    page.server.start()
+    page.row_with("q9while", "New", "4.7")
+    page.warns_no_more()
+    sql("delete from quake where code = 'q9while'")
+    page.row_with("q9while", "Withdrawn")
+
+
+def network_cut(page):
+    path = Path(page.server.port)
+    page.open(port=path.port)
+    path.is_cut = True
+    # Asks at once, instead of after 20 s.
+    page.browser.run("dispatchEvent(new Event('offline'))")
+    put("q9cut", 4.8, minutes=0)
+    page.warns("connection is lost")
+    expect(page.row("q9cut") is None, "the path was not cut")
+    path.is_cut = False
+    page.row_with("q9cut", "New", "4.8")
+    page.warns_no_more()
+
+
+def hostile_texts(page):
+    now = int(time.time() * 1000)
+    load({"type": "FeatureCollection", "features": [{
+        "type": "Feature", "id": "q9evil",
+        "properties": {"net": "q9", "code": "evil", "mag": 9.1, "magType": HOSTILE, "place": HOSTILE, "title": HOSTILE,
+                       "status": HOSTILE, "type": HOSTILE, "alert": HOSTILE, "time": now, "updated": now, "more": HOSTILE,
+                       "url": "javascript:window.hacked=1", "ids": f",q9evil,{HOSTILE.replace(',', '')},"},
+        "geometry": {"type": "Point", "coordinates": [0, 0, 10]}}]})
+    sql("update quake set place = place || '!' where code = 'q9evil'")
+    page.open()
+    expect(HOSTILE in page.row_with("q9evil", "9.1"), "the list does not show the text as it is")
+    sql("""set history.author to '<img src=x onerror="window.hacked=1">';
+           update quake set magnitude_type = place where code = 'q9evil'""")
+    page.row_with("q9evil", "Revised", "<script>")
+    page.open("?event=q9evil")
+    story = page.browser.wait("the story", lambda: page.browser.text(".story ol"))
+    expect("<script>" in story and "<img" in story, "the story does not show the text as it is")
+    expect(HOSTILE in page.browser.text("#detail h2"), "the summary does not show the text as it is")
+    found = page.browser.run("""return [window.hacked ?? null, document.querySelectorAll("img, #detail script").length,
+        [...document.links].filter((link) => !link.protocol.startsWith("http")).length]""")
+    expect(found == [None, 0, 0], f"markup from outside: {found}")
+    refused = page.browser.run("""
+        try { document.body.innerHTML = "<b>"; return "taken"; } catch (error) { return error.name; }""")
+    expect(refused == "TypeError", f"markup is {refused}")
+    page.browser.errors()
+    sql("delete from quake where code = 'q9evil'")
+
+
+def story_and_past(page):
+    put("q9story", 4.0, "first place", minutes=3)
+    put("q9story", 4.3, "first place")
+    put("q9story", 4.6, "second place")
+    page.open("?event=q9story")
+    page.browser.wait("three steps", lambda: page.browser.run("return document.querySelectorAll('.step').length") == 3)
+    story = page.browser.text(".story")
+    for words in ("Reported", "Magnitude 4.0", "Magnitude 4.0 → 4.3", "Place first place → second place"):
+        expect(words in story, f"the story lacks {words}: {story}")
+    put("q9story", 4.7, "second place")
+    page.browser.wait("the fourth step, pushed", lambda: "4.6 → 4.7" in (page.browser.text(".story") or ""))
+    page.browser.run("document.querySelector('.step-insert button').click()")
+    page.browser.wait("the past", lambda: "As it was" in page.browser.text("#state"))
+    page.browser.wait("its magnitude then", lambda: page.browser.text(".large") == "4.0")
+    expect("asof" in page.query(), "the URL does not say that this is the past")
+    page.browser.run("document.querySelector('#detail > button').click()")
+    page.row_with("q9story", "4.0", "first place")
+    put("q9story", 4.8, "second place")
+    page.browser.click("#now")
+    page.row_with("q9story", "4.8", "second place")
+    sql("delete from quake where code = 'q9story'")
+    page.row_with("q9story", "Withdrawn")
+    page.open("?event=q9story")
+    page.browser.wait("the story of what is gone", lambda: "Withdrawn" in (page.browser.text(".story") or ""))
+    page.browser.wait("its summary", lambda: page.browser.text(".large") == "4.8")
+
+
+def slider(page):
+    page.open()
+    everything = page.count()
+    page.browser.run("document.getElementById('moment').focus()")
+    page.browser.press("Home")
+    page.browser.wait("the past", lambda: "As it was" in page.browser.text("#state"))
+    page.counts(0)
+    expect(page.browser.run("return document.getElementById('moment').getAttribute('aria-valuetext')") != "Now",
+           "a screen reader is told that it is now")
+    page.browser.click("#play")
+    page.browser.wait("played to the end", lambda: page.browser.text("#state") == "Live")
+    page.counts(everything)
+    expect("asof" not in page.query(), "the URL still says that this is the past")
+    page.open("?asof=2001-01-01T00:00:00Z")
+    page.warns("history")
+    page.browser.click("#now")
+    page.counts(everything)
+    page.warns_no_more()
+
+
+def keyboard_only(page):
+    page.open()
+    browser = page.browser
+    focus = "const e = document.activeElement; return e.id || e.name || e.dataset.move || e.textContent.trim()"
+    browser.press("Tab")
+    expect(browser.run(focus) == "Skip to the list", f"the first is {browser.run(focus)}")
+    browser.press("Enter")
+    browser.press("Down", "Down", "Up")
+    expect(browser.run(focus) == "list", f"the skip link leads to {browser.run(focus)}")
+    active = browser.run("return document.getElementById(arguments[0]?.getAttribute?.('aria-activedescendant') ?? "
+                         "document.getElementById('list').getAttribute('aria-activedescendant')).dataset.code")
+    browser.press("Enter")
+    browser.wait("the event", lambda: browser.run(focus) == "detail-title")
+    expect(page.query()["event"] == [active], "another event was opened")
+    browser.press("Escape")
+    browser.wait("the list", lambda: browser.run(focus) == "list" and "event" not in page.query())
+    seen = set()
+    for _ in range(60):
+        browser.press("Tab")
+        seen.add(browser.run(focus))
+        if browser.run(focus) == "map":
+            break
+    expect("map" in seen, f"the map cannot be reached: {seen}")
+    browser.press("+", "+", "Left")
+    browser.wait("the map's place in the URL", lambda: "map" in page.query())
+    for _ in range(30):
+        browser.press("Tab")
+        seen.add(browser.run(focus))
+    wanted = {"in", "out", "home", "up", "down", "left", "right", "color", "play", "moment"}
+    expect(wanted <= seen, f"cannot be reached: {wanted - seen}")
+    visible = browser.run("""
+        document.getElementById("play").focus();
+        return getComputedStyle(document.getElementById("play")).outlineStyle""")
+    expect(visible != "none", "the focus cannot be seen")
+
+
+def alerts(page):
+    page.browser.devtools("Browser.grantPermissions", {"permissions": ["notifications"]})
+    page.open()
+    # Keeps what is shown, which a headless browser shows to nobody.
+    page.browser.run("""
+        const Real = window.Notification;
+        window.shown = [];
+        window.Notification = class extends Real {
+          constructor(title, options) { super(title, options); window.shown.push([title, options.body]); }
+        };""")
+    page.browser.click("#open-notify")
+    page.browser.click("#notify [name=on]")
+    page.browser.type("#notify [name=magnitude]", "5.5")
+    page.browser.click("#notify [name=near]")
+    for name, value in (("latitude", "20"), ("longitude", "179.9"), ("radius", "300")):
+        page.browser.type(f"#notify [name={name}]", value)
+    page.browser.click("#notify .main")
+    put("q9small", 5.4, "too small", minutes=0, longitude=-179.9)
+    put("q9away", 5.6, "too far away", minutes=0, longitude=170)
+    put("q9wanted", 5.6, "as wanted", minutes=0, longitude=-179.9)
+    page.browser.wait("the alert", lambda: page.browser.run("return window.shown.length") > 0)
+    page.row_with("q9wanted", "New")
+    shown = page.browser.run("return window.shown")
+    expect(shown == [["Magnitude 5.6", "as wanted"]], f"shown: {shown}")
+    page.open()
+    expect(page.browser.text("#open-notify") == "Alerts on", "the wish was forgotten")
+    page.browser.run("localStorage.clear()")
+
+
+def late_feed(page):
+    page.open()
+    generated = int(time.time() * 1000) - 3_600_000
+    load({"type": "FeatureCollection", "metadata": {
+        "generated": generated, "status": 200,
+        "url": "https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/all_day.geojson"}, "features": [{
+            "type": "Feature", "id": "us1",
+            "properties": {"net": "us", "code": "1", "mag": 1, "place": "x", "time": generated - 1, "updated": generated - 1,
+                           "url": "https://earthquake.usgs.gov/earthquakes/eventpage/us1"},
+            "geometry": {"type": "Point", "coordinates": [0, 0, 10]}}]})
+
+    def warned():
+        page.browser.run("dispatchEvent(new Event('online'))")
+        return "The feed is late" in page.browser.text("#warnings")
+    page.browser.wait("the warning", warned)
+
+
+def accessible(page):
+    views = [("the list", "", None), ("an event", "?event=q9axe", None), ("a range", "?period=range", None),
+             ("the past", "?asof=2001-01-01T00:00:00Z", None), ("alerts", "", "#open-notify")]
+    put("q9axe", 5.1, "an event", minutes=0)
+    put("q9axe", 5.2, "an event", minutes=0)
+    with open(AXE, encoding="utf-8") as file:
+        axe = file.read()
+    problems = []
+    for dark, size in ((False, (1440, 900)), (True, (1440, 900)), (False, (390, 844)), (True, (320, 640))):
+        page.browser.look(size, dark)
+        for name, query, button in views:
+            page.open(query)
+            if "event=" in query:
+                page.browser.wait("the story", lambda: page.browser.text(".story ol"))
+            put("q9axe2", 5.3, f"new for {name}", minutes=0)
+            if button:
+                page.browser.click(button)
+            page.browser.run(axe + "; window.axe = axe")
+            found = page.browser.run_async("""
+                const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+                const { violations } = await window.axe.run(document, { runOnly: { type: "tag", values: tags } });
+                return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((n) => n.html.slice(0, 150)).join("  ")}`)""")
+            problems += [f"{name}, {size}, {'dark' if dark else 'light'}: {each}" for each in
+                         (found if isinstance(found, list) else [found])]
+            wide = page.browser.run("return document.documentElement.scrollWidth > innerWidth")
+            if wide:
+                problems.append(f"{name}, {size}: wider than the screen")
+    page.browser.look((1440, 900), False)
+    for code in ("q9axe", "q9axe2"):
+        sql("delete from quake where code = :'code'", code=code)
+    expect(not problems, "\n".join(problems))
+
+
+def light_and_strict(page):
+    page.browser.devtools("Network.clearBrowserCache")
+    page.open()
+    entries = page.browser.run("""
+        return [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+          .map(({ name, encodedBodySize, transferSize }) => [new URL(name).pathname, encodedBodySize, transferSize, new URL(name).origin])""")
+    files = [entry for entry in entries if entry[0] == "/" or entry[0].startswith("/page/")]
+    weight = sum(size for _, size, _, _ in files)
+    print(f"the first load: {weight / 1000:.1f} kB compressed in {len(files)} files, the coastlines included", flush=True)
+    expect(weight <= 150_000 and len(files) > 10, f"the first load weighs {weight} bytes in {len(files)} files")
+    origin = f"http://127.0.0.1:{page.server.port}"
+    expect(all(entry[3] == origin for entry in entries), "something comes from elsewhere")
+    with urllib.request.urlopen(f"{origin}/") as answer:
+        policy = answer.headers["Content-Security-Policy"]
+        expect("default-src 'self'" in policy and "unsafe" not in policy, f"the policy is {policy}")
+        tag = answer.headers["ETag"]
+    try:
+        urllib.request.urlopen(urllib.request.Request(f"{origin}/", headers={"If-None-Match": tag}))
+        raise AssertionError("the page is sent again to who has it")
+    except urllib.error.HTTPError as error:
+        expect(error.code == 304, f"{error.code} instead of 304")
+
+
+CHECKS = [first_paint, pushed, revised_out_of_the_selection, filters_and_url, what_the_map_shows, many_rows,
+          story_and_past, slider, keyboard_only, alerts, hostile_texts, light_and_strict, accessible, server_restarted,
+          network_cut, late_feed]
+
+
+def main():
+    chosen = [check for check in CHECKS if len(sys.argv) < 4 or check.__name__ in sys.argv[3:]]
+    sample = subprocess.run([QUAKES, "sample", "--count", "10000"], check=True, capture_output=True, text=True).stdout
+    load(sample)
+    failed = 0
+    server = Server()
+    try:
+        with Browser(calm=True) as browser:
+            for check in chosen:
+                try:
+                    check(Page(browser, server))
+                    errors = browser.errors()
+                    expect(not errors, f"the console shows {errors}")
+                    print(f"holds: {check.__name__}", flush=True)
+                except Exception:  # pylint: disable=broad-except
+                    failed += 1
+                    print(f"FAILED: {check.__name__}\n{traceback.format_exc()}", flush=True)
+                    browser.errors()
+    finally:
+        server.stop()
+    print(f"{len(chosen) - failed} of {len(chosen)} hold")
+    sys.exit(1 if failed else 0)
+
+
+main()
