@@ -153,8 +153,8 @@ comment on column import.last_run.is_monitored is
 -- What keeps two runs away from one source.
 --
 -- An advisory lock alone would not do: anyone who may connect can take one, and pg_locks shows everyone the keys of those
--- that are held. So each run draws a key of its own, and notes it here, where only workers can write, with the session
--- that took it. The same lock in another session's hands means nothing.
+-- that are held. So each source has a key drawn at random, noted here, where only workers can write, with the session that
+-- took it. The same lock in another session's hands means nothing: the next run draws another key.
 
 create table import.lock (
     name text primary key,
@@ -163,7 +163,7 @@ create table import.lock (
 );
 comment on table import.lock is 'Which session imports a source, or was the last to import it.';
 comment on column import.lock.name is 'The source.';
-comment on column import.lock.key is 'Key of that session''s advisory lock, drawn at random for each run.';
+comment on column import.lock.key is 'Key of that session''s advisory lock, drawn at random.';
 comment on column import.lock.pid is 'Process number of that session.';
 
 create function import.try_lock(name text) returns boolean
@@ -173,21 +173,28 @@ as $$
 #variable_conflict use_variable
 declare
     last import.lock;
-    drawn bigint := ('x' || translate(left(gen_random_uuid()::text, 18), '-', ''))::bit(64)::bigint;
 begin
-    insert into import.lock (name) values (name) on conflict do nothing;
+    -- The commit need not wait for the disk: what a crash would lose is of sessions that it has ended.
+    perform set_config('synchronous_commit', 'off', true);
     -- From here on, one session at a time.
     select l.* into last from import.lock l where l.name = name for update;
-    if exists (select from pg_locks k
-               where k.locktype = 'advisory' and k.granted and k.pid = last.pid
-                 and k.database = (select d.oid from pg_database d where d.datname = current_database())
-                 and k.objsubid = 1 and (k.classid::bigint << 32 | k.objid::bigint) = last.key) then
-        if last.pid <> pg_backend_pid() then return false; end if;
-        -- Held already: the lock counts how often.
-        drawn := last.key;
+    if not found then
+        insert into import.lock (name) values (name) on conflict do nothing;
+        select l.* into last from import.lock l where l.name = name for update;
     end if;
-    perform pg_advisory_lock(drawn);
-    update import.lock l set key = drawn, pid = pg_backend_pid() where l.name = name;
+    -- Whoever gets the lock of the last run, or has it already, may keep it: the lock counts how often.
+    if last.key = 0 or not pg_try_advisory_lock(last.key) then
+        if exists (select from pg_locks k
+                   where k.locktype = 'advisory' and k.granted and k.pid = last.pid
+                     and k.database = (select d.oid from pg_database d where d.datname = current_database())
+                     and k.objsubid = 1 and (k.classid::bigint << 32 | k.objid::bigint) = last.key) then
+            return false;
+        end if;
+        -- Somebody else has it, so this run needs another one.
+        last.key := ('x' || translate(left(gen_random_uuid()::text, 18), '-', ''))::bit(64)::bigint;
+        perform pg_advisory_lock(last.key);
+    end if;
+    update import.lock l set key = last.key, pid = pg_backend_pid() where l.name = name;
     return true;
 end
 $$;
@@ -409,7 +416,10 @@ begin
 
     would_supersede := cardinality(stored);
     would_retract := cardinality(gone);
-    features := (select count(*) from pg_temp.present);
+    -- Where there is nothing to do, a statement is left out: planning it takes longer than the rest of a short run.
+    if would_supersede > 5 then
+        features := (select count(*) from pg_temp.present);
+    end if;
     is_braked := not force and (
         would_supersede > greatest(5, features / 10.0)
         or window_start is not null and in_window > 0
@@ -429,39 +439,45 @@ begin
         get diagnostics deleted = row_count;
         superseded := superseded + deleted;
     end loop;
-    perform set_config('history.reason', format('retracted by %s', feed), true);
-    with dropped as (
-        delete from public.quake q
-        where q.code = any (gone) and q.updated < generated - interval '5 minutes'
-          and q.time between window_start and window_end
-        returning q.code, q.updated),
-    noted as (
-        insert into import.withdrawn as w (code, generated, reason, service, updated)
-        select d.code, generated, format('retracted by %s', feed), service, d.updated from dropped d
-        on conflict (code) do update
-        set generated = excluded.generated, reason = excluded.reason, service = excluded.service,
-            updated = excluded.updated, time = null
-        where excluded.generated >= w.generated)
-    select count(*) into retracted from dropped;
+    if gone <> '{}' then
+        perform set_config('history.reason', format('retracted by %s', feed), true);
+        with dropped as (
+            delete from public.quake q
+            where q.code = any (gone) and q.updated < generated - interval '5 minutes'
+              and q.time between window_start and window_end
+            returning q.code, q.updated),
+        noted as (
+            insert into import.withdrawn as w (code, generated, reason, service, updated)
+            select d.code, generated, format('retracted by %s', feed), service, d.updated from dropped d
+            on conflict (code) do update
+            set generated = excluded.generated, reason = excluded.reason, service = excluded.service,
+                updated = excluded.updated, time = null
+            where excluded.generated >= w.generated)
+        select count(*) into retracted from dropped;
+    end if;
     perform set_config('history.reason', '', true);
 
-    insert into import.withdrawn as w (code, generated, reason, service, updated, time)
-    select o.code, generated, format('superseded by %s', o.new_code), service, generated, o.time
-    from unnest(old_codes, new_codes, times) as o(code, new_code, time)
-    on conflict (code) do update
-    set generated = excluded.generated, reason = excluded.reason, service = excluded.service,
-        updated = excluded.updated, time = excluded.time
-    where excluded.generated >= w.generated;
+    if old_codes <> '{}' then
+        insert into import.withdrawn as w (code, generated, reason, service, updated, time)
+        select o.code, generated, format('superseded by %s', o.new_code), service, generated, o.time
+        from unnest(old_codes, new_codes, times) as o(code, new_code, time)
+        on conflict (code) do update
+        set generated = excluded.generated, reason = excluded.reason, service = excluded.service,
+            updated = excluded.updated, time = excluded.time
+        where excluded.generated >= w.generated;
+    end if;
     insert into import.settled (service, feed, generated, window_start, window_end, codes)
     values (service, feed, generated, window_start, window_end,
             case when window_start is null then array(select p.code from pg_temp.present p) end);
-    -- What the document has is news of it, no longer of the one before.
-    update import.settled s
-    set codes = array(select listed.code from unnest(s.codes) as listed(code)
-                      where listed.code not in (select p.code from pg_temp.present p))
-    where s.service = service and s.feed = feed and s.codes <> '{}'
-      and s.generated = (select max(before.generated) from import.settled before
-                         where before.service = service and before.feed = feed and before.generated < generated);
+    if window_start is null then
+        -- What the document has is news of it, no longer of the one before.
+        update import.settled s
+        set codes = array(select listed.code from unnest(s.codes) as listed(code)
+                          where listed.code not in (select p.code from pg_temp.present p))
+        where s.service = service and s.feed = feed and s.codes <> '{}'
+          and s.generated = (select max(before.generated) from import.settled before
+                             where before.service = service and before.feed = feed and before.generated < generated);
+    end if;
     delete from import.settled s where s.generated < generated - interval '40 days';
     delete from import.withdrawn w where w.generated < generated - interval '40 days';
 end

@@ -30,6 +30,21 @@ struct ConditionalImportTests {
         }
     }
 
+    @Test("An unchanged feed costs the server no temporary table")
+    func notModifiedIsCheap() async throws {
+        try await withFeed { database, feed, _ in
+            #expect(try await database.run(feed).counts.inserted == 1)
+            try await database.withConnection { connection in
+                let importer = try await Importer(connection, logger: .quiet)
+                #expect(try await importer.run(.url(feed)).outcome == .notModified)
+                let tables = try await connection.query(
+                    "select relname from pg_class where pg_is_other_temp_schema(relnamespace) = false and relpersistence = 't'",
+                    to: "look for temporary tables")
+                #expect(tables.isEmpty)
+            }
+        }
+    }
+
     @Test("What was not imported successfully is never hidden behind an unchanged feed")
     func failedRun() async throws {
         try await withFeed { database, feed, current in

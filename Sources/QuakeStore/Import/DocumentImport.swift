@@ -120,8 +120,7 @@ struct DocumentImport {
     // MARK: Batches
 
     private func importFirstBatch(_ state: DocumentState) async throws {
-        var state = state
-        state.isBeginning = true
+        try await batchImport.prepareTables()
         runningCounts.add(try await batchImport.run(intake.batches[0], state, before: ImportCounts()))
     }
 

@@ -6,8 +6,6 @@ struct DocumentState {
     var generated: Instant?
     /// The name of the feed, such as `all_day`; empty if the document does not say.
     var feed = ""
-    /// Whether no batch of it has been imported yet.
-    var isBeginning = false
     /// Whether all earlier features were new, so that these are likely to be new, too.
     var expectsNew = false
     /// Whether the document may settle, which requires that its features are noted.

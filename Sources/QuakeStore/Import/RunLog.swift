@@ -23,17 +23,20 @@ struct RunLog {
     /// in ASCII.
     private static func runKey(_ id: Query) -> Query { "\(0x7175_6172)::int, hashint8(\(id))" }
 
-    /// Locks the source for this session, and closes the runs that workers left open when they died.
+    /// Locks the source for this session.
     ///
     /// - Throws: `SourceBusy` when another session holds the lock.
     func lock() async throws {
         // Standard input is a different document every time.
-        if source != .standardInput {
-            let row = try await connection.query(
-                "select import.try_lock(\(name)) as locked", to: "lock the source")[0]
-            guard try row.decode("locked") else { throw SourceBusy(source: source) }
-        }
-        // Whatever their source: nobody may ever import a file or standard input again.
+        if source == .standardInput { return }
+        let row = try await connection.query(
+            "select import.try_lock(\(name)) as locked", to: "lock the source")[0]
+        guard try row.decode("locked") else { throw SourceBusy(source: source) }
+    }
+
+    /// Closes the runs that workers left open when they died, whatever their source: nobody may ever import a file or
+    /// standard input again.
+    func closeDeadRuns() async throws {
         try await connection.execute(
             """
             with running as materialized (select id from import.run where outcome = 'running')
@@ -72,23 +75,31 @@ struct RunLog {
         }
     }
 
-    /// Notes that the feed was checked and is unchanged.
+    /// Notes that the feed was checked and is unchanged. The commit does not wait for the disk: after a crash, the feed
+    /// may look as if it was checked some time ago.
     func touch() async throws {
-        try await connection.execute(
-            "update import.feed set checked_at = clock_timestamp() where source = \(name)",
-            to: "note that the feed is unchanged")
+        try await connection.query(
+            """
+            update import.feed set checked_at = clock_timestamp() where source = \(name)
+            returning set_config('synchronous_commit', 'off', true)
+            """, to: "note that the feed is unchanged")
     }
 
     /// Records the run, locks it, and makes it the context that the history records. One statement, so that a
-    /// cancellation leaves no run open, and nobody sees the run before it is locked.
+    /// cancellation leaves no run open, and nobody sees the run before it is locked. Closes dead runs first.
+    ///
+    /// The commit does not wait for the disk: what the run changes is committed later, and nothing that was committed
+    /// earlier can then be missing.
     func begin() async throws -> Int {
-        try await connection.query(
+        try await closeDeadRuns()
+        return try await connection.query(
             """
             with run as (
                 insert into import.run (source, every)
                 values (\(name), make_interval(secs => \(every.map { $0 / .seconds(1) })))
                 returning id)
-            select id, set_config('history.context', 'run ' || id, false), pg_try_advisory_lock(\(Self.runKey("id")))
+            select id, set_config('history.context', 'run ' || id, false), pg_try_advisory_lock(\(Self.runKey("id"))),
+                   set_config('synchronous_commit', 'off', true)
             from run
             """, to: "record the run")[0].decode("id")
     }

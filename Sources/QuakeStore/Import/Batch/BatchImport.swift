@@ -14,7 +14,13 @@ struct BatchImport {
     /// Prepares a connection other than the importer's own.
     func prepareSession() async throws {
         try await MergeStatement.prepare(connection)
+        try await prepareTables()
         if let run { try await connection.query(RunLog.naming(run), to: "name the run") }
+    }
+
+    /// Prepares for a document's first batch.
+    func prepareTables() async throws {
+        try await connection.execute(script: MergeStatement.tables, to: "prepare the temporary tables")
     }
 
     /// Why the server refuses records, by their ordinals.
@@ -66,9 +72,6 @@ struct BatchImport {
                 refused[record.feature.ordinal].map { (feature: record.feature, rejection: $0) }
             }
         return try await connection.transaction(to: "import a batch") {
-            if document.isBeginning {
-                try await connection.execute("delete from pg_temp.present", to: "clear the previous document")
-            }
             var counts =
                 if expectsNew {
                     try await insert(newest[...], of: batch, document)
@@ -188,6 +191,7 @@ struct BatchImport {
     ) async throws -> Int {
         if rejections.isEmpty { return 0 }
         var unreadable = 0
+        try await connection.execute(script: MergeStatement.rejectTable, to: "prepare for rejected features")
         try await connection.copy(
             into: "pg_temp.rejected", columns: MergeStatement.rejectedColumns, to: "copy rejected features"
         ) { writer in

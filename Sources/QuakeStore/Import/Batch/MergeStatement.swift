@@ -10,27 +10,41 @@ enum MergeStatement {
     ///   for each row. Nested loops over the index never do.
     /// - A session in the replica role would fire no triggers, and its changes would be missing from the history.
     /// - When a worker is killed, its backend notices in the middle of a statement, and frees the source.
-    /// - The tables are emptied at the end of each transaction, without the new file that TRUNCATE makes. A batch fits
-    ///   in the temporary buffers, and is never written to disk.
     private static let session = """
-        set client_min_messages = warning;
         select set_config('session_replication_role', 'origin', false)
         where current_setting('session_replication_role') <> 'origin';
         set jit = off;
         set work_mem = '64MB';
-        select set_config('temp_buffers', '32MB', false) where current_setting('temp_buffers') <> '32MB';
         set lock_timeout = '30s';
         set client_connection_check_interval = '2s';
         set enable_hashjoin = off;
         set enable_mergejoin = off;
-        set enable_seqscan = off;
+        set enable_seqscan = off
+        """
+
+    /// The temporary tables for a document, which may follow another one on the same connection. Making and dropping
+    /// them takes the server a few milliseconds, so a feed that has not changed goes without.
+    ///
+    /// The features of one batch are in `incoming`, which is emptied at the end of each transaction, without the new file
+    /// that TRUNCATE makes. A batch fits in the temporary buffers, and is never written to disk. The features of the
+    /// whole document are in `present`.
+    static let tables = """
+        set client_min_messages = warning;
+        select set_config('temp_buffers', '32MB', false) where current_setting('temp_buffers') <> '32MB';
         create temporary table if not exists incoming on commit delete rows as
             select \(Property.list()) from public.quake with no data;
-        create temporary table if not exists rejected (
-            ordinal bigint, byte_offset bigint, reason text, message text, raw bytea, size bigint, code text
-        ) on commit delete rows;
         create temporary table if not exists present (
             code text not null, ids text[], time timestamptz, is_current boolean not null);
+        delete from pg_temp.present;
+        set client_min_messages = notice
+        """
+
+    /// The temporary table for rejected features, which few documents have.
+    static let rejectTable = """
+        set client_min_messages = warning;
+        create temporary table if not exists pg_temp.rejected (
+            ordinal bigint, byte_offset bigint, reason text, message text, raw bytea, size bigint, code text
+        ) on commit delete rows;
         set client_min_messages = notice
         """
 
