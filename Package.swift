@@ -3,8 +3,9 @@ import PackageDescription
 
 // The live page, in Sources/QuakeServer/Page/Files. Each file is embedded in the executable.
 let pageFiles = [
-    "catalogue.js", "detail.js", "dom.js", "format.js", "icon.svg", "index.html", "list.js", "live.js", "main.js", "map.js",
-    "notify.js", "page.css", "projection.js", "quake.js", "scale.js", "service.js", "settings.js", "timeline.js",
+    "catalogue.js", "detail.js", "dom.js", "earth.js", "format.js", "icon.svg", "index.html", "legend.js",
+    "list.js", "live.js", "main.js", "map.js", "notify.js", "page.css", "projection.js", "quake.js",
+    "scale.js", "service.js", "settings.js", "status.js", "timeline.js",
 ]
 
 // Quakes runs on Linux. The targets carry the architecture: a backward arrow does not compile.

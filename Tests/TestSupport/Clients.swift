@@ -5,9 +5,9 @@ import Testing
 /// Programs of others, which the tests ask the server with. `scripts/clients` says which.
 public enum Clients {
     /// The Python that has them; nil when they cannot be installed.
-    public static let python = path(from: "clients")
+    public static let python = installed(by: "clients")
     /// Prometheus's own check of metrics and of rules; nil when it cannot be had.
-    public static let promtool = path(from: "promtool")
+    public static let promtool = installed(by: "promtool")
 
     /// Runs one of the scripts in `Tests/Clients`, and expects it to find nothing wrong.
     ///
@@ -27,18 +27,6 @@ public enum Clients {
 
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
         .standardizedFileURL
-
-    /// What a script prints in its last line, if it succeeds.
-    private static func path(from script: String) -> String? {
-        let process = Process()
-        process.executableURL = root.appending(path: "scripts/\(script)")
-        let output = Pipe()
-        process.standardOutput = output
-        do { try process.run() } catch { return nil }
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return process.terminationStatus == 0 ? text.split(separator: "\n").last.map(String.init) : nil
-    }
 }
 
 extension Trait where Self == ConditionTrait {

@@ -51,7 +51,7 @@ struct NewcomerTests {
         #expect(one.output.contains("\"generated\":\(1_767_225_600_000 + 4_200_000),"))
     }
 
-    @Test("The three things that make run suggests work")
+    @Test("The four things that make run suggests work")
     func suggestions() async throws {
         let script = try String(
             contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(
@@ -60,12 +60,12 @@ struct NewcomerTests {
         let commands = script.matches(of: /\n {4}\$bin\/quakes (.+?)(?: *# .*)?(?=\n)/).map { match in
             match.1.split(separator: " ").map(String.init).filter { $0 != "--local" }
         }
-        #expect(commands.count == 3)
+        #expect(commands.count == 4)
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
             // The feed's server is not to be reached: the suggestion has to be right, not the network.
             let quakes = QuakesCommand(["DATABASE_URL": database.url, "https_proxy": "http://127.0.0.1:1"])
-            for command in commands where !command.contains("--every") {
+            for command in commands where !command.contains("--every") && command != ["serve"] {
                 let outcome = try await quakes.run(command)
                 #expect(outcome.status == 0, "\(command): \(outcome.errors)")
             }
@@ -78,6 +78,18 @@ struct NewcomerTests {
                 kill(process, SIGTERM)
             }
             #expect(status == 0)
+
+            let serve = try #require(commands.first { $0 == ["serve"] })
+            let served = try await quakes.run(serve + ["--listen", "127.0.0.1:0"]) { process in
+                // Its four sessions, beside the one that asks.
+                try await waitUntil {
+                    try await database.query(
+                        "select from pg_stat_activity where datname = current_database() offset 4"
+                    ).count > 0
+                }
+                kill(process, SIGTERM)
+            }
+            #expect(served == 0)
         }
     }
 }

@@ -14,15 +14,28 @@ struct PageFile: Sendable {
         })
 
     private static let contents: [String: [UInt8]] = [
-        "catalogue.js": PackageResources.catalogue_js, "detail.js": PackageResources.detail_js,
-        "dom.js": PackageResources.dom_js, "format.js": PackageResources.format_js,
-        "icon.svg": PackageResources.icon_svg, "index.html": PackageResources.index_html,
-        "land.txt": Land.text, "list.js": PackageResources.list_js, "live.js": PackageResources.live_js,
-        "main.js": PackageResources.main_js, "map.js": PackageResources.map_js,
-        "notify.js": PackageResources.notify_js, "page.css": PackageResources.page_css,
-        "projection.js": PackageResources.projection_js, "quake.js": PackageResources.quake_js,
-        "scale.js": PackageResources.scale_js, "service.js": PackageResources.service_js,
-        "settings.js": PackageResources.settings_js, "timeline.js": PackageResources.timeline_js,
+        "catalogue.js": PackageResources.catalogue_js,
+        "detail.js": PackageResources.detail_js,
+        "dom.js": PackageResources.dom_js,
+        "earth.js": PackageResources.earth_js,
+        "format.js": PackageResources.format_js,
+        "icon.svg": PackageResources.icon_svg,
+        "index.html": PackageResources.index_html,
+        "land.txt": Land.text,
+        "legend.js": PackageResources.legend_js,
+        "list.js": PackageResources.list_js,
+        "live.js": PackageResources.live_js,
+        "main.js": PackageResources.main_js,
+        "map.js": PackageResources.map_js,
+        "notify.js": PackageResources.notify_js,
+        "page.css": PackageResources.page_css,
+        "projection.js": PackageResources.projection_js,
+        "quake.js": PackageResources.quake_js,
+        "scale.js": PackageResources.scale_js,
+        "service.js": PackageResources.service_js,
+        "settings.js": PackageResources.settings_js,
+        "status.js": PackageResources.status_js,
+        "timeline.js": PackageResources.timeline_js,
     ]
 
     private init(_ name: String, _ bytes: [UInt8]) {

@@ -6,7 +6,7 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Serve the catalogue over HTTP.",
         discussion: """
-            The USGS feeds are under their own paths: /earthquakes/feed/v1.0/summary/all_day.geojson and \
+            The live page is at /, the FDSN event service at /fdsnws/event/1/. The USGS feeds are under their own paths: /earthquakes/feed/v1.0/summary/all_day.geojson and \
             /earthquakes/feed/v1.0/detail/CODE.geojson. /changes is the history as it happens, for browsers and programs. \
             /health is for load balancers, /metrics for Prometheus.
 

@@ -5,11 +5,15 @@ import * as format from "./format.js";
 import { columns, differences } from "./quake.js";
 import { story } from "./service.js";
 
+// What few people look for.
+const further = new Set(["magnitude_type", "sig", "nst", "gap", "rms", "dmin", "ids"]);
+
 export class Detail {
   #box;
   #told;
   #code = null;
   #loading = null;
+  #isMoreOpen = false;
 
   /**
    * - told.closed()
@@ -35,10 +39,9 @@ export class Detail {
   /**
    * Shows an event. `quake` is null if it is not among the selected ones: its story then tells what it is.
    *
-   * Asking again with the same code brings the summary up to date, and leaves the focus where it is.
+   * The heading takes the focus if `isChosen`, or if the focus was on what is replaced.
    */
-  show(code, quake, mark, zone, now) {
-    const isNew = code !== this.#code;
+  show(code, quake, mark, zone, now, isChosen) {
     this.#code = code;
     const back = element("button", "", "Back to the list");
     back.type = "button";
@@ -49,9 +52,7 @@ export class Detail {
     this.#box.replaceChildren(back, summary, steps);
     this.#box.hidden = false;
     summary.append(...(quake ? this.#summary(quake, mark, zone, now) : [heading(foreign(code))]));
-    if (isNew || hadFocus) {
-      this.#box.querySelector("h2").focus();
-    }
+    if (isChosen || hadFocus) this.#box.querySelector("h2").focus();
     this.#tell(code, quake, mark, zone, now, summary, steps);
   }
 
@@ -61,18 +62,21 @@ export class Detail {
       foreign(quake.place ?? quake.code));
     const gone = mark?.kind === "withdrawn"
       ? element("p", "warning", "This event was withdrawn", mark.reason ? ": " : ".", foreign(mark.reason ?? "")) : null;
-    const rows = [["Time", `${format.time(quake.time, zone)} (${format.ago(quake.time, now)})`]];
-    if (zone === "utc") rows.push(["Local time", format.time(quake.time, "local")]);
-    rows.push(["Place", format.position(quake)]);
+    const facts = [["Time", `${format.time(quake.time, zone)} (${format.ago(quake.time, now)})`]];
+    const local = format.time(quake.time, "local");
+    if (zone === "utc" && !format.time(quake.time, zone).startsWith(local)) facts.push(["Local time", local]);
+    facts.push(["Place", format.position(quake)]);
+    const figures = [];
     for (const [name, label] of columns) {
       if (["magnitude", "place", "time", "latitude", "longitude"].includes(name)) continue;
       const content = quake[name];
       if (content == null || content === "" || content === false || content.length === 0) continue;
-      rows.push([label, format.value(name, content, zone)]);
+      (further.has(name) ? figures : facts).push([label, format.value(name, content, zone)]);
     }
-    rows.push(["Last revised", format.time(quake.updated, zone)], ["Code", quake.code]);
-    const facts = element("dl", "");
-    for (const [label, text] of rows) facts.append(element("dt", "", label), element("dd", "", foreign(text)));
+    figures.push(["Last revised", format.time(quake.updated, zone)], ["Code", quake.code]);
+    const more = element("details", "", element("summary", "", "More figures"), definitions(figures));
+    more.open = this.#isMoreOpen;
+    more.addEventListener("toggle", () => (this.#isMoreOpen = more.open));
     const code = encodeURIComponent(quake.code);
     const links = element("p", "links");
     const page = quake.url && outwards(quake.url, "Page of the agency");
@@ -85,7 +89,7 @@ export class Detail {
       link.href = path;
       links.append(link, " ");
     }
-    return [title, gone, facts, links].filter(Boolean);
+    return [title, gone, definitions(facts), more, links].filter(Boolean);
   }
 
   async #tell(code, quake, mark, zone, now, summary, box) {
@@ -141,6 +145,12 @@ export class Detail {
       "li", `step step-${change.operation}`, element("strong", "", head), " ",
       element("span", "facts", `${format.time(moment, zone)} · `, foreign(source)), changes, then);
   }
+}
+
+function definitions(rows) {
+  const list = element("dl", "");
+  for (const [label, text] of rows) list.append(element("dt", "", label), element("dd", "", foreign(text)));
+  return list;
 }
 
 /** The heading, which can have the focus: with it, a screen reader begins to read the event. */

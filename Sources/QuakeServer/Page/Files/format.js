@@ -23,7 +23,7 @@ export function time(milliseconds, zone, withSeconds = true) {
 /** Such as `5 min ago`. */
 export function ago(milliseconds, now) {
   const seconds = Math.round((now - milliseconds) / 1000);
-  if (seconds < 0) return "ahead of this clock";
+  if (seconds < -120) return "ahead of this clock";
   if (seconds < 60) return "just now";
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;

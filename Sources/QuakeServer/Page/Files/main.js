@@ -5,13 +5,14 @@ import { Catalogue } from "./catalogue.js";
 import { Detail } from "./detail.js";
 import { byId, element, foreign } from "./dom.js";
 import * as format from "./format.js";
-import { QuakeList, markText } from "./list.js";
+import { showLegend } from "./legend.js";
+import { QuakeList } from "./list.js";
 import { Live } from "./live.js";
 import { QuakeMap } from "./map.js";
 import { fromRow } from "./quake.js";
-import { colorClass, labels, radius } from "./scale.js";
 import * as service from "./service.js";
 import * as wishes from "./settings.js";
+import { isLoading, showState, speak, warn } from "./status.js";
 import { Timeline } from "./timeline.js";
 
 const tick = 30_000;
@@ -20,7 +21,8 @@ const lateAfter = 15 * 60_000;
 
 let settings = wishes.read(location.search);
 let now = Date.now();
-let total = 0;
+/** How many of the selected events are not here, because the server gives no more at once. */
+let omitted = 0;
 let live = null;
 let loading = null;
 let retry = null;
@@ -40,8 +42,8 @@ const detail = new Detail(byId("detail"), {
   asOf: (asof) => set({ asof }),
 });
 const timeline = new Timeline({
-  moved: (asof, isLast) => set({ asof }, isLast ? "push" : "replace", 150),
-  played: (asof) => play(asof),
+  moved: (asof, isLast) => set({ asof }, isLast ? "push" : "nothing", 150),
+  played: (asof, isFirst) => play(asof, isFirst),
 });
 const alerts = new Alerts({ centre: () => map.centre });
 
@@ -49,13 +51,15 @@ const alerts = new Alerts({ centre: () => map.centre });
 
 const selecting = ["period", "from", "to", "minmag", "maxmag", "asof"];
 let delayed = null;
+/** Whether an event was just chosen, so that it takes the focus. */
+let isChosen = false;
 
-/** Changes settings and the URL; what has to be loaded is loaded after `delay` ms, unless more changes follow. */
+/** Changes settings and, unless `how` is `nothing`, the URL. What has to be loaded is loaded after `delay` ms, unless more changes follow. */
 function set(changes, how = "push", delay = 0) {
   const before = settings;
   settings = { ...settings, ...changes };
   const url = wishes.written(settings) || location.pathname;
-  history[how === "push" ? "pushState" : "replaceState"](null, "", url);
+  if (how !== "nothing") history[how === "push" ? "pushState" : "replaceState"](null, "", url);
   follow(before, delay);
 }
 
@@ -69,6 +73,7 @@ function follow(before, delay) {
     const quake = catalogue.quakes.get(settings.event);
     if (quake) map.reveal(quake);
     list.reveal(settings.event);
+    isChosen = true;
   }
   refresh();
 }
@@ -87,7 +92,8 @@ function fill() {
     for (const field of document.getElementsByName(name)) {
       if (field.type === "radio") field.checked = field.value === value;
       else if (field.type === "checkbox") field.checked = value;
-      else if (document.activeElement !== field) field.value = value ?? "";
+      // What is being typed stays.
+      else if (field.tagName === "SELECT" || document.activeElement !== field) field.value = value ?? "";
     }
   };
   for (const name of ["period", "zone", "sort", "color", "inview", "minmag", "maxmag"]) choose(name, settings[name]);
@@ -159,9 +165,9 @@ async function reload(mark = false) {
   try {
     const loaded = await service.load(selection, asof, own.signal);
     if (own.signal.aborted) return;
-    if (mark) map.pulse(catalogue.become(loaded.quakes).map((quake) => quake.code));
+    omitted = loaded.total - loaded.quakes.length;
+    if (mark && omitted === 0) become(loaded.quakes, asof ?? now);
     else catalogue.replace(loaded.quakes);
-    total = loaded.total;
     since = now;
     isUnreachable = false;
     warn("connection", null);
@@ -183,18 +189,27 @@ async function reload(mark = false) {
   changed();
 }
 
-function play(asof) {
+function play(asof, isFirst) {
   settings = { ...settings, asof };
   history.replaceState(null, "", wishes.written(settings));
-  return reload(true);
+  return reload(!isFirst);
+}
+
+/** Takes these in place of what is there, and returns those that are new. What only grew too old is not withdrawn. */
+function become(quakes, moment) {
+  const [start] = wishes.window(settings, moment);
+  if (start != null) catalogue.age(start);
+  const added = catalogue.become(quakes);
+  map.pulse(added.map((quake) => quake.code));
+  return added;
 }
 
 function startLive(position, selection) {
   live = new Live(position, selection, {
     pass: (changes) => apply(changes),
     snapshot: (quakes) => {
-      alerts.tell(catalogue.become(quakes));
-      total = quakes.length;
+      alerts.tell(become(quakes, Date.now()));
+      omitted = 0;
       changed();
     },
     connected: () => {
@@ -224,7 +239,6 @@ function apply(changes) {
       words.push([kind, known]);
     }
   }
-  total += added.length;
   map.pulse(added.map((quake) => quake.code));
   alerts.tell(added);
   speak(words);
@@ -233,43 +247,15 @@ function apply(changes) {
 
 // Saying how things are
 
-function showState(state, text) {
-  byId("state").dataset.state = state;
-  byId("state-text").textContent = text;
-}
-
 function lost(reason = null) {
   if (settings.asof == null) showState("lost", "Not connected");
   warn("connection", `${reason ?? "The connection is lost."} What you see may be out of date. Trying again.`);
 }
 
-const warnings = new Map();
-
-/** Shows a warning, once; null takes it away. */
-function warn(key, text) {
-  if ((warnings.get(key) ?? null) === text) return;
-  if (text == null) warnings.delete(key);
-  else warnings.set(key, text);
-  byId("warnings").replaceChildren(...[...warnings.values()].map((each) => element("p", "warning", each)));
-}
-
-const verbs = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
-
-/** Tells a screen reader what happened. */
-function speak(words) {
-  if (words.length === 0) return;
-  const texts = words.length > 3
-    ? [`${words.length} changes`]
-    : words.map(([kind, quake]) => `${verbs[kind]}: magnitude ${format.magnitude(quake.magnitude)}, ${quake.place ?? quake.code}`);
-  const spoken = byId("spoken");
-  spoken.append(...texts.map((text) => element("p", "", text)));
-  while (spoken.children.length > 5) spoken.firstChild.remove();
-}
-
 /** Asks how the server is: a connection that was cut without a word shows here only. */
 async function check() {
   try {
-    const { status, feeds = [], history_begins_at: begin } = await service.health();
+    const { status, feeds = [], history_begins_at: begin } = await service.health(isUnreachable ? 6 : 1);
     historyBegin = begin ? Date.parse(begin) : null;
     warn("database", status === "ok" ? null : "The server has lost its database. What you see may be out of date.");
     const newest = Math.max(...feeds.map((feed) => Date.parse(feed.generated)));
@@ -277,10 +263,12 @@ async function check() {
     warn("late", isLate
       ? `The feed is late: its newest document is of ${format.time(newest, settings.zone, false)} (${format.ago(newest, Date.now())}). Newer earthquakes may be missing.`
       : null);
-    if (isUnreachable) live ? live.open() : settings.asof == null && reload();
+    if (isUnreachable && live) live.open();
+    else if (isUnreachable) reload();
     isUnreachable = false;
   } catch {
     isUnreachable = true;
+    live?.close();
     lost();
   }
   clearTimeout(checking);
@@ -296,14 +284,18 @@ document.addEventListener("visibilitychange", () => document.hidden || check());
 // Showing
 
 let sorted = [];
-let bySize = [];
+let layered = [];
 let sortedBy = null;
 let shown = null;
 let isWaiting = false;
 
 /** The catalogue has changed. */
 function changed() {
+  now = Date.now();
   sortedBy = null;
+  // Also where nothing is drawn, as in a tab behind others.
+  const added = [...catalogue.marks.values()].filter(({ kind }) => kind === "new").length;
+  document.title = added > 0 && settings.asof == null ? `(${added}) Quakes` : "Quakes";
   refresh();
 }
 
@@ -318,17 +310,18 @@ function refresh() {
 }
 
 function show() {
-  if (sortedBy !== settings.sort) {
+  const { zone, color: by, event: selected } = settings;
+  if (sortedBy !== settings.sort + by) {
     const all = [...catalogue.quakes.values()];
-    bySize = all.toSorted((a, b) => (b.magnitude ?? -99) - (a.magnitude ?? -99));
+    // The small ones lie on the large ones; where age is the colour, the new ones on the old.
+    layered = all.toSorted(wishes.orders[by === "age" ? "oldest" : "largest"]);
     sorted = all.toSorted(wishes.orders[settings.sort]);
-    sortedBy = settings.sort;
+    sortedBy = settings.sort + by;
   }
   const moment = settings.asof ?? now;
-  const { zone, color: by, event: selected } = settings;
-  map.show(bySize, catalogue.marks, by, moment, selected);
+  map.show(layered, catalogue.marks, by, moment, selected);
   showList(moment);
-  showLegend();
+  showLegend(by);
   timeline.show(
     Math.max(now - wishes.reach(settings, now), historyBegin ?? 0), now, settings.asof, zone);
   const quake = catalogue.quakes.get(selected);
@@ -337,8 +330,9 @@ function show() {
   if (selected == null) {
     if (detail.code != null) detail.close();
   } else if (detail.code !== selected || shown.quake !== quake || shown.mark !== mark || shown.zone !== zone) {
-    detail.show(selected, quake ?? null, mark, zone, moment);
+    detail.show(selected, quake ?? null, mark, zone, moment, isChosen);
   }
+  isChosen = false;
   shown = { quake, mark, zone };
 }
 
@@ -347,11 +341,14 @@ function showList(moment) {
   const visible = settings.inview ? sorted.filter((quake) => map.shows(quake)) : sorted;
   list.show(visible, { marks, zone: settings.zone, now: moment, by: settings.color, selected: settings.event });
   const gone = [...marks.values()].filter(({ kind }) => kind === "withdrawn" || kind === "left").length;
-  const isPart = !settings.inview && total > sorted.length;
-  setText(byId("count"), format.count(visible.length - (settings.inview ? 0 : gone), "earthquake")
-    + (settings.inview ? " on the map" : isPart ? `, the newest of ${total.toLocaleString("en")}` : ""));
+  const present = visible.length - gone;
+  setText(byId("count"), isLoading() && sorted.length === 0
+    ? "Earthquakes"
+    : settings.inview
+    ? `${visible.length.toLocaleString("en")} on the map`
+    : format.count(present, "earthquake") + (omitted > 0 ? `, the newest of ${(present + omitted).toLocaleString("en")}` : ""));
   const empty = byId("empty");
-  const isEmpty = visible.length === 0 && byId("state").dataset.state !== "loading";
+  const isEmpty = visible.length === 0 && !isLoading();
   empty.hidden = !isEmpty;
   byId("list").hidden = visible.length === 0;
   setText(empty, isEmpty
@@ -372,7 +369,6 @@ function showNews(marks) {
   byId("news").hidden = parts.length === 0;
   const start = settings.asof == null ? ` since ${format.time(since, settings.zone, false).slice(11)}` : "";
   setText(byId("news-text"), parts.join(", ") + start);
-  document.title = counts.new > 0 && settings.asof == null ? `(${counts.new}) Quakes` : "Quakes";
 }
 
 /** The links give what the list shows. */
@@ -389,27 +385,12 @@ function showDownloads(moment) {
   }
   if (settings.asof != null) query.set("asof", new Date(settings.asof).toISOString());
   const order = { newest: null, oldest: "time-asc", largest: "magnitude", smallest: "magnitude-asc" }[settings.sort];
-  if (order) query.set("orderby", order);
-  if (total > sorted.length) query.set("limit", sorted.length);
+  if (omitted > 0) query.set("limit", sorted.length);
+  else if (order) query.set("orderby", order);
   for (const link of document.querySelectorAll("[data-format]")) {
     query.set("format", link.dataset.format);
     link.href = `/fdsnws/event/1/query?${query}`;
   }
-}
-
-let legendOf = null;
-
-function showLegend() {
-  const by = settings.color;
-  if (legendOf === by) return;
-  legendOf = by;
-  byId("legend-colors").replaceChildren(...labels[by].map((label, number) =>
-    element("li", "", element("span", `dot ${colorClass(by, number)}`), label)));
-  byId("legend-sizes").replaceChildren(...[3, 5, 7].map((magnitude) => {
-    const dot = element("span", "dot");
-    dot.style.width = dot.style.height = `${2 * radius(magnitude)}px`;
-    return element("li", "", dot, `M${magnitude}`);
-  }));
 }
 
 function point(quake) {

@@ -1,5 +1,6 @@
 // The map: a canvas that can be moved and zoomed by pointer, by touch, by keys and by buttons.
 
+import { paintEarth } from "./earth.js";
 import * as projection from "./projection.js";
 import { color, palette, radius } from "./scale.js";
 
@@ -55,7 +56,7 @@ export class QuakeMap {
 
   // What it shows
 
-  /** The events, the greatest first, so that the small ones come on top. */
+  /** The events, the first at the bottom. */
   show(quakes, marks, by, now, selected) {
     this.#quakes = quakes;
     this.#marks = marks;
@@ -281,7 +282,8 @@ export class QuakeMap {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = this.#palette.sea;
     context.fillRect(0, 0, this.#width, this.#height);
-    this.#paintEarth(context, ratio);
+    paintEarth(
+      context, this.#land, { ...this.#view, width: this.#width, height: this.#height, ratio }, this.#palette);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     const marked = [];
     for (const quake of this.#quakes) {
@@ -296,46 +298,6 @@ export class QuakeMap {
     }
     for (const each of marked) this.#paintMark(context, time, ...each);
     if (this.#pulses.size > 0) this.draw();
-  }
-
-  #paintEarth(context, ratio) {
-    const { x, y, scale } = this.#view;
-    const left = this.#width / 2 - scale / 2;
-    context.save();
-    context.beginPath();
-    context.rect(left, 0, scale, this.#height);
-    context.clip();
-    context.strokeStyle = this.#palette.grid;
-    context.lineWidth = 1;
-    const step = [30, 15, 5, 1].find((degrees) => (degrees / 360) * scale < 160) ?? 1;
-    const top = this.#height / 2 - y * scale;
-    context.beginPath();
-    for (let longitude = -180; longitude < 180; longitude += step) {
-      let across = projection.x(longitude) - x;
-      across -= Math.round(across);
-      const at = Math.round(this.#width / 2 + across * scale) + 0.5;
-      if (at < 0 || at > this.#width) continue;
-      context.moveTo(at, 0);
-      context.lineTo(at, this.#height);
-    }
-    for (let latitude = -90 + step; latitude < 90; latitude += step) {
-      const at = Math.round(top + projection.y(latitude) * scale) + 0.5;
-      if (at < 0 || at > this.#height) continue;
-      context.moveTo(left, at);
-      context.lineTo(left + scale, at);
-    }
-    context.stroke();
-    // Rings go on beyond the date line: three copies side by side cover any view.
-    for (const turn of [-1, 0, 1]) {
-      context.setTransform(
-        ratio * scale, 0, 0, ratio * scale, ratio * (this.#width / 2 + (turn - x) * scale), ratio * top);
-      context.lineWidth = 0.8 / scale;
-      context.fillStyle = this.#palette.land;
-      context.strokeStyle = this.#palette.coast;
-      context.fill(this.#land, "evenodd");
-      context.stroke(this.#land);
-    }
-    context.restore();
   }
 
   #sprite(number, r, ratio) {

@@ -26,7 +26,7 @@ export const columns = [
   ["status", "Status"], ["type", "Type"], ["alert", "PAGER alert"], ["tsunami", "Tsunami flag"],
   ["felt", "Felt reports"], ["cdi", "Felt intensity", 1, ""], ["mmi", "Instrumental intensity", 1, ""],
   ["sig", "Significance"], ["nst", "Stations"], ["gap", "Azimuthal gap", 0, "°"], ["rms", "RMS residual", 2, " s"],
-  ["dmin", "Distance to nearest station", 2, "°"], ["ids", "Also known as"],
+  ["dmin", "Nearest station", 2, "°"], ["ids", "Also known as"],
 ];
 
 const same = (a, b) => a === b || (a == null && b == null) || (Array.isArray(a) && String(a) === String(b));

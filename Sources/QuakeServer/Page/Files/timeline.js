@@ -19,7 +19,7 @@ export class Timeline {
 
   /**
    * - told.moved(moment, isLast): the slider shows this moment; null is now. isLast is false while it is being moved.
-   * - told.played(moment): as isLast, and resolves when the catalogue of then is shown
+   * - told.played(moment, isFirst): the next moment of playing; resolves when the catalogue of then is shown
    */
   constructor(told) {
     this.#told = told;
@@ -82,8 +82,8 @@ export class Timeline {
     this.#play.setAttribute("aria-pressed", "true");
     let moment = this.#moment() ?? this.#begin;
     const step = (this.#end - this.#begin) / frames;
-    while (!playing.signal.aborted && moment < this.#end) {
-      const shown = this.#told.played(Math.round(moment));
+    for (let isFirst = true; !playing.signal.aborted && moment < this.#end; isFirst = false) {
+      const shown = this.#told.played(Math.round(moment), isFirst);
       await Promise.all([shown, new Promise((resolve) => setTimeout(resolve, frameTime))]);
       moment += step;
     }

@@ -1,0 +1,19 @@
+// What the colours and sizes mean.
+
+import { byId, element } from "./dom.js";
+import { colorClass, labels, radius } from "./scale.js";
+
+let legendOf = null;
+
+/** Shows the legend of colours by `depth` or by `age`. */
+export function showLegend(by) {
+  if (legendOf === by) return;
+  legendOf = by;
+  byId("legend-colors").replaceChildren(...labels[by].map((label, number) =>
+    element("li", "", element("span", `dot ${colorClass(by, number)}`), label)));
+  byId("legend-sizes").replaceChildren(...[3, 5, 7].map((magnitude) => {
+    const dot = element("span", "dot");
+    dot.style.width = dot.style.height = `${2 * radius(magnitude)}px`;
+    return element("li", "", dot, `M${magnitude}`);
+  }));
+}
