@@ -155,7 +155,8 @@ let package = Package(
         .testTarget(
             name: "QuakeServerTests",
             dependencies: [
-                "CZlib", "Feed", "PostgreSQL", "QuakeServer", "QuakeStore", "SampleFeed", "TestSupport",
+                "CZlib", "Feed", "PostgreSQL", "QuakeML", "QuakeServer", "QuakeStore", "SampleFeed",
+                "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),

@@ -39,11 +39,11 @@ extension EventService {
     }
 
     private static func events(_ request: EventRequest, _ target: String, _ baseURL: String) -> Answer {
-        Answer(key: target, contentType: request.format.contentType) { connection, _, writer in
+        Answer(key: target, contentType: request.format.contentType) { connection, state, writer in
             do {
-                let count = try await request.writeEvents(on: connection, url: baseURL + target) {
-                    try writer.write($0)
-                }
+                let count = try await request.writeEvents(
+                    on: connection, newest: state.position.token, url: baseURL + target
+                ) { try writer.write($0) }
                 writer.countRows(count)
             } catch let error as EventError {
                 throw Reply(error, to: target, baseURL: baseURL)
@@ -53,9 +53,10 @@ extension EventService {
 
     private static func count(_ request: EventRequest, _ target: String, _ baseURL: String) -> Answer {
         let format: EventFormat = request.format == .geojson ? .geojson : .text
-        return Answer(key: target, contentType: format.contentType) { connection, _, writer in
+        return Answer(key: target, contentType: format.contentType) { connection, state, writer in
             do {
-                try writer.write(Array(try await request.count(on: connection).utf8))
+                let count = try await request.count(on: connection, newest: state.position.token)
+                try writer.write(Array(count.utf8))
             } catch let error as EventError {
                 throw Reply(error, to: target, baseURL: baseURL)
             }
