@@ -167,7 +167,7 @@ let package = Package(
         .testTarget(
             name: "QuakeServerTests",
             dependencies: [
-                "CZlib", "Feed", "LocalPostgres", "PostgreSQL", "QuakeServer", "QuakeStore", "SampleFeed",
+                "CZlib", "Feed", "LocalPostgres", "PostgreSQL", "QuakeML", "QuakeServer", "QuakeStore", "SampleFeed",
                 "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]

@@ -34,9 +34,8 @@ func isFailure(_ result: OpaquePointer) -> Bool {
     return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE
 }
 
-/// PQsendQueryParams with the query's values in binary; the results come as text.
-func sendParameters(_ query: Query, _ handle: OpaquePointer) -> Int32 {
-    let parameters = query.parameters
+/// PQsendQueryParams with the statement's values in binary; the results come as text.
+func sendParameters(_ parameters: [Parameter], of statement: String, _ handle: OpaquePointer) -> Int32 {
     // One buffer holds all values. It has one extra byte at the end, so that even an empty value has an address.
     var bytes: [UInt8] = []
     for parameter in parameters { bytes += parameter.bytes ?? [] }
@@ -52,7 +51,7 @@ func sendParameters(_ query: Query, _ handle: OpaquePointer) -> Int32 {
             start += parameter.bytes?.count ?? 0
         }
         return PQsendQueryParams(
-            handle, query.text, Int32(parameters.count), parameters.map(\.type), values,
+            handle, statement, Int32(parameters.count), parameters.map(\.type), values,
             parameters.map { Int32(clamping: $0.bytes?.count ?? 0) }, parameters.map { _ in 1 }, 0)
     }
 }

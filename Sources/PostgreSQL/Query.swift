@@ -10,62 +10,74 @@
 ///
 /// PostgreSQL's text has no NUL character: the server refuses a String that contains one (SQLSTATE 22021).
 public struct Query: Sendable, ExpressibleByStringInterpolation {
-    public private(set) var text: String
-    let parameters: [Parameter]
+    private(set) var pieces: [Piece]
+
+    enum Piece: Sendable {
+        case sql(String)
+        case value(Parameter)
+    }
 
     public init(stringLiteral text: String) {
-        self.text = text
-        parameters = []
+        pieces = [.sql(text)]
     }
 
     public init(stringInterpolation: StringInterpolation) {
-        text = stringInterpolation.text
-        parameters = stringInterpolation.parameters
+        pieces = stringInterpolation.pieces
     }
 
-    /// The text, with its parameters numbered after the first `first` ones.
-    private func renumbered(from first: Int) -> String {
-        if first == 0 || parameters.isEmpty { return text }
-        // By hand: the first regex of a program takes half a millisecond.
-        let parts = text.split(separator: "$", omittingEmptySubsequences: false)
-        return parts.dropFirst().reduce(into: String(parts[0])) { result, part in
-            let digits = part.prefix { "0"..."9" ~= $0 }
-            result += "$" + (Int(digits).map { "\($0 + first)" } ?? "") + part[digits.endIndex...]
+    /// The statement, with a placeholder for each value.
+    public var text: String {
+        var number = 0
+        return text { _ in
+            number += 1
+            return "$\(number)"
         }
+    }
+
+    /// The statement, with this text for each value.
+    func text(_ value: (Parameter) throws -> String) rethrows -> String {
+        var text = ""
+        for piece in pieces {
+            switch piece {
+            case .sql(let sql): text += sql
+            case .value(let parameter): text += try value(parameter)
+            }
+        }
+        return text
+    }
+
+    var parameters: [Parameter] {
+        pieces.compactMap { if case .value(let parameter) = $0 { parameter } else { nil } }
     }
 
     public struct StringInterpolation: StringInterpolationProtocol {
-        fileprivate var text = ""
-        fileprivate var parameters: [Parameter] = []
+        fileprivate var pieces: [Piece] = []
 
         public init(literalCapacity: Int, interpolationCount: Int) {
-            text.reserveCapacity(literalCapacity + 4 * interpolationCount)
+            pieces.reserveCapacity(2 * interpolationCount + 1)
         }
 
         public mutating func appendLiteral(_ literal: String) {
-            text += literal
+            pieces.append(.sql(literal))
         }
 
         public mutating func appendInterpolation(_ value: some Bindable) {
-            parameters.append(value.parameter)
-            text += "$\(parameters.count)"
+            pieces.append(.value(value.parameter))
         }
 
         public mutating func appendInterpolation<Value: Bindable>(_ value: Value?) {
-            parameters.append(value?.parameter ?? Parameter(type: Value.sqlType, bytes: nil))
-            text += "$\(parameters.count)"
+            pieces.append(.value(value?.parameter ?? Parameter(type: Value.sqlType, bytes: nil)))
         }
 
         /// Splices another statement, together with its bound values.
         public mutating func appendInterpolation(_ query: Query) {
-            text += query.renumbered(from: parameters.count)
-            parameters += query.parameters
+            pieces += query.pieces
         }
 
         /// Splices SQL text as it is. Only for text from this program, such as a list of column names, and never for
         /// anything that came from outside.
         public mutating func appendInterpolation(unescaped sql: String) {
-            text += sql
+            pieces.append(.sql(sql))
         }
     }
 }

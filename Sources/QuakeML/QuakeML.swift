@@ -25,94 +25,156 @@ public enum QuakeML {
 
     /// One event, which ends with a line feed.
     public static func event(_ quake: Quake) -> String {
-        let id = publicID(quake)
-        let info = creationInfo(quake)
-        let type = quake[.type].text.map { typeElements($0) } ?? ""
+        var bytes: [UInt8] = []
+        Event.with(quake) { append($0, to: &bytes) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends one event, which ends with a line feed.
+    package static func append(_ event: Event, to bytes: inout [UInt8]) {
+        var id: [UInt8] = []
+        id.append(publicIDOf: event)
+        var info: [UInt8] = []
+        info.element("creationInfo") {
+            if event.net.characterCount <= 64 { $0.element("agencyID", escaped: event.net) }
+            $0.element("creationTime") { event.updated.appendText(to: &$0) }
+        }
+        bytes.append(text: "<event publicID=\"")
+        bytes += id
+        bytes.append(text: "\">")
+        bytes.element("preferredOriginID") { $0.append(id, "/origin") }
+        if event.magnitude != nil {
+            bytes.element("preferredMagnitudeID") { $0.append(id, "/magnitude") }
+        }
+        if let type = event.type { bytes.append(type: type) }
         // Also without a place: QQuake reads the first description of each event, and fails where there is none.
-        let place = element("text", xmlEscaped(quake[.place].text ?? "")) + element("type", "earthquake name")
-        let magnitude = magnitude(quake, of: id, info)
-        let preferred =
-            element("preferredOriginID", "\(id)/origin")
-            + (magnitude.isEmpty ? "" : element("preferredMagnitudeID", "\(id)/magnitude"))
-        return
-            "<event publicID=\"\(id)\">\(preferred)\(type)\(element("description", place))\(origin(quake, of: id, info))"
-            + "\(magnitude)\(info)</event>\n"
-    }
-
-    private static func origin(_ quake: Quake, of id: String, _ info: String) -> String {
-        var content = value("time", quake.time.description)
-        content += value("latitude", "\(quake.latitude)") + value("longitude", "\(quake.longitude)")
-        if let depth = quake.depth { content += value("depth", metres(depth)) }
-        content += quality(quake)
-        if let status = quake[.status].text { content += evaluation(status) }
-        return "<origin publicID=\"\(id)/origin\">\(content)\(info)</origin>"
-    }
-
-    private static func magnitude(_ quake: Quake, of id: String, _ info: String) -> String {
-        guard let magnitude = quake.magnitude else { return "" }
-        var content = value("mag", "\(magnitude)")
-        if let type = quake[.magnitudeType].text, type.unicodeScalars.count <= 32 {
-            content += element("type", xmlEscaped(type))
+        bytes.element("description") {
+            if let place = event.place { $0.element("text", escaped: place) } else { $0.append(text: "<text></text>") }
+            $0.append(text: "<type>earthquake name</type>")
         }
-        content += element("originID", "\(id)/origin")
-        return "<magnitude publicID=\"\(id)/magnitude\">\(content)\(info)</magnitude>"
+        bytes.append(originOf: event, id, info)
+        if let magnitude = event.magnitude { bytes.append(magnitude, of: event, id, info) }
+        bytes += info
+        bytes.append(text: "</event>\n")
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(originOf event: QuakeML.Event, _ id: [UInt8], _ info: [UInt8]) {
+        append(text: "<origin publicID=\"")
+        append(id, "/origin\">")
+        element("time") { $0.element("value") { event.time.appendText(to: &$0) } }
+        element("latitude") { $0.element("value", event.latitude) }
+        element("longitude") { $0.element("value", event.longitude) }
+        if let depth = event.depth {
+            element("depth") { $0.element("value") { $0.append(metres: depth) } }
+        }
+        append(qualityOf: event)
+        if let status = event.status { append(evaluationOf: status) }
+        self += info
+        append(text: "</origin>")
     }
 
-    /// The number of stations, the largest gap, the nearest station and the residual.
-    private static func quality(_ quake: Quake) -> String {
-        var content = ""
-        if let stations = quake[.nst].integer { content += element("usedStationCount", "\(stations)") }
-        if let residual = quake[.rms].number { content += element("standardError", "\(residual)") }
-        if let gap = quake[.gap].number { content += element("azimuthalGap", "\(gap)") }
-        if let distance = quake[.dmin].number { content += element("minimumDistance", "\(distance)") }
-        return content.isEmpty ? "" : element("quality", content)
+    fileprivate mutating func append(
+        _ magnitude: Double, of event: QuakeML.Event, _ id: [UInt8], _ info: [UInt8]
+    ) {
+        append(text: "<magnitude publicID=\"")
+        append(id, "/magnitude\">")
+        element("mag") { $0.element("value", magnitude) }
+        if let type = event.magnitudeType, type.characterCount <= 32 { element("type", escaped: type) }
+        element("originID") { $0.append(id, "/origin") }
+        self += info
+        append(text: "</magnitude>")
     }
 
-    private static func evaluation(_ status: String) -> String {
-        switch status.lowercased() {
-        case "automatic": element("evaluationMode", "automatic") + element("evaluationStatus", "preliminary")
-        case "reviewed": element("evaluationMode", "manual") + element("evaluationStatus", "reviewed")
-        case "deleted": element("evaluationStatus", "rejected")
-        default: ""
+    /// The number of stations, the residual, the largest gap and the nearest station.
+    private mutating func append(qualityOf event: QuakeML.Event) {
+        guard event.stations != nil || event.residual != nil || event.gap != nil || event.distance != nil
+        else { return }
+        element("quality") { bytes in
+            if let stations = event.stations {
+                bytes.element("usedStationCount") { $0.append(integer: stations) }
+            }
+            if let residual = event.residual { bytes.element("standardError", residual) }
+            if let gap = event.gap { bytes.element("azimuthalGap", gap) }
+            if let distance = event.distance { bytes.element("minimumDistance", distance) }
         }
     }
 
-    private static func creationInfo(_ quake: Quake) -> String {
-        let net = quake[.net].text ?? ""
-        let agency = net.unicodeScalars.count <= 64 ? element("agencyID", xmlEscaped(net)) : ""
-        return element("creationInfo", agency + element("creationTime", quake.updated.description))
+    private mutating func append(evaluationOf status: UnsafeRawBufferPointer) {
+        switch String(decoding: status.map(\.asciiLowercased), as: UTF8.self) {
+        case "automatic":
+            append(text: "<evaluationMode>automatic</evaluationMode>")
+            append(text: "<evaluationStatus>preliminary</evaluationStatus>")
+        case "reviewed":
+            append(text: "<evaluationMode>manual</evaluationMode>")
+            append(text: "<evaluationStatus>reviewed</evaluationStatus>")
+        case "deleted": append(text: "<evaluationStatus>rejected</evaluationStatus>")
+        default: break
+        }
     }
 
     /// A type that the schema does not know is another event, with its name in a comment.
-    private static func typeElements(_ type: String) -> String {
-        let spaced = type.lowercased().replacing("_", with: " ")
-        let name = synonyms[spaced] ?? spaced
-        if types.contains(name) { return element("type", name) }
-        return element("type", "other event")
-            + element("comment", element("text", xmlEscaped("type: \(type)")))
+    fileprivate mutating func append(type: UnsafeRawBufferPointer) {
+        let spaced = type.map { $0 == UInt8(ascii: "_") ? UInt8(ascii: " ") : $0.asciiLowercased }
+        let name = EventType.synonyms[spaced] ?? spaced
+        if EventType.known.contains(name) {
+            element("type") { $0 += name }
+        } else {
+            append(text: "<type>other event</type><comment><text>type: ")
+            append(xmlEscaped: type)
+            append(text: "</text></comment>")
+        }
     }
 
-    /// What older feeds call them.
-    private static let synonyms = ["quarry": "quarry blast", "rock slide": "rockslide"]
+    // MARK: Elements
 
-    private static let types: Set = [
-        "not existing", "not reported", "earthquake", "anthropogenic event", "collapse", "cavity collapse",
-        "mine collapse", "building collapse", "explosion", "accidental explosion", "chemical explosion",
-        "controlled explosion", "experimental explosion", "industrial explosion", "mining explosion",
-        "quarry blast", "road cut", "blasting levee", "nuclear explosion", "induced or triggered event",
-        "rock burst", "reservoir loading", "fluid injection", "fluid extraction", "crash", "plane crash",
-        "train crash", "boat crash", "other event", "atmospheric event", "sonic boom", "sonic blast",
-        "acoustic noise", "thunder", "avalanche", "snow avalanche", "debris avalanche",
-        "hydroacoustic event", "ice quake", "slide", "landslide", "rockslide", "meteorite",
-        "volcanic eruption",
+    fileprivate mutating func append(_ id: [UInt8], _ rest: StaticString) {
+        self += id
+        append(text: rest)
+    }
+
+    fileprivate mutating func element(_ name: StaticString, _ content: (inout [UInt8]) -> Void) {
+        append(UInt8(ascii: "<"))
+        append(text: name)
+        append(UInt8(ascii: ">"))
+        content(&self)
+        append(text: "</")
+        append(text: name)
+        append(UInt8(ascii: ">"))
+    }
+
+    fileprivate mutating func element(_ name: StaticString, _ number: Double) {
+        element(name) { $0.append(decimal: number) }
+    }
+
+    fileprivate mutating func element(_ name: StaticString, escaped text: UnsafeRawBufferPointer) {
+        element(name) { $0.append(xmlEscaped: text) }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// How many characters of Unicode the UTF-8 has.
+    fileprivate var characterCount: Int { reduce(0) { $0 + ($1 & 0xC0 == 0x80 ? 0 : 1) } }
+}
+
+/// The schema's types of events.
+private enum EventType {
+    /// What older feeds call them.
+    static let synonyms = [
+        Array("quarry".utf8): Array("quarry blast".utf8), Array("rock slide".utf8): Array("rockslide".utf8),
     ]
 
-    private static func value(_ name: String, _ number: String) -> String {
-        element(name, element("value", number))
-    }
-
-    /// - Parameter content: escaped already.
-    private static func element(_ name: String, _ content: String) -> String {
-        "<\(name)>\(content)</\(name)>"
-    }
+    static let known = Set(
+        [
+            "not existing", "not reported", "earthquake", "anthropogenic event", "collapse",
+            "cavity collapse", "mine collapse", "building collapse", "explosion", "accidental explosion",
+            "chemical explosion", "controlled explosion", "experimental explosion", "industrial explosion",
+            "mining explosion", "quarry blast", "road cut", "blasting levee", "nuclear explosion",
+            "induced or triggered event", "rock burst", "reservoir loading", "fluid injection",
+            "fluid extraction", "crash", "plane crash", "train crash", "boat crash", "other event",
+            "atmospheric event", "sonic boom", "sonic blast", "acoustic noise", "thunder", "avalanche",
+            "snow avalanche", "debris avalanche", "hydroacoustic event", "ice quake", "slide", "landslide",
+            "rockslide", "meteorite", "volcanic eruption",
+        ].map { Array($0.utf8) })
 }

@@ -17,6 +17,26 @@ struct TransactionTests {
         }
     }
 
+    @Test("Settings hold within the transaction, and its body runs on the connection's own thread")
+    func settings() async throws {
+        try await withTable { _, connection in
+            try await connection.run { connection in
+                let within: String = try await connection.transaction(
+                    .repeatableReadOnly, with: ["work_mem": "'3MB'", "jit": "off"], to: "read a setting"
+                ) {
+                    connection.assertIsolated()
+                    return try await connection.query(
+                        "select concat_ws(' ', current_setting('work_mem'), current_setting('jit')) as setting",
+                        to: "read a setting")[0].decode("setting")
+                }
+                #expect(within == "3MB off")
+            }
+            let after: String = try await connection.query(
+                "select current_setting('work_mem') as setting", to: "read a setting")[0].decode("setting")
+            #expect(after != "3MB")
+        }
+    }
+
     @Test("The transaction is rolled back when the body throws, and the error is thrown")
     func rollback() async throws {
         try await withTable { database, connection in

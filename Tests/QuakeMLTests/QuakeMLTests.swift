@@ -77,7 +77,11 @@ struct QuakeMLTests {
         let codes = [
             "us1", "us 1", "us~201", "us~20 1", "us%201", "us\"1", "uß1", "us/1", "us+1", "us\u{1}1",
         ]
-        let ids = try codes.map { QuakeML.publicID(try quake([.code: .text($0)])) }
+        let ids = try codes.map { code in
+            var id: [UInt8] = []
+            QuakeML.Event.with(try quake([.code: .text(code)])) { id.append(publicIDOf: $0) }
+            return String(decoding: id, as: UTF8.self)
+        }
 
         #expect(Set(ids).count == codes.count)
         for id in ids {
@@ -92,9 +96,12 @@ struct QuakeMLTests {
         arguments: [
             (28.9, "28900.0"), (0, "0.0"), (-1.1, "-1100.0"), (0.05, "50.0"), (10.1234, "10123.4"),
             (-0.0004, "-0.4"), (700, "700000.0"), (33.333333, "33333.333"),
+            (0.00001, "0.01"), (1e17, "1e+20"), (10.123456789012, "10123.456789012"), (-0.5, "-500.0"),
         ])
     func metres(kilometres: Double, metres: String) {
-        #expect(QuakeML.metres(kilometres) == metres)
+        var text: [UInt8] = []
+        text.append(metres: kilometres)
+        #expect(String(decoding: text, as: UTF8.self) == metres)
     }
 
     private func quake(_ values: [Property: Quake.Value]) throws -> Quake {

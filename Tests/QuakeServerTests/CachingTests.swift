@@ -1,10 +1,12 @@
 import CZlib
 import Foundation
 import PostgreSQL
-import QuakeServer
 import QuakeStore
+import Synchronization
 import TestSupport
 import Testing
+
+@testable import QuakeServer
 
 @Suite("Answers that were given before")
 struct CachingTests {
@@ -51,6 +53,60 @@ struct CachingTests {
                             "lock table quake in access exclusive mode", to: "lock the table")
                         #expect(try await site.get(dayPath, ["If-None-Match": tag]).status == 304)
                     }
+                }
+            }
+        }
+    }
+
+    @Test("A short answer is given again without a query, until the catalogue changes")
+    func recent() async throws {
+        let path = "/fdsnws/event/1/query?format=csv&limit=20"
+        try await TestServer.shared.withDatabase { database in
+            let known = DayFeed.of(5)
+            try await database.importDocument(known.document)
+            try await TestSite.run(of: database) { site in
+                let first = try await site.get(path)
+                try await database.withConnection { connection in
+                    try await connection.transaction(to: "lock the table") {
+                        try await connection.execute(
+                            "lock table quake in access exclusive mode", to: "lock the table")
+                        let again = try await site.get(path)
+                        #expect(again.status == 200 && again.body == first.body)
+                        #expect(again.headers["etag"] == first.headers["etag"])
+                    }
+                }
+            }
+            // Each new state is seen at once.
+            try await TestSite.run(of: database) { site in
+                var feed = known
+                for code in ["one", "two", "three"] {
+                    #expect(try await !site.get(path).text.contains("us\(code)"))
+                    feed.add(code)
+                    feed.generated += 1
+                    try await database.importDocument(feed.document)
+                    #expect(try await site.get(path).text.contains("us\(code)"))
+                }
+            }
+        }
+    }
+
+    @Test("A state that many ask for at once is never older than the question")
+    func sharedReading() async throws {
+        final class Count: Sendable {
+            let value = Atomic(0)
+        }
+        let newest = Count()
+        let reading = SharedReading {
+            let value = newest.value.load(ordering: .sequentiallyConsistent)
+            for _ in 0..<3 { await Task.yield() }
+            return value
+        }
+        await withTaskGroup { group in
+            for _ in 0..<1000 {
+                group.addTask {
+                    let before = newest.value.add(1, ordering: .sequentiallyConsistent).newValue
+                    await Task.yield()
+                    #expect((try? await reading.result().get()) ?? 0 >= before)
                 }
             }
         }

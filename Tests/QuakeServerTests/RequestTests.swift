@@ -81,6 +81,7 @@ struct RequestTests {
                 let paths = [dayPath, "/nothing", "/earthquakes/feed/v1.0/detail/usc1.geojson", "/health"]
                 var requests = paths.map { "GET \($0) HTTP/1.1\r\nHost: x\r\n\r\n" }.joined()
                 requests += "GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                try await waitUntil { try await site.get("/health").status == 200 }
                 let bytes = await site.send(Array(requests.utf8))
                 var rest = bytes[...]
                 let answers = try (0..<5).map { _ in try TestAnswer(from: &rest) }

@@ -30,7 +30,26 @@ public struct FeedIdentity: Sendable, Equatable {
 
     /// The host of an http or https URL, in lower case and without its port.
     public static func host(of url: String?) -> String? {
-        url?.prefixMatch(of: #/(?i:https?)://(?:[^/?\#@]*@)?([^/?\#:]+)/#)?.1.lowercased()
+        guard var url else { return nil }
+        return url.withUTF8 {
+            host(in: UnsafeRawBufferPointer($0)).map { String(decoding: $0, as: UTF8.self) }
+        }?
+        .lowercased()
+    }
+
+    /// The host of an http or https URL as it stands there, without its port.
+    package static func host(in url: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        guard let slashes = url.firstIndex(of: UInt8(ascii: "/")),
+            url.dropFirst(slashes).starts(with: "//".utf8),
+            ["http:", "https:"].contains(String(decoding: url[..<slashes], as: UTF8.self).lowercased())
+        else { return nil }
+        let authority = url.dropFirst(slashes + 2).prefix { !"/?#".utf8.contains($0) }
+        let user = authority.prefix { $0 != UInt8(ascii: "@") }
+        for rest in [authority.dropFirst(user.count + 1), authority] {
+            let host = rest.prefix { $0 != UInt8(ascii: ":") }
+            if !host.isEmpty { return UnsafeRawBufferPointer(rebasing: host) }
+        }
+        return nil
     }
 
     /// The feed's period in milliseconds; nil for a feed with a minimum magnitude.

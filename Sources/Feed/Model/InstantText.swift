@@ -61,21 +61,74 @@ extension Instant: CustomStringConvertible {
     /// offset such as `+02:00`, or nothing, which means UTC. A space may replace the `T`. Years beyond 9999 and before
     /// 0, which is 1 BC, are read as `description` writes them.
     public init?(_ text: String) {
-        let iso =
-            /(-?\d{4,6})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.](\d{1,3})\d*)?)?)?(?:(Z)|([+-])(\d\d):?(\d\d))?/
-            .asciiOnlyDigits()
-        guard let match = text.wholeMatch(of: iso)?.output,
-            let date = CivilDate(year: Int(match.1) ?? 0, month: Int(match.2) ?? 0, day: Int(match.3) ?? 0)
+        var reader = DigitReader(rest: text.utf8[...])
+        let isNegative = reader.take("-")
+        guard let year = reader.number(4...6), reader.take("-"), let month = reader.number(2...2),
+            reader.take("-"), let day = reader.number(2...2),
+            let date = CivilDate(year: isNegative ? -year : year, month: month, day: day)
         else { return nil }
-        func number(_ digits: Substring?) -> Int64 { digits.flatMap { Int64($0) } ?? 0 }
-        let (hour, minute, second) = (number(match.4), number(match.5), number(match.6))
-        let (offsetHour, offsetMinute) = (number(match.10), number(match.11))
-        guard hour < 24, minute < 60, second < 60, offsetHour < 24, offsetMinute < 60 else { return nil }
-        let fraction = match.7.map { $0 + String(repeating: "0", count: 3 - $0.count) }
-        let offset = (offsetHour * 60 + offsetMinute) * (match.9 == "-" ? -1 : 1)
-        milliseconds =
-            date.daysSince1970 * Self.millisecondsOfDay
-            + ((hour * 60 + minute - offset) * 60 + second) * 1000 + number(fraction)
+        var time = 0
+        if reader.take("T") || reader.take(" ") {
+            guard let read = reader.timeOfDay() else { return nil }
+            time = read
+        }
+        guard let offset = reader.offset(), reader.rest.isEmpty else { return nil }
+        milliseconds = date.daysSince1970 * Self.millisecondsOfDay + Int64(time - offset)
+    }
+}
+
+/// Reads numbers and the characters between them, one after the other.
+private struct DigitReader {
+    var rest: Substring.UTF8View
+
+    mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard rest.first == UInt8(ascii: character) else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    private mutating func digit() -> Int? {
+        guard let byte = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else {
+            return nil
+        }
+        rest.removeFirst()
+        return Int(byte - UInt8(ascii: "0"))
+    }
+
+    /// As many digits as there are, up to the greatest count; nil if they are fewer than the least.
+    mutating func number(_ count: ClosedRange<Int>) -> Int? {
+        var (number, read) = (0, 0)
+        while read < count.upperBound, let digit = digit() {
+            (number, read) = (number * 10 + digit, read + 1)
+        }
+        return read < count.lowerBound ? nil : number
+    }
+
+    /// `12:22`, `12:22:47` or `12:22:47.123`, in milliseconds.
+    mutating func timeOfDay() -> Int? {
+        guard let hour = number(2...2), take(":"), let minute = number(2...2), hour < 24, minute < 60 else {
+            return nil
+        }
+        var milliseconds = (hour * 60 + minute) * 60_000
+        guard take(":") else { return milliseconds }
+        guard let second = number(2...2), second < 60 else { return nil }
+        milliseconds += second * 1000
+        guard take(".") else { return milliseconds }
+        guard let tenth = digit() else { return nil }
+        milliseconds += tenth * 100 + (digit() ?? 0) * 10 + (digit() ?? 0)
+        while digit() != nil {}
+        return milliseconds
+    }
+
+    /// `Z`, `+02:00`, `+0200` or nothing, in milliseconds; nil for a wrong number.
+    mutating func offset() -> Int? {
+        if take("Z") { return 0 }
+        let sign = take("-") ? -1 : take("+") ? 1 : 0
+        guard sign != 0 else { return 0 }
+        let hour = number(2...2)
+        _ = take(":")
+        guard let hour, let minute = number(2...2), hour < 24, minute < 60 else { return nil }
+        return sign * (hour * 60 + minute) * 60_000
     }
 }
 

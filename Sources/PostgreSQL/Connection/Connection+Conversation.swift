@@ -36,8 +36,11 @@ extension Connection {
     func send(
         _ query: Query, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false
     ) throws {
-        try refuseNUL(in: query.text, operation)
-        guard sendParameters(query, handle) == 1 else { throw failureOfLibpq(operation, handle) }
+        let text = query.text
+        try refuseNUL(in: text, operation)
+        guard sendParameters(query.parameters, of: text, handle) == 1 else {
+            throw failureOfLibpq(operation, handle)
+        }
         // libpq accepts this only after the statement was sent and before anything is read.
         if singleRowMode { PQsetSingleRowMode(handle) }
         try flush(operation, handle)

@@ -3,14 +3,7 @@ extension Connection {
     ///
     /// The server reads back the same values, and refuses the same ones as it would refuse if they were bound.
     public func text(of query: Query) throws -> String {
-        var text = ""
-        var rest = query.text[...]
-        while let match = rest.firstMatch(of: /\$(\d+)/) {
-            text += rest[..<match.range.lowerBound]
-            text += try Int(match.1).map { try literal(query.parameters[$0 - 1]) } ?? ""
-            rest = rest[match.range.upperBound...]
-        }
-        return text + rest
+        try query.text { try literal($0) }
     }
 
     private func literal(_ parameter: Parameter) throws -> String {

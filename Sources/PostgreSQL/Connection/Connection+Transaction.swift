@@ -11,12 +11,14 @@ extension Connection {
     /// connection is closed, and the server rolls back on its own. An error of the rollback is added to that of the
     /// body.
     ///
+    /// - Parameter settings: what is set for the transaction as it begins: names and values as SQL text.
     /// - Throws: what `body` throws, or `PostgresError`; the latter also when a transaction is already open.
     nonisolated public func transaction<Result>(
-        _ isolation: Isolation = .readCommitted, to operation: String,
+        _ isolation: Isolation = .readCommitted, with settings: KeyValuePairs<String, String> = [:],
+        to operation: String,
         _ body: () async throws -> Result
     ) async throws -> Result {
-        try await begin(isolation, operation)
+        try await begin(isolation, settings, operation)
         do {
             let result = try await body()
             try await commit(operation)
@@ -73,13 +75,18 @@ extension Connection {
         return self.waitLimit
     }
 
-    private func begin(_ isolation: Isolation, _ operation: String) throws {
+    private func begin(
+        _ isolation: Isolation, _ settings: KeyValuePairs<String, String>, _ operation: String
+    ) throws {
         // PostgreSQL only warns, and the inner commit would end the outer transaction.
         guard try PQtransactionStatus(open(operation)) == PQTRANS_IDLE else {
             throw PostgresError(
                 operation: "begin: \(operation)", message: "a transaction is already open on this connection")
         }
-        try execute(script: "begin isolation level \(isolation.rawValue)", to: "begin: \(operation)")
+        let script = settings.reduce("begin isolation level \(isolation.rawValue)") {
+            "\($0); set local \($1.key) = \($1.value)"
+        }
+        try execute(script: script, to: "begin: \(operation)")
     }
 
     private func commit(_ operation: String) throws {

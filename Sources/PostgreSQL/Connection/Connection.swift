@@ -68,6 +68,13 @@ public actor Connection {
         }
     }
 
+    /// Runs `body` on the connection's own thread, so that no statement in it takes a change of thread.
+    public func run<Result: Sendable>(
+        _ body: @Sendable (isolated Connection) async throws -> Result
+    ) async rethrows -> Result {
+        try await body(self)
+    }
+
     /// Closes the connection. The server rolls back an open transaction.
     public func close() {
         if let handle { PQfinish(handle) }

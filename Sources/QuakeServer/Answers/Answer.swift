@@ -10,8 +10,8 @@ public struct Answer: Sendable {
     /// How long caches may give the answer without asking again.
     public var cacheSeconds = 0
     /// What the body depends on beside the key and the history's position, such as the time of the feed's document. It
-    /// becomes part of the ETag.
-    public var more: @Sendable (CatalogueState) -> String = { _ in "" }
+    /// becomes part of the ETag. Without it, the state that is handed over lacks the settled documents.
+    public var more: (@Sendable (CatalogueState) -> String)?
     /// Writes the body.
     ///
     /// It runs in a transaction, REPEATABLE READ and READ ONLY, that sees the state which is handed over. Until it has

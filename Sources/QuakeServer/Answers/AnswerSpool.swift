@@ -12,7 +12,7 @@ final class AnswerSpool: Sendable {
 
     private struct State {
         /// The oldest bytes.
-        var memory: [UInt8] = []
+        var memory = ByteBuffer()
         var file: TemporaryFile?
         /// The bytes of the file that were not yet read. They follow those in memory.
         var unread = 0..<0
@@ -25,31 +25,33 @@ final class AnswerSpool: Sendable {
         case failed(any Error)
     }
 
-    private static let pieceSize = 128 << 10
+    private static let pieceSize = 64 << 10
 
-    init(memoryLimit: Int = 256 << 10) {
+    init(memoryLimit: Int = 64 << 10) {
         self.memoryLimit = memoryLimit
     }
 
     // MARK: The writing side
 
+    /// - Parameter isLast: whether no further bytes will come.
     /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `CancellationError` when nobody reads any
     ///   more.
-    func append(_ bytes: [UInt8]) throws {
-        guard !bytes.isEmpty else { return }
+    func append(_ bytes: [UInt8], isLast: Bool = false) throws {
         let reader = try state.withLock { state in
             guard state.end == nil else { throw CancellationError() }
-            if state.unread.isEmpty, state.memory.count + bytes.count <= memoryLimit || state.memory.isEmpty {
-                state.memory.append(contentsOf: bytes)
+            let inMemory = state.memory.readableBytes
+            if state.unread.isEmpty, inMemory + bytes.count <= memoryLimit || inMemory == 0 {
+                state.memory.writeBytes(bytes)
             } else {
                 try Self.append(bytes, toFileOf: &state)
             }
+            if isLast { state.end = .complete }
             return state.reader.take()
         }
         reader?.resume()
     }
 
-    /// No further bytes will come. An error is thrown to the reader behind the bytes that are there.
+    /// No further bytes will come. An error is thrown to the reader behind those that are there.
     func finish(_ error: (any Error)? = nil) {
         let reader = state.withLock { state in
             if state.end == nil { state.end = error.map { .failed($0) } ?? .complete }
@@ -79,7 +81,7 @@ final class AnswerSpool: Sendable {
     var isAtEnd: Bool {
         state.withLock { state in
             guard case .complete = state.end else { return false }
-            return state.memory.isEmpty && state.unread.isEmpty
+            return state.memory.readableBytes == 0 && state.unread.isEmpty
         }
     }
 
@@ -90,10 +92,9 @@ final class AnswerSpool: Sendable {
     }
 
     private static func take(from state: inout State) throws -> Taken {
-        if !state.memory.isEmpty {
-            let bytes = ByteBuffer(bytes: state.memory)
-            state.memory.removeAll(keepingCapacity: true)
-            return .bytes(bytes)
+        if state.memory.readableBytes > 0 {
+            defer { state.memory = ByteBuffer() }
+            return .bytes(state.memory)
         }
         if !state.unread.isEmpty { return .bytes(try readFile(of: &state)) }
         switch state.end {
@@ -108,7 +109,8 @@ final class AnswerSpool: Sendable {
             await withCheckedContinuation { continuation in
                 let isReady = state.withLock { state in
                     let isReady =
-                        !state.memory.isEmpty || !state.unread.isEmpty || state.end != nil || Task.isCancelled
+                        state.memory.readableBytes > 0 || !state.unread.isEmpty || state.end != nil
+                        || Task.isCancelled
                     if !isReady { state.reader = continuation }
                     return isReady
                 }

@@ -2,14 +2,24 @@ import Synchronization
 
 /// Takes the body of an answer, on the thread of the connection that brings its rows. Compresses it if the client wants that.
 public final class AnswerWriter: Sendable {
+    /// How many bytes to hand over at a time. Just less than a power of two, which buffers grow to.
+    static let pieceSize = 60 << 10
+
     private let spool: AnswerSpool
     private let state: Mutex<State>
 
     private struct State: ~Copyable {
         var encoder: GzipEncoder?
+        /// What the spool does not have yet. The end of a short answer comes with all the rest, so that it is sent at once.
+        var held: [UInt8] = []
         var rows = 0
         var bytes = 0
         var hasWritten = false
+
+        mutating func takeHeld() -> [UInt8] {
+            defer { held = [] }
+            return held
+        }
     }
 
     init(_ spool: AnswerSpool, isCompressed: Bool) {
@@ -17,17 +27,18 @@ public final class AnswerWriter: Sendable {
         state = Mutex(State(encoder: isCompressed ? GzipEncoder() : nil))
     }
 
-    /// Hands over the next bytes of the body: better some 64 KiB than one row.
+    /// Hands over the next bytes of the body: better a piece than one row.
     ///
     /// - Throws: `CancellationError` when the client is gone.
     public func write(_ bytes: [UInt8]) throws {
         guard !bytes.isEmpty else { return }
-        let encoded = state.withLock { state in
+        let full = state.withLock { state in
             state.hasWritten = true
             state.bytes += bytes.count
-            return state.encoder?.compress(bytes) ?? bytes
+            state.held += state.encoder?.compress(bytes) ?? bytes
+            return state.held.count >= Self.pieceSize ? state.takeHeld() : []
         }
-        try spool.append(encoded)
+        if !full.isEmpty { try spool.append(full) }
     }
 
     /// Counts rows, for the metrics.
@@ -40,7 +51,10 @@ public final class AnswerWriter: Sendable {
     var rows: Int { state.withLock { $0.rows } }
 
     func finish() throws {
-        try spool.append(state.withLock { $0.encoder?.compress([], isLast: true) ?? [] })
-        spool.finish()
+        let rest = state.withLock { state in
+            state.held += state.encoder?.compress([], isLast: true) ?? []
+            return state.takeHeld()
+        }
+        try spool.append(rest, isLast: true)
     }
 }

@@ -11,6 +11,8 @@ struct Delivery: Sendable {
     let answer: Answer
     let request: HTTPRequest
     let isCompressed: Bool
+    /// What the answer is kept under if it is short; nil for one that is not kept.
+    let key: String?
 
     private var settings: ServerSettings { responder.settings }
 
@@ -27,14 +29,14 @@ struct Delivery: Sendable {
         defer { client.end() }
         var writer: ResponseWriter? = consume writer
         let opening = Opening()
+        let end = channel.eventLoop.scheduleTask(in: TimeAmount(settings.requestTime)) {
+            spool.finish(Reply.unavailable("The answer took too long."))
+            if opening.isWritten { channel.close(promise: nil) }
+        }
+        defer { end.cancel() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
             group.addTask { await fill(spool, opening) }
-            group.addTask { [settings] in
-                try await Task.sleep(for: settings.requestTime)
-                spool.finish(Reply.unavailable("The answer took too long."))
-                if opening.isWritten { channel.close(promise: nil) }
-            }
             let first: ByteBuffer?
             let state: CatalogueState
             do {
@@ -53,8 +55,18 @@ struct Delivery: Sendable {
             }
             told(200)
             opening.isWritten = true
-            let head = head(of: state, first, isWhole: spool.isAtEnd)
+            let isWhole = spool.isAtEnd
+            let head = head(of: state, first, isWhole: isWhole)
             if request.method == .head || first == nil { return try await writer.take()!.writeResponse(head) }
+            if let first, isWhole {
+                responder.metrics.countBytes(first.readableBytes)
+                if let key {
+                    let body = RecentAnswers.Body(bytes: first, rows: opening.rows)
+                    responder.recent.keep(body, key, at: state.position)
+                }
+                return try await writer.take()!.write(
+                    response: head, body: ResponseBody(byteBuffer: first))
+            }
             var body = try await writer.take()!.writeHead(head)
             var next = first
             while let bytes = next {
@@ -86,11 +98,16 @@ struct Delivery: Sendable {
 
     /// What is known once the answer's transaction has begun.
     private final class Opening: Sendable {
-        private let known = Mutex<(state: CatalogueState?, isWritten: Bool)>((nil, false))
+        private let known = Mutex<(state: CatalogueState?, rows: Int, isWritten: Bool)>((nil, 0, false))
 
         var state: CatalogueState? {
             get { known.withLock { $0.state } }
             set { known.withLock { $0.state = newValue } }
+        }
+        /// How many events the answer has, once all are read.
+        var rows: Int {
+            get { known.withLock { $0.rows } }
+            set { known.withLock { $0.rows = newValue } }
         }
         /// Whether the response's head was written.
         var isWritten: Bool {
@@ -105,6 +122,7 @@ struct Delivery: Sendable {
         let writer = AnswerWriter(spool, isCompressed: isCompressed)
         do {
             try await write(writer, opening)
+            opening.rows = writer.rows
             try writer.finish()
             responder.metrics.countRows(writer.rows)
         } catch {
@@ -123,10 +141,13 @@ struct Delivery: Sendable {
             attempts -= 1
             do {
                 return try await responder.sessions.use { connection in
-                    try await CatalogueState.withSnapshot(on: connection, limit: settings.statementTime) {
-                        state in
-                        opening.state = state
-                        try await answer.write(connection, state, writer)
+                    try await connection.run { connection in
+                        try await CatalogueState.withSnapshot(
+                            on: connection, limit: settings.statementTime, hasSettled: answer.more != nil
+                        ) { state in
+                            opening.state = state
+                            try await answer.write(connection, state, writer)
+                        }
                     }
                 }
             } catch let error as PostgresError

@@ -78,7 +78,7 @@ public struct FeatureEncoder: Sendable {
     public mutating func take() -> [UInt8] {
         defer {
             bytes = []
-            bytes.reserveCapacity(80 << 10)
+            bytes.reserveCapacity(AnswerWriter.pieceSize + (4 << 10))
         }
         return bytes
     }

@@ -17,7 +17,7 @@ public final class FeatureWriter: Sendable {
         var taken = row
         let ready = try encoder.withLock { encoder -> [UInt8] in
             try encoder.append(&taken)
-            return encoder.bytes.count >= 64 << 10 ? encoder.take() : []
+            return encoder.bytes.count >= AnswerWriter.pieceSize ? encoder.take() : []
         }
         row = taken
         try writer.write(ready)

@@ -2,23 +2,42 @@ import Feed
 import PostgreSQL
 import QuakeML
 import QuakeStore
-import Synchronization
 
 extension EventRequest {
     /// Writes the answer to `query`, in constant memory.
     ///
     /// - Parameters:
     ///   - connection: in a REPEATABLE READ transaction.
+    ///   - newest: the newest token that the transaction sees, if it is known.
     ///   - url: what was asked for.
-    ///   - write: takes the bytes, some 64 KiB at a time.
+    ///   - write: takes the bytes, some 60 KiB at a time.
     /// - Returns: how many events it has.
     /// - Throws: `EventError` instead of an answer, before anything is written; `PostgresError`; what `write` throws.
     @discardableResult
     public func writeEvents(
-        on connection: Connection, url: String, _ write: @escaping @Sendable ([UInt8]) throws -> Void
+        on connection: Connection, newest: Int? = nil, url: String,
+        _ write: @escaping @Sendable ([UInt8]) throws -> Void
     ) async throws -> Int {
-        let selected = try await selected(on: connection)
-        let count = try await selected.count(upTo: maximum + 1)
+        let selected = try await selected(on: connection, newest: newest)
+        let body = EventBody(format, isDetail: eventID != nil, write)
+        // The count stands in front of the events. A few are held back until they are counted, which saves a query.
+        if mayBeMany { try await begin(body, try await selected.count(upTo: maximum + 1), url, selected) }
+        try await selected.forEachRow(of: body.properties) { try body.append(&$0) }
+        if !mayBeMany { try await begin(body, body.count, url, selected) }
+        try body.finish()
+        return body.count
+    }
+
+    /// Whether there may be more events than one wants to hold in memory.
+    private var mayBeMany: Bool {
+        let most = 200
+        return selection.limit ?? .max > most && selection.values[.code]?.count ?? .max > most
+    }
+
+    /// Writes what stands in front of so many events, or throws if they are no answer.
+    private func begin(_ body: EventBody, _ count: Int, _ url: String, _ selected: SelectedQuakes)
+        async throws
+    {
         guard count <= maximum else {
             throw EventError(
                 413,
@@ -26,31 +45,29 @@ extension EventRequest {
             )
         }
         if count == 0 { try await refuse(selected) }
-        let output = EventOutput(write)
+        // One event that was asked for by its id is a feature alone, as at the USGS.
+        let isAlone = format == .geojson && eventID != nil && count == 1
+        body.begin(isAlone ? nil : head(count, url))
+    }
+
+    private func head(_ count: Int, _ url: String) -> String {
         switch format {
-        case .xml:
-            try output.append(QuakeML.head)
-            try await selected.forEachQuake { quake in try output.append(QuakeML.event(quake)) }
-            try output.append(QuakeML.tail)
-        case .text:
-            try await writeLines(of: selected, EventText.head, EventText.properties, output, EventText.append)
-        case .csv:
-            try await writeLines(of: selected, EventCSV.head, EventCSV.properties, output, EventCSV.append)
-        case .geojson: try await writeFeatures(of: selected, count: count, url: url, output)
+        case .xml: QuakeML.head
+        case .text: EventText.head
+        case .csv: EventCSV.head
+        case .geojson: collectionHead(count: count, url: url)
         }
-        try output.finish()
-        return count
     }
 
     /// The answer to `count`: how many events `query` would give if there were no greatest number.
-    public func count(on connection: Connection) async throws -> String {
-        let count = try await selected(on: connection).count()
+    public func count(on connection: Connection, newest: Int? = nil) async throws -> String {
+        let count = try await selected(on: connection, newest: newest).count()
         return format == .geojson ? "{\"count\":\(count),\"maxAllowed\":\(maximum)}" : "\(count)"
     }
 
-    private func selected(on connection: Connection) async throws -> SelectedQuakes {
+    private func selected(on connection: Connection, newest: Int?) async throws -> SelectedQuakes {
         do {
-            return try await selection.selected(on: connection)
+            return try await selection.selected(on: connection, newest: newest)
         } catch let error as PastError {
             throw EventError(400, "asof: \(error)")
         }
@@ -63,42 +80,6 @@ extension EventRequest {
         }
         if let status = noData ?? (format == .xml ? 204 : nil) {
             throw EventError(status, "no event matches")
-        }
-    }
-
-    private func writeLines(
-        of selected: SelectedQuakes, _ head: String, _ properties: [Property], _ output: EventOutput,
-        _ append: @escaping @Sendable (inout CopiedRow, inout [UInt8]) throws -> Void
-    ) async throws {
-        try output.append(head)
-        try await selected.forEachRow(of: properties) { row in
-            try output.append { try append(&row, &$0) }
-        }
-    }
-
-    /// A collection; or a feature alone, as at the USGS, if one event was asked for by its id.
-    private func writeFeatures(
-        of selected: SelectedQuakes, count: Int, url: String, _ output: EventOutput
-    ) async throws {
-        let isAlone = eventID != nil && count == 1
-        let encoder = Mutex(FeatureEncoder(isDetail: isAlone))
-        if !isAlone { try output.append(collectionHead(count: count, url: url)) }
-        try await selected.forEachRow(of: FeatureEncoder.columns) { row in
-            let full: [UInt8]? = try encoder.withLock { encoder in
-                try encoder.append(&row)
-                return encoder.bytes.count < EventOutput.chunk ? nil : encoder.take()
-            }
-            if let full { try output.append { $0.append(contentsOf: full) } }
-        }
-        try output.append { bytes in
-            encoder.withLock { encoder in
-                if !isAlone {
-                    encoder.append(text: "]")
-                    encoder.appendBounds()
-                    encoder.append(text: "}")
-                }
-                bytes.append(contentsOf: encoder.take())
-            }
         }
     }
 

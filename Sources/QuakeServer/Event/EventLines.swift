@@ -67,7 +67,7 @@ enum EventCSV {
 
 extension CopiedRow {
     /// A `timestamptz`, rounded down to the millisecond.
-    fileprivate mutating func nextInstant() throws -> Instant? {
+    mutating func nextInstant() throws -> Instant? {
         try nextInteger().map { Instant(copied: $0) }
     }
 }

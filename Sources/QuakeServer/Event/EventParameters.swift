@@ -88,11 +88,23 @@ struct EventParameters {
     /// `YYYY-MM-DD` or `YYYY-MM-DDTHH:MM:SS`, with any fraction of the second, in UTC; a `Z` at the end may say so.
     func time(_ parameter: EventParameter) throws -> Time? {
         guard let value = values[parameter] else { return nil }
-        let form = /\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:[.](\d{1,9}))?Z?)?/.asciiOnlyDigits()
-        guard let match = value.wholeMatch(of: form), let instant = Instant(value) else {
+        guard let digits = Self.fraction(of: value), let instant = Instant(value) else {
             throw wrong(parameter, "is not a time such as 2014-04-15 or 2014-04-15T12:22:47.5, in UTC")
         }
-        return Time(floor: instant, isMore: match.1?.dropFirst(3).contains { $0 != "0" } ?? false)
+        return Time(floor: instant, isMore: digits.dropFirst(3).contains { $0 != UInt8(ascii: "0") })
+    }
+
+    /// The digits of a time's fraction of the second; nil for a form that `Instant` reads, and the standard does not have.
+    private static func fraction(of time: String) -> Substring.UTF8View? {
+        let text = time.utf8
+        let seconds = text.dropFirst(19)
+        guard text.count != 10 else { return seconds }
+        let digits = seconds.dropFirst().prefix(while: isDigit)
+        let rest = seconds.dropFirst(digits.count + (seconds.first == UInt8(ascii: ".") ? 1 : 0))
+        // In other forms of 19 characters and more, these are elsewhere.
+        return text.count >= 19 && text.dropFirst(10).first == UInt8(ascii: "T")
+            && text.dropFirst(16).first == UInt8(ascii: ":") && digits.count <= 9
+            && (rest.isEmpty || rest.elementsEqual("Z".utf8)) ? digits : nil
     }
 
     /// - Parameters:

@@ -32,18 +32,19 @@ extension EventService {
     }
 
     private static func events(_ request: EventRequest, _ target: String, _ baseURL: String) -> Answer {
-        Answer(key: target, contentType: request.format.contentType) { connection, _, writer in
-            let count = try await request.writeEvents(on: connection, url: baseURL + target) {
-                try writer.write($0)
-            }
+        Answer(key: target, contentType: request.format.contentType) { connection, state, writer in
+            let count = try await request.writeEvents(
+                on: connection, newest: state.position.token, url: baseURL + target
+            ) { try writer.write($0) }
             writer.countRows(count)
         }
     }
 
     private static func count(_ request: EventRequest, _ target: String) -> Answer {
         let format: EventFormat = request.format == .geojson ? .geojson : .text
-        return Answer(key: target, contentType: format.contentType) { connection, _, writer in
-            try writer.write(Array(try await request.count(on: connection).utf8))
+        return Answer(key: target, contentType: format.contentType) { connection, state, writer in
+            let count = try await request.count(on: connection, newest: state.position.token)
+            try writer.write(Array(count.utf8))
         }
     }
 

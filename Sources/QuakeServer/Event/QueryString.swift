@@ -32,7 +32,7 @@ struct QueryString {
         guard let text = String(validating: result, as: UTF8.self) else {
             throw EventError(400, "the request is not UTF-8")
         }
-        guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+        guard !text.unicodeScalars.contains(where: { $0 < " " || ("\u{7F}"..."\u{9F}").contains($0) }) else {
             throw EventError(400, "the request has a control character")
         }
         return text

@@ -119,13 +119,11 @@ struct SummaryFeed: Sendable, Equatable {
 
     private func writeLines(of connection: Connection, _ origin: Origin, _ writer: AnswerWriter) async throws
     {
-        let output = EventOutput { try writer.write($0) }
-        try output.append(EventCSV.head)
-        try await rows(origin.generated).copy(EventCSV.properties, on: connection) { row in
-            try output.append { try EventCSV.append(&row, to: &$0) }
-            writer.countRows(1)
-        }
-        try output.finish()
+        let body = EventBody(.csv) { try writer.write($0) }
+        body.begin(EventCSV.head)
+        try await rows(origin.generated).copy(body.properties, on: connection) { try body.append(&$0) }
+        try body.finish()
+        writer.countRows(body.count)
     }
 
     private func writeFeatures(of connection: Connection, _ origin: Origin, _ writer: AnswerWriter)

@@ -22,9 +22,7 @@ public struct QuakeServer: Sendable {
     /// - Throws: `ListeningError`.
     public func run(on address: ListeningAddress, _ started: @Sendable (Int?) -> Void) async throws {
         let sessions = Sessions(options, lineLimit: settings.waitingRequests, logger: logger)
-        let responder = Responder(
-            sessions: sessions, settings: settings, logger: logger,
-            live: LiveChanges(settings, logger: logger))
+        let responder = Responder(sessions: sessions, settings: settings, logger: logger)
         let connections = try await Connections(address, responder, settings, logger)
         started(connections.port)
         // Not a child of this task, because a cancellation has to end the listening first and the sessions last.

@@ -13,7 +13,25 @@ struct Responder: Sendable {
     let logger: Logger
     let board = StateBoard()
     let metrics = Metrics()
+    /// The changes as they are committed, for all clients that follow them.
     let live: LiveChanges
+    let recent = RecentAnswers()
+    /// The state of the catalogue now, without the settled documents.
+    let current: SharedReading<CatalogueState>
+
+    init(sessions: Sessions, settings: ServerSettings, logger: Logger) {
+        (self.sessions, self.settings, self.logger) = (sessions, settings, logger)
+        live = LiveChanges(settings, logger: logger)
+        current = SharedReading {
+            try await sessions.use { connection in
+                try await connection.run { connection in
+                    try await connection.expectingAnswer(within: .seconds(10)) {
+                        try await CatalogueState.read(on: connection, hasSettled: false)
+                    }
+                }
+            }
+        }
+    }
 
     /// Answers one request.
     ///
@@ -51,8 +69,17 @@ struct Responder: Sendable {
                 let head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 304, settings)
                 return try await writer.writeResponse(head)
             }
+            let key = keptKey(of: answer, request, isCompressed: isCompressed)
+            if let key, let (body, state) = await keptBody(key) {
+                status = 200
+                metrics.countRows(body.rows)
+                metrics.countBytes(body.bytes.readableBytes)
+                var head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 200, settings)
+                head.headerFields[.contentLength] = "\(body.bytes.readableBytes)"
+                return try await writer.write(response: head, body: ResponseBody(byteBuffer: body.bytes))
+            }
             let delivery = Delivery(
-                responder: self, answer: answer, request: request, isCompressed: isCompressed)
+                responder: self, answer: answer, request: request, isCompressed: isCompressed, key: key)
             try await delivery.run(writer, for: client, on: channel) { status = $0 }
         case .changes(let changes):
             let delivery = ChangesDelivery(responder: self, request: changes, isHead: request.method == .head)
@@ -66,6 +93,20 @@ struct Responder: Sendable {
         } catch {
             return .reply(reply(to: error, on: request))
         }
+    }
+
+    /// What an answer is kept under; nil for one that is not kept.
+    private func keptKey(of answer: Answer, _ request: HTTPRequest, isCompressed: Bool) -> String? {
+        guard request.method == .get, answer.more == nil else { return nil }
+        return "\(isCompressed) \(baseURL(of: request)) \(answer.key)"
+    }
+
+    /// An answer that was given before, if the catalogue is still the same. One small query finds out for all who ask at
+    /// that moment: the state that was last heard of may be some milliseconds old, and an answer never is.
+    private func keptBody(_ key: String) async -> (RecentAnswers.Body, CatalogueState)? {
+        // If the state cannot be read, neither can the answer, and then an error will say why.
+        guard recent.has(key), case .success(let state) = await current.result() else { return nil }
+        return recent.body(key, at: state.position).map { ($0, state) }
     }
 
     /// What the request is answered with, if it is one that can be.
@@ -110,7 +151,10 @@ struct Responder: Sendable {
     private func baseURL(of request: HTTPRequest) -> String {
         if let given = settings.baseURL { return given }
         let host = request.authority ?? ""
-        return "http://\(host.wholeMatch(of: #/[A-Za-z0-9.:\[\]_-]{1,255}/#) == nil ? "localhost" : host)"
+        let isPlain = host.utf8.allSatisfy { byte in
+            ("a"..."z").contains(Unicode.Scalar(byte | 0x20)) || "0123456789.:[]_-".utf8.contains(byte)
+        }
+        return "http://\(isPlain && (1...255).contains(host.utf8.count) ? host : "localhost")"
     }
 
     /// What the client is told about an error, if nothing was written yet. The log has the rest. The event service says it in

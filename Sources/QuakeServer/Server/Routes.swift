@@ -75,13 +75,13 @@ struct Target {
 
     /// Reads the origin form `/path?query`, and the absolute form `http://host/path?query` (RFC 9112, 3.2).
     init(_ text: String) {
-        var rest = text[...]
-        if let match = rest.prefixMatch(of: #/(?i:https?):\/\/[^\/?]*/#) {
-            rest = rest[match.range.upperBound...]
+        var rest = text.utf8[...]
+        if rest.first != UInt8(ascii: "/"), let match = text.prefixMatch(of: #/(?i:https?):\/\/[^\/?]*/#) {
+            rest = text[match.range.upperBound...].utf8
         }
-        let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        path = parts.first.flatMap { $0.isEmpty ? nil : String($0) } ?? "/"
-        query = parts.count > 1 ? String(parts[1]) : nil
+        let parts = rest.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+        path = parts[0].isEmpty ? "/" : String(Substring(parts[0]))
+        query = parts.count > 1 ? String(Substring(parts[1])) : nil
     }
 }
 

@@ -8,27 +8,36 @@ extension QuakeSelection {
     public func read<Result>(
         on connection: Connection, _ body: (SelectedQuakes) async throws -> Result
     ) async throws -> Result {
-        try await connection.transaction(.repeatableReadOnly, to: "read earthquakes") {
-            // Compiling a plan would take longer than most answers do.
-            try await connection.execute(script: "set local jit = off", to: "read earthquakes")
-            return try await body(try await selected(on: connection))
+        // Compiling a plan would take longer than most answers do.
+        try await connection.transaction(
+            .repeatableReadOnly, with: ["jit": "off"], to: "read earthquakes"
+        ) {
+            try await body(try await selected(on: connection))
         }
     }
 
     /// What is selected in the snapshot of the open transaction, which has to be REPEATABLE READ.
     ///
+    /// - Parameter newest: the snapshot's newest token, if it is known.
     /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`.
-    public func selected(on connection: Connection) async throws -> SelectedQuakes {
-        let newest: Int = try await connection.query(
-            "select history.current_token() as newest", to: "read the newest token")[0].decode("newest")
+    public func selected(on connection: Connection, newest: Int? = nil) async throws -> SelectedQuakes {
+        let newest = if let newest { newest } else { try await Self.newestToken(on: connection) }
         let token = try await asOf?.token(on: connection) ?? newest
         let table: Query = token == newest ? "public.quake" : Self.table(after: token)
-        let deletions = Self.tombstones(upTo: token, beside: table)
-        var source = table
-        if deleted == .included { source = "(select * from \(table) as quake union all \(deletions))" }
-        if deleted == .only { source = deletions }
+        let source: Query =
+            switch deleted {
+            case .excluded: table
+            case .included:
+                "(select * from \(table) as quake union all \(Self.tombstones(upTo: token, beside: table)))"
+            case .only: Self.tombstones(upTo: token, beside: table)
+            }
         return SelectedQuakes(
-            token: token, connection: connection, selection: self, source: source, deletions: deletions)
+            token: token, connection: connection, selection: self, table: table, source: source)
+    }
+
+    private static func newestToken(on connection: Connection) async throws -> Int {
+        try await connection.query(
+            "select history.current_token() as newest", to: "read the newest token")[0].decode("newest")
     }
 }
 
@@ -38,8 +47,10 @@ public struct SelectedQuakes {
     public let token: Int
     fileprivate let connection: Connection
     fileprivate let selection: QuakeSelection
+    /// The table at that moment.
+    fileprivate let table: Query
+    /// What is selected from.
     fileprivate let source: Query
-    fileprivate let deletions: Query
 
     /// How many there are. No more than `bound` are counted.
     public func count(upTo bound: Int? = nil) async throws -> Int {
@@ -65,7 +76,8 @@ public struct SelectedQuakes {
 
     /// Whether there was an event with this code, which is no longer there.
     public func isDeleted(_ code: String) async throws -> Bool {
-        try await connection.query(
+        let deletions = QuakeSelection.tombstones(upTo: token, beside: table)
+        return try await connection.query(
             "select exists (select from \(deletions) as deleted where code = \(code)) as is_deleted",
             to: "look for a deleted earthquake")[0].decode("is_deleted")
     }

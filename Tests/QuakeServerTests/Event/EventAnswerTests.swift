@@ -1,6 +1,7 @@
 import Feed
 import Foundation
 import PostgreSQL
+import QuakeML
 import QuakeServer
 import QuakeStore
 import Synchronization
@@ -85,6 +86,16 @@ struct EventAnswerTests {
             #expect(answer.contains("eventid=q0a\""))
             #expect(!answer.contains("eventid=q0b"))
             #expect(answer.hasPrefix("<?xml") && answer.hasSuffix("</q:quakeml>\n"))
+        }
+    }
+
+    @Test("QuakeML from a row has the same bytes as from the event")
+    func sameXML() async throws {
+        try await server.withDatabase { database in
+            try await database.importRich()
+            try await database.importSample(500)
+            let events = try await database.quakes().map(QuakeML.event).joined()
+            #expect(try await database.answer("format=xml") == QuakeML.head + events + QuakeML.tail)
         }
     }
 

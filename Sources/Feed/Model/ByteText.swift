@@ -1,16 +1,14 @@
-import Feed
-
 // Values as text in bytes, without a String in between.
 extension [UInt8] {
-    mutating func append(text: StaticString) {
+    package mutating func append(text: StaticString) {
         text.withUTF8Buffer { append(contentsOf: $0) }
     }
 
-    mutating func append(text: String) {
+    package mutating func append(text: String) {
         append(contentsOf: text.utf8)
     }
 
-    mutating func append(integer: some BinaryInteger) {
+    package mutating func append(integer: some BinaryInteger) {
         if integer < 0 { append(UInt8(ascii: "-")) }
         append(digits: UInt64(integer.magnitude))
     }
@@ -21,22 +19,38 @@ extension [UInt8] {
     }
 
     /// The shortest decimal number that reads back as the same value.
-    ///
+    package mutating func append(number: Double) {
+        guard !append(plain: number) else { return }
+        append(contentsOf: number.description.utf8)
+    }
+
+    /// The number as its description has it: with a point, or an exponent where it is very large or small.
+    package mutating func append(decimal number: Double) {
+        let start = count
+        guard number.magnitude >= 0.0001 || number == 0, append(plain: number) else {
+            return append(contentsOf: number.description.utf8)
+        }
+        if !self[start...].contains(UInt8(ascii: ".")) { append(text: ".0") }
+    }
+
     /// Nearly all numbers of a feed have a few decimals. If a whole number divided by a power of ten gives the value, its
     /// digits are the value's: the division of two exact numbers is rounded as reading the decimal is.
-    mutating func append(number: Double) {
+    ///
+    /// - Returns: false if it is another number; nothing is appended then.
+    private mutating func append(plain number: Double) -> Bool {
         var power = 1.0
         for decimals in 0...7 {
             let scaled = (number * power).rounded()
             guard scaled.magnitude < 9_007_199_254_740_992 else { break }
             if scaled / power == number {
-                return append(
+                append(
                     Int64(scaled), decimals: decimals, power: UInt64(power), isNegative: number.sign == .minus
                 )
+                return true
             }
             power *= 10
         }
-        append(contentsOf: number.description.utf8)
+        return false
     }
 
     private mutating func append(_ scaled: Int64, decimals: Int, power: UInt64, isNegative: Bool) {
@@ -50,37 +64,5 @@ extension [UInt8] {
             append(UInt8(ascii: "0") + UInt8(rest / place % 10))
             place /= 10
         }
-    }
-
-    /// A JSON string, quotes included. The bytes are UTF-8.
-    mutating func append(jsonString bytes: UnsafeRawBufferPointer) {
-        append(UInt8(ascii: "\""))
-        appendEscaped(bytes)
-        append(UInt8(ascii: "\""))
-    }
-
-    mutating func append(jsonString text: String) {
-        var text = text
-        text.withUTF8 { append(jsonString: UnsafeRawBufferPointer($0)) }
-    }
-
-    /// The inside of a JSON string.
-    mutating func appendEscaped(_ bytes: UnsafeRawBufferPointer) {
-        var start = 0
-        for (index, byte) in bytes.enumerated()
-        where byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
-            append(contentsOf: bytes[start..<index])
-            start = index + 1
-            if byte < 0x20 {
-                append(text: "\\u00")
-                for digit in [byte >> 4, byte & 15] {
-                    append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-                }
-            } else {
-                append(UInt8(ascii: "\\"))
-                append(byte)
-            }
-        }
-        append(contentsOf: bytes[start...])
     }
 }

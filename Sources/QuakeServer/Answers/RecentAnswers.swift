@@ -1,0 +1,51 @@
+import NIOCore
+import QuakeStore
+import Synchronization
+
+/// Short answers that were given lately, for those who ask the same while the catalogue is unchanged.
+///
+/// All of them are of one state, and they take a few megabytes at most: a new state, or one answer too many, and all are
+/// forgotten. They are forgotten after a minute, too, because a change that history does not record makes no new state.
+final class RecentAnswers: Sendable {
+    struct Body {
+        let bytes: ByteBuffer
+        let rows: Int
+    }
+
+    private let limit: Int
+    private let kept = Mutex(Kept())
+
+    private struct Kept {
+        var position: Position?
+        var since = ContinuousClock.now
+        var bodies: [String: Body] = [:]
+        var size = 0
+
+        func isValid(at position: Position) -> Bool {
+            self.position == position && since.duration(to: .now) < .seconds(60)
+        }
+    }
+
+    init(limit: Int = 4 << 20) {
+        self.limit = limit
+    }
+
+    /// Whether something is kept under this key, of whatever state.
+    func has(_ key: String) -> Bool {
+        kept.withLock { $0.bodies[key] != nil }
+    }
+
+    func body(_ key: String, at position: Position) -> Body? {
+        kept.withLock { $0.isValid(at: position) ? $0.bodies[key] : nil }
+    }
+
+    /// Keeps an answer, unless it is long.
+    func keep(_ body: Body, _ key: String, at position: Position) {
+        let size = body.bytes.readableBytes + key.utf8.count
+        guard size <= limit / 64 else { return }
+        kept.withLock { kept in
+            if !kept.isValid(at: position) || kept.size + size > limit { kept = Kept(position: position) }
+            if kept.bodies.updateValue(body, forKey: key) == nil { kept.size += size }
+        }
+    }
+}
