@@ -7,7 +7,8 @@ import Synchronization
 /// A client that keeps up gets them through memory. Of a slow one, what does not fit into memory waits in a temporary file
 /// without a name, so that the session is free as soon as the database is done.
 final class AnswerSpool: Sendable {
-    private let memoryLimit: Int
+    private static let memoryLimit = 256 << 10
+    private let room: SpoolRoom
     private let state = Mutex(State())
 
     private struct State {
@@ -27,8 +28,15 @@ final class AnswerSpool: Sendable {
 
     private static let pieceSize = 128 << 10
 
-    init(memoryLimit: Int = 256 << 10) {
-        self.memoryLimit = memoryLimit
+    init(in room: SpoolRoom) {
+        self.room = room
+    }
+
+    deinit {
+        state.withLock { state in
+            room.giveMemory(state.memory.count)
+            room.giveFile(state.unread.upperBound)
+        }
     }
 
     // MARK: The writing side
@@ -39,10 +47,12 @@ final class AnswerSpool: Sendable {
         guard !bytes.isEmpty else { return }
         let reader = try state.withLock { state in
             guard state.end == nil else { throw CancellationError() }
-            if state.unread.isEmpty, state.memory.count + bytes.count <= memoryLimit || state.memory.isEmpty {
+            if state.unread.isEmpty, state.memory.count + bytes.count <= Self.memoryLimit,
+                room.takeMemory(bytes.count)
+            {
                 state.memory.append(contentsOf: bytes)
             } else {
-                try Self.append(bytes, toFileOf: &state)
+                try append(bytes, toFileOf: &state)
             }
             return state.reader.take()
         }
@@ -67,7 +77,7 @@ final class AnswerSpool: Sendable {
     func next() async throws -> ByteBuffer? {
         while true {
             try Task.checkCancellation()
-            switch try state.withLock({ try Self.take(from: &$0) }) {
+            switch try state.withLock({ try take(from: &$0) }) {
             case .bytes(let bytes): return bytes
             case .end: return nil
             case .nothing: await waitForBytes()
@@ -89,9 +99,10 @@ final class AnswerSpool: Sendable {
         case end
     }
 
-    private static func take(from state: inout State) throws -> Taken {
+    private func take(from state: inout State) throws -> Taken {
         if !state.memory.isEmpty {
             let bytes = ByteBuffer(bytes: state.memory)
+            room.giveMemory(state.memory.count)
             state.memory.removeAll(keepingCapacity: true)
             return .bytes(bytes)
         }
@@ -121,20 +132,22 @@ final class AnswerSpool: Sendable {
 
     // MARK: The file
 
-    private static func append(_ bytes: [UInt8], toFileOf state: inout State) throws {
+    private func append(_ bytes: [UInt8], toFileOf state: inout State) throws {
         let file = try state.file ?? TemporaryFile()
         state.file = file
         try bytes.withUnsafeBytes { try file.write($0, at: state.unread.upperBound) }
         state.unread = state.unread.lowerBound..<state.unread.upperBound + bytes.count
+        room.takeFile(bytes.count)
     }
 
-    private static func readFile(of state: inout State) throws -> ByteBuffer {
-        let piece = state.unread.prefix(pieceSize)
+    private func readFile(of state: inout State) throws -> ByteBuffer {
+        let piece = state.unread.prefix(Self.pieceSize)
         let bytes = ByteBuffer(bytes: try state.file?.read(piece) ?? [])
         state.unread = piece.upperBound..<state.unread.upperBound
         // Gives the disk back while a long answer is still coming.
         if state.unread.isEmpty {
             state.file?.clear()
+            room.giveFile(state.unread.upperBound)
             state.unread = 0..<0
         }
         return bytes

@@ -47,6 +47,9 @@ extension Responder {
         text.gauge("quakes_sessions_open", "Sessions of the database that answer requests.", usage.open)
         text.gauge("quakes_sessions_used", "Those of them that are in use.", usage.used)
         text.gauge("quakes_requests_waiting", "Requests that wait for a session.", usage.waiting)
+        text.gauge(
+            "quakes_spooled_bytes", unit: "bytes", "What waits in temporary files for slow clients.",
+            room.files)
         if let state = board.state, let age = board.age {
             text.gauge("quakes_token", "The newest token that this process knows.", state.position.token)
             text.gauge(

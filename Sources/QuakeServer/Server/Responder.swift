@@ -11,8 +11,14 @@ struct Responder: Sendable {
     let sessions: Sessions
     let settings: ServerSettings
     let logger: Logger
+    let room: SpoolRoom
     let board = StateBoard()
     let metrics = Metrics()
+
+    init(sessions: Sessions, settings: ServerSettings, logger: Logger) {
+        (self.sessions, self.settings, self.logger) = (sessions, settings, logger)
+        room = SpoolRoom(settings)
+    }
 
     /// Answers one request.
     ///

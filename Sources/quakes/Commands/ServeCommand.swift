@@ -7,7 +7,8 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Serve the catalogue over HTTP.",
         discussion: """
             The USGS feeds are under their own paths: /earthquakes/feed/v1.0/summary/all_day.geojson and \
-            /earthquakes/feed/v1.0/detail/CODE.geojson. /health is for load balancers, /metrics for Prometheus.
+            /earthquakes/feed/v1.0/detail/CODE.geojson. /fdsnws/event/1/ is an FDSN event service, as ObsPy and other programs \
+            of seismologists know it. /health is for load balancers, /metrics for Prometheus.
 
             Only reads. It speaks HTTP without encryption; put a proxy in front of it for HTTPS.
 
