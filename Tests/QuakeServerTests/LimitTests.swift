@@ -13,7 +13,7 @@ struct LimitTests {
         arguments: [true, false])
     func unread(byProgress: Bool) async throws {
         try await TestServer.shared.withDatabase { database in
-            try await database.importDocument(DayFeed.of(40_000).document)
+            try await database.importDocument(DayFeed.of(15_000).document)
             var settings = ServerSettings(version: "0")
             (settings.readTime, settings.requestTime) = (.seconds(3600), .seconds(3600))
             if byProgress {
@@ -139,7 +139,7 @@ struct LimitTests {
     @Test("When too much waits for slow clients, further answers are 503 with Retry-After until it is read")
     func spooled() async throws {
         try await TestServer.shared.withDatabase { database in
-            try await database.importDocument(DayFeed.of(40_000).document)
+            try await database.importDocument(DayFeed.of(15_000).document)
             var settings = patient
             settings.spooledBytes = 1 << 20
             try await TestSite.run(of: database, settings) { site in
