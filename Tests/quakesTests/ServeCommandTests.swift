@@ -8,18 +8,33 @@ struct ServeCommandTests {
     @Test("Prints the port that it took, answers there, and ends with exit code 0 on SIGTERM")
     func port() async throws {
         try await TestServer.shared.withDatabase { database in
-            try await serve(database, ["--listen", "127.0.0.1:0"], launcher: Self.intoFile) { said in
-                let port = said.firstMatch(of: /quakes: serving http:\/\/127\.0\.0\.1:(\d+)\n/)
-                return port.flatMap { Int($0.1) }
-            }
+            try await serve(database, ["--listen", "127.0.0.1:0"], launcher: Self.intoFile)
         }
     }
 
     @Test("Takes the socket that systemd has opened")
     func activation() async throws {
         try await TestServer.shared.withDatabase { database in
-            try await serve(database, [], launcher: Self.activating) { said in
-                said.firstMatch(of: /(?m)^(\d+)$/).flatMap { Int($0.1) }
+            try await serve(database, [], launcher: Self.activating)
+        }
+    }
+
+    /// client       connects, asks                                                             asks, gets its answer
+    /// others                        connect, more than it may open files
+    /// database                                                             ends all sessions
+    @Test("With few open files, it lets few clients in, and can still reach its database")
+    func fewFiles() async throws {
+        try await TestServer.shared.withDatabase { database in
+            let files = 100 + 3 * ProcessInfo.processInfo.activeProcessorCount
+            let (client, others) = (LoopbackSocket(), (0..<files).map { _ in LoopbackSocket() })
+            defer { for socket in [client] + others { socket.close() } }
+            let launcher = ["sh", "-c", #"ulimit -n \#(files); exec "$@" 2>"$0""#]
+            try await serve(database, ["--listen", "127.0.0.1:0"], launcher: launcher) { port in
+                client.connect(to: port)
+                #expect(client.askedForCount().hasPrefix("HTTP/1.1 200"))
+                for other in others { other.connect(to: port) }
+                _ = try await database.otherSessions(ending: true)
+                try await waitUntil { client.askedForCount().hasPrefix("HTTP/1.1 200") }
             }
         }
     }
@@ -54,10 +69,10 @@ struct ServeCommandTests {
         """,
     ]
 
-    /// Runs the command until it has answered a request, and then ends it.
+    /// Runs the command until it has answered a request and `body` is done with its port, and then ends it.
     private func serve(
         _ database: TestDatabase, _ arguments: [String], launcher: [String],
-        port: @escaping @Sendable (String) -> Int?
+        _ body: @escaping @Sendable (Int) async throws -> Void = { _ in }
     ) async throws {
         try await database.importSample(3)
         let words = FileManager.default.temporaryDirectory.appending(path: "serve-\(UUID())").path
@@ -65,15 +80,30 @@ struct ServeCommandTests {
         var quakes = QuakesCommand(["DATABASE_URL": database.url])
         quakes.launcher = launcher + [words]
         let status = try await quakes.run(["serve"] + arguments) { process in
-            func said() -> String { (try? String(contentsOfFile: words, encoding: .utf8)) ?? "" }
-            try await waitUntil { port(said()) != nil }
-            let url = "http://127.0.0.1:\(port(said()) ?? 0)/health"
+            func port() -> Int? {
+                let said = (try? String(contentsOfFile: words, encoding: .utf8)) ?? ""
+                let port = said.firstMatch(of: /(?m)^(?:quakes: serving http:\/\/127\.0\.0\.1:)?(\d+)$/)
+                return port.flatMap { Int($0.1) }
+            }
+            try await waitUntil { port() != nil }
+            let url = "http://127.0.0.1:\(port() ?? 0)/health"
             try await waitUntil {
                 try await QuakesCommand.fetched(url).contains("\"status\":\"ok\"")
             }
+            try await body(port() ?? 0)
             kill(process, SIGTERM)
         }
         #expect(status == 0)
+    }
+}
+
+extension LoopbackSocket {
+    /// Asks for the head of a count of events, and returns what comes.
+    fileprivate func askedForCount() -> String {
+        Array("HEAD /fdsnws/event/1/count HTTP/1.1\r\nHost: x\r\n\r\n".utf8).withUnsafeBytes { _ = write($0) }
+        var head = [UInt8](repeating: 0, count: 4096)
+        let count = head.withUnsafeMutableBytes { read($0) }
+        return String(decoding: head.prefix(max(0, count)), as: UTF8.self)
     }
 }
 

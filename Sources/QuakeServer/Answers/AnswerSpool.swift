@@ -7,7 +7,8 @@ import Synchronization
 /// A client that keeps up gets them through memory. Of a slow one, what does not fit into memory waits in a temporary file
 /// without a name, so that the session is free as soon as the database is done.
 final class AnswerSpool: Sendable {
-    private let memoryLimit: Int
+    private static let memoryLimit = 64 << 10
+    private let room: SpoolRoom
     private let state = Mutex(State())
 
     private struct State {
@@ -27,8 +28,15 @@ final class AnswerSpool: Sendable {
 
     private static let pieceSize = 64 << 10
 
-    init(memoryLimit: Int = 64 << 10) {
-        self.memoryLimit = memoryLimit
+    init(in room: SpoolRoom) {
+        self.room = room
+    }
+
+    deinit {
+        state.withLock { state in
+            room.giveMemory(state.memory.readableBytes)
+            room.giveFile(state.unread.upperBound)
+        }
     }
 
     // MARK: The writing side
@@ -40,10 +48,12 @@ final class AnswerSpool: Sendable {
         let reader = try state.withLock { state in
             guard state.end == nil else { throw CancellationError() }
             let inMemory = state.memory.readableBytes
-            if state.unread.isEmpty, inMemory + bytes.count <= memoryLimit || inMemory == 0 {
+            if state.unread.isEmpty, inMemory == 0 || inMemory + bytes.count <= Self.memoryLimit,
+                room.takeMemory(bytes.count)
+            {
                 state.memory.writeBytes(bytes)
             } else {
-                try Self.append(bytes, toFileOf: &state)
+                try append(bytes, toFileOf: &state)
             }
             if isLast { state.end = .complete }
             return state.reader.take()
@@ -69,7 +79,7 @@ final class AnswerSpool: Sendable {
     func next() async throws -> ByteBuffer? {
         while true {
             try Task.checkCancellation()
-            switch try state.withLock({ try Self.take(from: &$0) }) {
+            switch try state.withLock({ try take(from: &$0) }) {
             case .bytes(let bytes): return bytes
             case .end: return nil
             case .nothing: await waitForBytes()
@@ -91,9 +101,10 @@ final class AnswerSpool: Sendable {
         case end
     }
 
-    private static func take(from state: inout State) throws -> Taken {
+    private func take(from state: inout State) throws -> Taken {
         if state.memory.readableBytes > 0 {
             defer { state.memory = ByteBuffer() }
+            room.giveMemory(state.memory.readableBytes)
             return .bytes(state.memory)
         }
         if !state.unread.isEmpty { return .bytes(try readFile(of: &state)) }
@@ -123,20 +134,22 @@ final class AnswerSpool: Sendable {
 
     // MARK: The file
 
-    private static func append(_ bytes: [UInt8], toFileOf state: inout State) throws {
+    private func append(_ bytes: [UInt8], toFileOf state: inout State) throws {
         let file = try state.file ?? TemporaryFile()
         state.file = file
         try bytes.withUnsafeBytes { try file.write($0, at: state.unread.upperBound) }
         state.unread = state.unread.lowerBound..<state.unread.upperBound + bytes.count
+        room.takeFile(bytes.count)
     }
 
-    private static func readFile(of state: inout State) throws -> ByteBuffer {
-        let piece = state.unread.prefix(pieceSize)
+    private func readFile(of state: inout State) throws -> ByteBuffer {
+        let piece = state.unread.prefix(Self.pieceSize)
         let bytes = ByteBuffer(bytes: try state.file?.read(piece) ?? [])
         state.unread = piece.upperBound..<state.unread.upperBound
         // Gives the disk back while a long answer is still coming.
         if state.unread.isEmpty {
             state.file?.clear()
+            room.giveFile(state.unread.upperBound)
             state.unread = 0..<0
         }
         return bytes

@@ -114,7 +114,7 @@ struct ChangesDelivery: Sendable {
     private func catchUp(
         _ start: StreamedPass.Start, _ output: inout StreamOutput, _ client: Client
     ) async throws -> Position {
-        let spool = AnswerSpool()
+        let spool = AnswerSpool(in: responder.room)
         client.begin(spool)
         defer { client.end() }
         let pass = StreamedPass(start: start, form: request.form, isFirst: !output.hasBegun, spool: spool)

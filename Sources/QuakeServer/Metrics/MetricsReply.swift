@@ -56,6 +56,9 @@ extension Responder {
             live.dropped)
         text.counter("quakes_live_passes", "Passes that were sent to live clients.", live.passes)
         text.counter("quakes_live_changes", "Changes in those passes.", live.changes)
+        text.gauge(
+            "quakes_spooled_bytes", unit: "bytes", "What waits in temporary files for slow clients.",
+            room.files)
         if let state = board.state, let age = board.age {
             text.gauge("quakes_token", "The newest token that this process knows.", state.position.token)
             text.gauge(

@@ -21,6 +21,12 @@ public struct QuakeServer: Sendable {
     /// - Parameter started: told the port as soon as the server listens; nil for a socket without one.
     /// - Throws: `ListeningError`.
     public func run(on address: ListeningAddress, _ started: @Sendable (Int?) -> Void) async throws {
+        var settings = settings
+        let room = OpenFiles.roomForConnections()
+        if room < settings.connections {
+            logger.notice("clients may hold \(room) connections: the process may not open more files")
+            settings.connections = room
+        }
         let sessions = Sessions(options, lineLimit: settings.waitingRequests, logger: logger)
         let responder = Responder(sessions: sessions, settings: settings, logger: logger)
         let connections = try await Connections(address, responder, settings, logger)

@@ -11,6 +11,7 @@ struct Responder: Sendable {
     let sessions: Sessions
     let settings: ServerSettings
     let logger: Logger
+    let room: SpoolRoom
     let board = StateBoard()
     let metrics = Metrics()
     /// The changes as they are committed, for all clients that follow them.
@@ -31,6 +32,11 @@ struct Responder: Sendable {
                 }
             }
         }
+    }
+
+    init(sessions: Sessions, settings: ServerSettings, logger: Logger) {
+        (self.sessions, self.settings, self.logger) = (sessions, settings, logger)
+        room = SpoolRoom(settings)
     }
 
     /// Answers one request.

@@ -21,6 +21,10 @@ public struct ServerSettings: Sendable {
     public var passSize = 64 << 20
     /// How long they are kept.
     public var passTime = Duration.seconds(120)
+    /// How many bytes of all answers may wait in memory for their clients; the rest waits in temporary files.
+    public var spooledMemory = 16 << 20
+    /// With so many bytes in temporary files, no further answer begins.
+    public var spooledBytes = 1 << 30
     /// The length of a request's target, in bytes. The limit is the standard's of the event service.
     public var targetLength = 2000
     /// The size of a request's head, in bytes.

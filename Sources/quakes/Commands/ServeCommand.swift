@@ -6,7 +6,8 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Serve the catalogue over HTTP.",
         discussion: """
-            The live page is at /, the FDSN event service at /fdsnws/event/1/. The USGS feeds are under their own paths: /earthquakes/feed/v1.0/summary/all_day.geojson and \
+            The live page is at /. /fdsnws/event/1/ is an FDSN event service, as ObsPy and other programs of seismologists know \
+            it. The USGS feeds are under their own paths: /earthquakes/feed/v1.0/summary/all_day.geojson and \
             /earthquakes/feed/v1.0/detail/CODE.geojson. /changes is the history as it happens, for browsers and programs. \
             /health is for load balancers, /metrics for Prometheus.
 
@@ -66,7 +67,6 @@ struct ServeCommand: AsyncParsableCommand {
         settings.sessions = sessions
         settings.connections = maxConnections
         settings.streams = maxStreams
-        OpenFiles.allowAll()
         try await QuakeServer(database.options, settings, logger: logger).run(on: address) { port in
             StandardError.print("quakes: serving http://\(address.with(port: port))")
         }

@@ -1,0 +1,79 @@
+import QuakeServer
+import QuakeStore
+import TestSupport
+import Testing
+
+/// A server that does not speak with the primary directly.
+@Suite("A server of a hot standby, and one behind a pooler")
+struct DetourTests {
+    private static let events = "/fdsnws/event/1"
+    /// What shows neither the server's address nor the present moment.
+    private static let paths =
+        [dayPath, "/earthquakes/feed/v1.0/summary/all_day.csv", "/earthquakes/feed/v1.0/detail/usc1.geojson"]
+        + ["count", "catalogs", "contributors"].map { "\(events)/\($0)" }
+        + [
+            "format=xml", "format=text", "format=csv", "format=csv&asof=1", "format=csv&includedeleted=only",
+            "eventid=usc3",
+            "format=csv&updatedafter=2001-01-01&orderby=magnitude&limit=3&minlat=50&maxlat=60",
+        ].map { "\(events)/query?\($0)" }
+
+    @Test("On a standby, answers are those of the primary, and a commit there ends a 304 here")
+    func standby() async throws {
+        let primary = try await TemporaryServer.start()
+        #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)
+        let database = TestDatabase(url: primary.url)
+        try await withStandby(of: primary.cluster) { standby in
+            try await compare(database, TestDatabase(url: standby.url())) { try await standby.catchUp() }
+        }
+    }
+
+    @Test(
+        "Through a pooler in transaction mode, answers are the same, and a commit ends a 304",
+        .enabled(if: Pooler.isInstalled, "pgbouncer is not installed: apt-get install pgbouncer"))
+    func pooler() async throws {
+        try await TestServer.shared.withDatabase { database in
+            let pooler = try await Pooler.start(
+                .transaction, before: try await TestServer.shared.cluster(),
+                // Each transaction gets another session than the one before.
+                settings: ["server_round_robin = 1"])
+            try await compare(database, pooler.database(database)) {}
+            withExtendedLifetime(pooler) {}
+        }
+    }
+
+    /// - Parameter catchUp: waits until the other database has all that is committed.
+    private func compare(
+        _ database: TestDatabase, _ other: TestDatabase,
+        _ catchUp: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        var feed = DayFeed.of(200)
+        try await database.importDocument(feed.document)
+        try await database.query("delete from quake where code = 'usc7'")
+        try await catchUp()
+        feed.generated += 1
+        feed.add("new", magnitude: "7")
+        let next = feed.document
+        try await TestSite.run(of: database) { direct in
+            try await TestSite.run(of: other) { detour in
+                try await waitUntil { try await detour.get("/health").status == 200 }
+                for path in Self.paths {
+                    let (expected, found) = (try await direct.get(path), try await detour.get(path))
+                    #expect(found.status == 200, "\(path): \(found.text.prefix(500))")
+                    #expect(found.text == expected.text, "\(path)")
+                    #expect(found.token == 2)
+                }
+                let metrics = try await detour.get("/metrics").text
+                #expect(metrics.contains("quakes_newest_token 2\n"))
+
+                let tag = try #require(try await detour.get(dayPath).headers["etag"])
+                try await waitUntil { try await detour.get(dayPath, ["If-None-Match": tag]).status == 304 }
+                try await database.importDocument(next)
+                try await catchUp()
+                try await waitUntil {
+                    let answer = try await detour.get(dayPath, ["If-None-Match": tag])
+                    return answer.status == 200 && answer.text.contains("usnew")
+                }
+            }
+        }
+    }
+}

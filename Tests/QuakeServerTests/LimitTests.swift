@@ -1,0 +1,214 @@
+import Glibc
+import QuakeServer
+import TestSupport
+import Testing
+
+/// Limits that no clock in a test measures: the test waits for what they do, however long that takes.
+@Suite("Limits")
+struct LimitTests {
+    /// client    asks for a long answer, reads its head, then nothing                              finds it cut off
+    /// server                                                            waits in vain, closes it
+    @Test(
+        "A client that does not read is let go, by the time without progress or by that of a whole request",
+        arguments: [true, false])
+    func unread(byProgress: Bool) async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(15_000).document)
+            var settings = ServerSettings(version: "0")
+            (settings.readTime, settings.requestTime) = (.seconds(3600), .seconds(3600))
+            if byProgress {
+                settings.readTime = .milliseconds(200)
+            } else {
+                settings.requestTime = .milliseconds(200)
+            }
+            try await TestSite.run(of: database, settings) { site in
+                let client = LoopbackSocket()
+                defer { client.close() }
+                let head = await site.begin(dayPath, on: client)
+                #expect(head.hasPrefix("HTTP/1.1 200"))
+                // The one that is left asks for the metrics.
+                try await waitUntil {
+                    try await site.get("/metrics").text.contains("quakes_http_requests_under_way 1\n")
+                }
+                let rest = await onThread { client.readAll() }
+                #expect(throws: TestAnswer.Broken.self) { try TestAnswer(Array(head.utf8) + rest) }
+            }
+        }
+    }
+
+    @Test("A request that takes too long altogether is 503 with Retry-After")
+    func request() async throws {
+        try await TestServer.shared.withDatabase { database in
+            var settings = ServerSettings(version: "0")
+            settings.requestTime = .milliseconds(200)
+            try await TestSite.run(of: database, settings) { site in
+                try await database.withConnection { connection in
+                    try await connection.transaction(to: "lock the table") {
+                        try await connection.execute(
+                            "lock table quake in access exclusive mode", to: "lock the table")
+                        let answer = try await site.get(dayPath)
+                        #expect(answer.status == 503)
+                        #expect(answer.headers["retry-after"] == "5")
+                        #expect(answer.text == "The answer took too long.\n")
+                    }
+                }
+                // Its session is free again.
+                try await waitUntil {
+                    try await site.get("/metrics").text.contains("quakes_sessions_used 0\n")
+                }
+            }
+        }
+    }
+
+    @Test("A body is refused without waiting for it")
+    func body() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await TestSite.run(of: database, patient) { site in
+                for (request, status) in [
+                    ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc", 405),
+                    ("GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n", 413),
+                ] {
+                    let answer = try TestAnswer(await site.send(Array(request.utf8)))
+                    #expect(answer.status == status)
+                    #expect(answer.headers["connection"] == "close")
+                }
+            }
+        }
+    }
+
+    /// first, second    connect              first goes
+    /// third                      asks                    gets its answer
+    @Test("Beyond the greatest number of connections, a client waits until another one has gone")
+    func connections() async throws {
+        try await TestServer.shared.withDatabase { database in
+            var settings = patient
+            settings.connections = 2
+            try await TestSite.run(of: database, settings) { site in
+                let clients = (0..<3).map { _ in LoopbackSocket() }
+                for client in clients[..<2] { _ = await site.begin("/nothing", on: client) }
+                await onThread {
+                    clients[2].connect(to: site.port)
+                    clients[2].write("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n")
+                }
+                // A server without the limit would nearly always have answered by now.
+                #expect(!clients[2].isReadable(within: 200))
+                clients[0].close()
+                let head = await onThread { clients[2].readHead() }
+                #expect(head.hasPrefix("HTTP/1.1 404"))
+                for client in clients[1...] { client.close() }
+            }
+        }
+    }
+
+    @Test("Silent, dripping, shouting and pipelining clients keep nobody from an answer")
+    func flood() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(250).document)
+            var settings = patient
+            settings.sessions = 1
+            try await TestSite.run(of: database, settings) { site in
+                let request = "GET \(dayPath) HTTP/1.1\r\nHost: x\r\n\r\n"
+                let floods = [
+                    "", "GET / HT", "GET / HTTP/1.1\r\nX: y",
+                    "GET /?\(String(repeating: "x", count: 15_000))",
+                    String(repeating: request, count: 200),
+                ]
+                let clients = floods.flatMap { flood in
+                    (0..<(flood.hasPrefix(request) ? 10 : 100)).map { _ in
+                        (socket: LoopbackSocket(), flood: flood)
+                    }
+                }
+                await onThread {
+                    for client in clients {
+                        client.socket.receiveLittle()
+                        client.socket.connect(to: site.port)
+                        client.socket.write(client.flood)
+                    }
+                }
+                for _ in 0..<20 {
+                    let answer = try await site.get(dayPath)
+                    #expect(answer.status == 200)
+                }
+                for client in clients { client.socket.close() }
+            }
+        }
+    }
+
+    /// slow client     asks for a long answer, reads its head                      reads the rest
+    /// other client                                               asks, gets 503                     asks, gets 200
+    @Test("When too much waits for slow clients, further answers are 503 with Retry-After until it is read")
+    func spooled() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(15_000).document)
+            var settings = patient
+            settings.spooledBytes = 1 << 20
+            try await TestSite.run(of: database, settings) { site in
+                let slow = LoopbackSocket()
+                defer { slow.close() }
+                let head = await site.begin(dayPath, on: slow, "Connection: close\r\n")
+                try await waitUntil { try await site.get(dayPath, method: "HEAD").status == 503 }
+                let refused = try await site.get("/fdsnws/event/1/count")
+                #expect(refused.headers["retry-after"] == "5")
+                #expect(refused.text.contains("\nToo many answers wait for slow clients.\n"))
+                let metrics = try await site.get("/metrics").text
+                #expect(!metrics.contains("quakes_spooled_bytes 0\n"))
+
+                let rest = await onThread { slow.readAll() }
+                let answer = try TestAnswer(Array(head.utf8) + rest)
+                #expect(answer.text.hasSuffix("}\n"))
+                try await waitUntil {
+                    try await site.get("/metrics").text.contains("quakes_spooled_bytes 0\n")
+                }
+                #expect(try await site.get("/fdsnws/event/1/count").status == 200)
+            }
+        }
+    }
+
+    @Test("Without room in memory, an answer goes through a file, and is the same")
+    func withoutMemory() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(2000).document)
+            var settings = patient
+            settings.spooledMemory = 0
+            let byFile = try await TestSite.run(of: database, settings) { try await $0.get(dayPath) }
+            let byMemory = try await TestSite.run(of: database) { try await $0.get(dayPath) }
+            #expect(byFile.body == byMemory.body && byFile.body.count > 500_000)
+        }
+    }
+
+    /// Lets nobody go for being slow.
+    private var patient: ServerSettings {
+        var settings = ServerSettings(version: "0")
+        (settings.idleTime, settings.readTime) = (.seconds(3600), .seconds(3600))
+        return settings
+    }
+}
+
+extension TestSite {
+    /// Asks on a connection of its own that takes little at a time, and reads the answer's head.
+    fileprivate func begin(_ path: String, on client: LoopbackSocket, _ fields: String = "") async -> String {
+        await onThread {
+            client.receiveLittle()
+            client.connect(to: port)
+            client.write("GET \(path) HTTP/1.1\r\nHost: x\r\n\(fields)\r\n")
+            return client.readHead()
+        }
+    }
+}
+
+extension LoopbackSocket {
+    /// Keeps the system's buffer for what comes in small; before it connects.
+    fileprivate func receiveLittle() {
+        var size: Int32 = 4096
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    fileprivate func write(_ text: String) {
+        Array(text.utf8).withUnsafeBytes { _ = write($0) }
+    }
+
+    fileprivate func isReadable(within milliseconds: Int32) -> Bool {
+        var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&ready, 1, milliseconds) > 0
+    }
+}
