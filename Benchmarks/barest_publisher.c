@@ -3,6 +3,7 @@
 //
 //     barest_publisher URL PORT PATH
 
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <libpq-fe.h>
 #include <netinet/tcp.h>

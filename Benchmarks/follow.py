@@ -15,10 +15,8 @@ compiler, libpq and SQLite with their headers. The server is a private cluster t
 
 import argparse
 import bisect
-import ctypes
 import json
 import os
-import random
 import shutil
 import signal
 import statistics
@@ -27,6 +25,7 @@ import sys
 import time
 
 from cluster import QUAKES, Cluster, finish, medians, print_table, token_of
+from writer import Writer
 
 QUAKES_FOLLOW, BAREST = KINDS = ["quakes follow", "barest follower"]
 FIGURES = ["p50", "p90", "p99", "max", "cpu", "server_cpu", "memory"]
@@ -144,47 +143,6 @@ def wait_until(what, is_so):
         if time.monotonic() > deadline:
             sys.exit(f"gave up after {PATIENCE} s of waiting until {what}")
         time.sleep(0.2)
-
-
-class Writer:
-    """A connection directly through libpq, so that nothing comes between COMMIT and the clock."""
-
-    def __init__(self, url):
-        self.libpq = ctypes.CDLL("libpq.so.5")
-        for function, result in [("PQconnectdb", ctypes.c_void_p), ("PQexec", ctypes.c_void_p),
-                                 ("PQgetvalue", ctypes.c_char_p), ("PQerrorMessage", ctypes.c_char_p)]:
-            getattr(self.libpq, function).restype = result
-        self.connection = ctypes.c_void_p(self.libpq.PQconnectdb(url.encode()))
-
-    def execute(self, sql):
-        """Returns as soon as the server has answered. The result is read afterwards."""
-        return ctypes.c_void_p(self.libpq.PQexec(self.connection, sql.encode()))
-
-    def value(self, result):
-        if self.libpq.PQntuples(result) != 1:
-            sys.exit(f"the writer failed: {self.libpq.PQerrorMessage(self.connection).decode()}")
-        value = self.libpq.PQgetvalue(result, 0, 0)
-        self.libpq.PQclear(result)
-        return value.decode()
-
-    def write(self, codes, options, count, rate):
-        """Writes at the given rate. Returns when each token was committed, in nanoseconds of CLOCK_MONOTONIC."""
-        chance = random.Random(1)
-        commits = {}
-        start = time.monotonic()
-        for number in range(count):
-            time.sleep(max(0, start + number / rate - time.monotonic()))
-            chosen = ", ".join(f"'{code}'" for code in chance.sample(codes, options.rows))
-            self.libpq.PQclear(self.execute("begin"))
-            self.libpq.PQclear(self.execute(
-                f"update quake set magnitude = {chance.random()}, updated = now() where code in ({chosen})"))
-            committed = self.execute("commit")
-            moment = time.monotonic_ns()
-            self.libpq.PQclear(committed)
-            # The token of this session's own transaction, even if others commit too.
-            commits[int(self.value(self.execute("select currval('history.token')")))] = moment
-        self.libpq.PQfinish(self.connection)
-        return commits
 
 
 main()

@@ -142,8 +142,10 @@ struct ChangesDelivery: Sendable {
         while true {
             attempts -= 1
             do {
-                try await responder.sessions.use { connection in
-                    try await pass.read(over: connection, logger: logger)
+                try await live.turns.take {
+                    try await responder.sessions.use { connection in
+                        try await pass.read(over: connection, logger: logger)
+                    }
                 }
                 return pass.spool.finish()
             } catch let error as PostgresError

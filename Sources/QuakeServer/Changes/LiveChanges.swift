@@ -12,6 +12,9 @@ final class LiveChanges: View, Sendable {
     private let logger: Logger
     private let state = Mutex(State())
     private let counts = Mutex(Counts())
+    /// For those who read from the history. They leave a session to the requests, and wait for each other: after a restart,
+    /// all clients come back at once.
+    let turns: Turns
 
     private struct State {
         var ring = Ring()
@@ -65,6 +68,7 @@ final class LiveChanges: View, Sendable {
 
     init(_ settings: ServerSettings, logger: Logger) {
         (self.settings, self.logger) = (settings, logger)
+        turns = Turns(max(1, settings.sessions - 1))
     }
 
     var ring: Ring { state.withLock { $0.ring } }

@@ -50,6 +50,9 @@ extension Responder {
         let live = live.current
         text.gauge("quakes_live_clients", "Clients that follow the changes and are live.", live.live)
         text.gauge(
+            "quakes_live_clients_waiting", "Clients that wait for a session, to read what they have missed.",
+            self.live.turns.waiting)
+        text.gauge(
             "quakes_live_clients_behind", "Those of them that have not taken all there is.", live.behind)
         text.counter(
             "quakes_live_clients_dropped", "Clients that were dropped because they did not read.",

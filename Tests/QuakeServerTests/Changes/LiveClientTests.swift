@@ -115,6 +115,45 @@ struct LiveClientTests {
         }
     }
 
+    /// writer     locks the table                                        lets go
+    /// clients                      ask for snapshots, and wait                    get them
+    @Test("However many need the history at once, each gets it in turn")
+    func turns() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            var settings = ServerSettings(version: "0")
+            settings.sessions = 2
+            settings.waitingRequests = 0
+            try await TestSite.run(of: database, settings) { site in
+                try await waitUntil { try await database.otherSessions().count == 3 }
+                let (asked, teller) = AsyncStream.makeStream(of: Void.self)
+                let rows = try await withThrowingTaskGroup(of: Int.self) { group in
+                    try await database.withConnection { connection in
+                        try await connection.transaction(to: "lock the table") {
+                            try await connection.execute(
+                                "lock table quake in access exclusive mode", to: "lock the table")
+                            for _ in 0..<10 {
+                                group.addTask {
+                                    teller.yield()
+                                    return try await StreamClient.with(site) { client in
+                                        await client.pass().filter { $0.name == "row" }.count
+                                    }
+                                }
+                            }
+                            for await _ in asked.prefix(10) {}
+                            try await waitUntil {
+                                let text = try await site.get("/metrics").text
+                                return text.contains("quakes_live_clients_waiting 9\n")
+                            }
+                        }
+                    }
+                    return try await group.reduce(into: [Int]()) { $0.append($1) }
+                }
+                #expect(rows == Array(repeating: 3, count: 10))
+            }
+        }
+    }
+
     @Test("More than may follow are told to come back")
     func full() async throws {
         try await server.withDatabase { database in

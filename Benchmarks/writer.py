@@ -1,0 +1,47 @@
+"""A writer that knows when each of its transactions was committed."""
+
+import ctypes
+import random
+import sys
+import time
+
+
+class Writer:
+    """A connection directly through libpq, so that nothing comes between COMMIT and the clock."""
+
+    def __init__(self, url):
+        self.libpq = ctypes.CDLL("libpq.so.5")
+        for function, result in [("PQconnectdb", ctypes.c_void_p), ("PQexec", ctypes.c_void_p),
+                                 ("PQgetvalue", ctypes.c_char_p), ("PQerrorMessage", ctypes.c_char_p)]:
+            getattr(self.libpq, function).restype = result
+        self.connection = ctypes.c_void_p(self.libpq.PQconnectdb(url.encode()))
+
+    def execute(self, sql):
+        """Returns as soon as the server has answered. The result is read afterwards."""
+        return ctypes.c_void_p(self.libpq.PQexec(self.connection, sql.encode()))
+
+    def value(self, result):
+        if self.libpq.PQntuples(result) != 1:
+            sys.exit(f"the writer failed: {self.libpq.PQerrorMessage(self.connection).decode()}")
+        value = self.libpq.PQgetvalue(result, 0, 0)
+        self.libpq.PQclear(result)
+        return value.decode()
+
+    def write(self, codes, options, count, rate):
+        """Writes at the given rate. Returns when each token was committed, in nanoseconds of CLOCK_MONOTONIC."""
+        chance = random.Random(1)
+        commits = {}
+        start = time.monotonic()
+        for number in range(count):
+            time.sleep(max(0, start + number / rate - time.monotonic()))
+            chosen = ", ".join(f"'{code}'" for code in chance.sample(codes, options.rows))
+            self.libpq.PQclear(self.execute("begin"))
+            self.libpq.PQclear(self.execute(
+                f"update quake set magnitude = {chance.random()}, updated = now() where code in ({chosen})"))
+            committed = self.execute("commit")
+            moment = time.monotonic_ns()
+            self.libpq.PQclear(committed)
+            # The token of this session's own transaction, even if others commit too.
+            commits[int(self.value(self.execute("select currval('history.token')")))] = moment
+        self.libpq.PQfinish(self.connection)
+        return commits
