@@ -33,6 +33,8 @@ let package = Package(
             pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"])]
         ),
+        // The settings of the C library's allocator.
+        .systemLibrary(name: "CMalloc"),
         .systemLibrary(
             name: "CPostgreSQL",
             pkgConfig: "libpq",
@@ -96,6 +98,7 @@ let package = Package(
         .executableTarget(
             name: "quakes",
             dependencies: [
+                "CMalloc",
                 "Charts",
                 "LocalPostgres",
                 "QuakeML",
