@@ -40,6 +40,8 @@ let package = Package(
             pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"])]
         ),
+        // The settings of the C library's allocator.
+        .systemLibrary(name: "CMalloc"),
         .systemLibrary(
             name: "CPostgreSQL",
             pkgConfig: "libpq",
@@ -104,6 +106,7 @@ let package = Package(
         .executableTarget(
             name: "quakes",
             dependencies: [
+                "CMalloc",
                 "Charts",
                 "LocalPostgres",
                 "QuakeML",

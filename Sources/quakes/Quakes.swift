@@ -1,4 +1,5 @@
 import ArgumentParser
+import CMalloc
 import Glibc
 import UnixSignals
 
@@ -31,6 +32,9 @@ struct Quakes: AsyncParsableCommand {
     /// Runs the command line. SIGINT and SIGTERM cancel it, and it then ends cleanly.
     static func main() async {
         StandardDescriptors.reserve()
+        // A large buffer goes back to the system as soon as it is freed. Otherwise glibc begins to keep buffers of the size of
+        // the largest one that was freed (mallopt(3), M_MMAP_THRESHOLD).
+        mallopt(M_MMAP_THRESHOLD, 128 << 10)
         let status = await withTaskGroup(of: Event.self) { group in
             group.addTask { .ended(await runCommand()) }
             group.addTask {

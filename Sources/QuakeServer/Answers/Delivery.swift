@@ -71,6 +71,9 @@ struct Delivery: Sendable {
             var next = first
             while let bytes = next {
                 try await body.write(bytes)
+                // Writing waits while the channel is full, and it says so only once its loop has taken these bytes. A loop that
+                // is behind would be given a whole answer.
+                try await channel.eventLoop.submit {}.get()
                 responder.metrics.countBytes(bytes.readableBytes)
                 next = try await spool.next()
             }
