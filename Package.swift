@@ -163,7 +163,8 @@ let package = Package(
         .testTarget(
             name: "QuakeServerTests",
             dependencies: [
-                "CZlib", "Feed", "PostgreSQL", "QuakeServer", "QuakeStore", "SampleFeed", "TestSupport",
+                "CZlib", "Feed", "LocalPostgres", "PostgreSQL", "QuakeServer", "QuakeStore", "SampleFeed",
+                "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),

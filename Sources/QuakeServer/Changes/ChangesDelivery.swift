@@ -1,3 +1,4 @@
+import Feed
 import HTTPTypes
 import HummingbirdCore
 import NIOCore
@@ -29,7 +30,8 @@ struct ChangesDelivery: Sendable {
             defer { live.leave() }
             if isHead {
                 told(200)
-                return try await output.finish()
+                return try await output.refuse(
+                    Reply(200, request.form.format.contentType), toHead: true, settings)
             }
             try await follow(&output, client, channel)
             told(200)
@@ -75,8 +77,21 @@ struct ChangesDelivery: Sendable {
             case .gone: throw CancellationError()
             case .ended: return
             case .restart(let reached, let isAltered):
-                epoch = live.ring.epoch
-                position = try await catchUp(.position(reached, isAltered: isAltered), &output, client)
+                var backoff = Backoff(from: .milliseconds(250), to: .seconds(10))
+                while true {
+                    epoch = live.ring.epoch
+                    let before = output.size
+                    do {
+                        position = try await catchUp(
+                            .position(reached, isAltered: isAltered), &output, client)
+                        break
+                    } catch  where output.size == before && responder.reply(to: error).status == 503 {
+                        // The database is away. Nobody has to come back for that.
+                        guard !client.isGone, !live.ring.isEnding else { throw error }
+                        try await output.write(ByteBuffer(bytes: request.form.format.heartbeat))
+                        try await Task.sleep(for: backoff.next())
+                    }
+                }
             }
         }
     }
@@ -157,10 +172,13 @@ private struct StreamOutput: ~Copyable {
     }
 
     var hasBegun: Bool { body != nil }
+    /// How many bytes of the body were written.
+    private(set) var size = 0
 
     @concurrent
     mutating func write(_ bytes: ByteBuffer) async throws {
         if let writer = writer.take() { body = try await writer.writeHead(head) }
+        size += bytes.readableBytes
         try await body?.write(bytes)
     }
 

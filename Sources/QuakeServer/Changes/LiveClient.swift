@@ -103,10 +103,15 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         return true
     }
 
-    /// Sends the client to the history. If it has got a part of a pass, it is dropped, and comes back.
-    func restart(isAltered: Bool) {
+    /// Sends the client to the history, unless it has come as far as the passes go on from. If it has got a part of a pass,
+    /// it is dropped, and comes back.
+    func restart(_ ring: LiveChanges.Ring, isAltered: Bool) {
         guard let following else { return }
         guard rest.readableBytes == 0 else { return drop() }
+        if !isAltered, let place = ring.place(after: following.place.reached, epoch: nil) {
+            self.following?.place = place
+            return pump(ring)
+        }
         finish(.restart(after: following.place.reached, isAltered: isAltered))
     }
 

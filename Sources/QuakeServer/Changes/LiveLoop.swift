@@ -43,7 +43,8 @@ final class LiveLoop: Sendable {
 
     /// Sends each client to the history.
     func restart(isAltered: Bool) {
-        for client in members.value.clients.values { client.restart(isAltered: isAltered) }
+        let ring = changes.ring
+        for client in members.value.clients.values { client.restart(ring, isAltered: isAltered) }
     }
 
     private func beat() {

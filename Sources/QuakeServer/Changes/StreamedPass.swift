@@ -84,11 +84,11 @@ final class StreamedPass: View {
                 try write(piece)
             }
         }
-        try write(
-            bytes.withLock { bytes in
-                format.append(reached, to: &bytes)
-                return bytes
-            })
+        // Who has come this far already knows it.
+        if isFirst || pass.freshStart != nil || reached != position() {
+            bytes.withLock { format.append(reached, to: &$0) }
+        }
+        try write(bytes.withLock { $0 })
         state.withLock { $0.reached = reached }
         return reached
     }

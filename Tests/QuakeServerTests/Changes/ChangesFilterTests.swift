@@ -1,0 +1,118 @@
+import Feed
+import Foundation
+import QuakeStore
+import SampleFeed
+import TestSupport
+import Testing
+
+@testable import QuakeServer
+
+@Suite("The stream of changes of some events")
+struct ChangesFilterTests {
+    private let server = TestServer.shared
+
+    /// The oracle is the query with the same parameters, as of the position's token.
+    @Test("At each position a client has what the query gives, live and from the history")
+    func oracle() async throws {
+        try await server.withDatabase { database in
+            var random = seededRandom()
+            var writer = RandomWriter(random)
+            try await writer.write(5, to: database)
+            let filters = (0..<12).map { _ in filter(&random) }
+            try await TestSite.run(of: database) { [writer] site in
+                var writer = writer
+                for filter in filters {
+                    try await StreamClient.with(site, filter) { client in
+                        var events = await client.pass()
+                        try await writer.write(6, to: database)
+                        let newest = try await database.newestToken()
+                        events += await client.events(upTo: newest)
+                        try await Self.check(events, filter, site)
+                        // From the history, in one pass.
+                        for token in [1, newest / 2] {
+                            let query = "\(filter)&after=\(token)"
+                            let late = try await StreamClient.with(site, query) { await $0.pass() }
+                            try await Self.checkChanges(late, after: token, filter, site)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Applies the stream pass by pass, and asks the query at each position.
+    private static func check(_ events: [StreamClient.Event], _ filter: String, _ site: TestSite) async throws
+    {
+        var replica = StreamReplica()
+        for event in events {
+            try replica.apply(event)
+            guard event.isPosition else { continue }
+            let codes = try await codes(asOf: replica.token, filter, site)
+            #expect(Set(replica.rows.keys) == codes, "\(filter) at \(replica.token)")
+        }
+        #expect(replica.snapshots == ["first start"])
+    }
+
+    /// A pass has all changes of what was or is selected, and says which is.
+    private static func checkChanges(
+        _ pass: [StreamClient.Event], after token: Int, _ filter: String, _ site: TestSite
+    ) async throws {
+        let last = try #require(pass.last?.members["token"] as? Int)
+        let before = try await codes(asOf: token, filter, site)
+        let after = try await codes(asOf: last, filter, site)
+        let all = try await StreamClient.with(site, "after=\(token)", events: false) {
+            await $0.events(upTo: last)
+        }
+        let expected = all.filter { event in
+            guard event.isChange, let key = event.members["key"] as? String else { return false }
+            return before.contains(key) || after.contains(key)
+        }
+        let changes = pass.filter(\.isChange)
+        #expect(changes.map(\.place) == expected.map(\.place), "\(filter) after \(token)")
+        for change in changes {
+            let key = try #require(change.members["key"] as? String)
+            #expect(change.members["selected"] as? Bool == after.contains(key), "\(filter): \(key)")
+        }
+    }
+
+    private static func codes(asOf token: Int, _ filter: String, _ site: TestSite) async throws -> Set<String>
+    {
+        let answer = try await site.get("/fdsnws/event/1/query?format=csv&asof=\(token)&\(filter)")
+        #expect(answer.status == 200, "\(answer.text)")
+        let lines = answer.text.split(separator: "\n").dropFirst()
+        return Set(lines.map { String($0.split(separator: ",", omittingEmptySubsequences: false)[11]) })
+    }
+
+    private func filter(_ random: inout SplitMix64) -> String {
+        let all = [
+            "minmagnitude=\(Double(random.below(60)) / 10)", "maxmagnitude=\(Double(random.below(60)) / 10)",
+            "eventtype=quarry%20blast", "eventtype=Earthquake", "mindepth=\(random.below(700))",
+            "minlongitude=\(random.below(360) - 180)&maxlongitude=\(random.below(360) - 180)",
+            "latitude=0&longitude=0&maxradius=\(random.below(180) + 1)", "producttype=a,b,origin",
+            "catalog=Q0",
+            "eventid=q01,q02,q03", "starttime=2023-11-15T\(random.below(9) + 10):00:00",
+            "endtime=2023-11-15T\(random.below(9) + 10):00:00.5",
+        ]
+        return Set((0...random.below(2)).map { _ in all[random.below(all.count)] })
+            .reduce(into: [String: String]()) { $0["\($1.prefix { $0 != "=" })"] = $1 }.values
+            .joined(separator: "&")
+    }
+
+    @Test("Members are found in whatever JSON PostgreSQL writes")
+    func members() throws {
+        let text = #"""
+            {"a": {"b": [1e400, "}\"],{"]}, "key": "x \\", "c": null, "d": "ü\u0001\\\"", "e": true, "f": []}
+            """#
+        let members = JSONMembers(ArraySlice(text.utf8))
+        func raw(_ name: String) -> String? { members[name].map { String(decoding: $0, as: UTF8.self) } }
+        #expect(raw("a") == #"{"b": [1e400, "}\"],{"]}"#)
+        #expect(members.text("key") == #"x \"#)
+        #expect(raw("c") == "null")
+        #expect(members.text("d") == "ü\u{1}\\\"")
+        #expect(raw("e") == "true")
+        #expect(raw("f") == "[]")
+        #expect(raw("b") == nil)
+        #expect(JSONMembers(ArraySlice("null".utf8))["a"] == nil)
+        #expect(JSONMembers(ArraySlice("{}".utf8))["a"] == nil)
+    }
+}

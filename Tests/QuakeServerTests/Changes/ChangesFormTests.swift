@@ -1,0 +1,115 @@
+import QuakeServer
+import TestSupport
+import Testing
+
+@Suite("The form of the stream of changes")
+struct ChangesFormTests {
+    private let server = TestServer.shared
+
+    @Test("A first start brings all rows and a position, then each change, as Server-Sent Events")
+    func events() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                try await StreamClient.with(site) { client in
+                    let snapshot = await client.pass()
+                    #expect(client.status == 200)
+                    #expect(client.head.contains("Content-Type: text/event-stream; charset=utf-8\r\n"))
+                    #expect(client.head.contains("Cache-Control: no-store\r\n"))
+                    #expect(client.text.wholeMatch(of: #/retry: \d+\n\n(?s:.*)/#) != nil)
+                    #expect(snapshot.map(\.name) == ["snapshot", "row", "row", "row", "position"])
+                    #expect(snapshot[0].data == #"{"snapshot":"first start"}"#)
+                    #expect(snapshot.dropLast().allSatisfy { $0.id == nil })
+                    let token = try #require(snapshot[4].members["token"] as? Int)
+                    let store = try #require(snapshot[4].members["store"] as? String)
+                    let time = try #require(snapshot[4].members["committed_at"] as? String)
+                    #expect(snapshot[4].id == "\(token)_\(time)_\(store)")
+
+                    try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+                    let pass = await client.pass()
+                    #expect(pass.map(\.name) == ["change", "position"])
+                    #expect(pass[0].data.hasPrefix(#"{"token":\#(token + 1),"committed_at":""#))
+                    #expect(pass[0].data.contains(#""before":{"magnitude": 0.1},"row":{"#))
+                    #expect(pass[0].members["selected"] == nil)
+                }
+            }
+        }
+    }
+
+    @Test("Without that wish, the same comes as lines, which are those of quakes follow")
+    func lines() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                let events = try await StreamClient.with(site) { client in
+                    let first = await client.pass()
+                    try await database.query("delete from quake where code = 'usc1'")
+                    return first + (await client.pass())
+                }
+                try await StreamClient.with(site, "after=0", events: false) { client in
+                    #expect(client.head.contains("Content-Type: application/x-ndjson; charset=utf-8\r\n"))
+                    let lines = await client.events(upTo: 2)
+                    #expect(lines.last?.data == events.last?.data)
+                }
+                try await StreamClient.with(site, events: false) { client in
+                    let lines = await client.pass()
+                    let command = try await QuakesCommand().run(
+                        "follow", "--format", "ndjson", "--once", "--database", database.url)
+                    #expect(lines.map { $0.data + "\n" }.joined() == command.output)
+                }
+            }
+        }
+    }
+
+    @Test("A stream can begin now, without rows, and HEAD gives its head only")
+    func now() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                try await StreamClient.with(site, "after=now") { client in
+                    #expect(await client.pass().map(\.name) == ["position"])
+                    try await database.query("delete from quake where code = 'usc1'")
+                    #expect(await client.pass().map(\.name) == ["change", "position"])
+                }
+                let head = try await site.get("/changes", method: "HEAD")
+                #expect(head.status == 200)
+                #expect(head.headers["content-type"] == "application/x-ndjson; charset=utf-8")
+            }
+        }
+    }
+
+    @Test("Silence is filled: with a comment, or with an empty line", arguments: [true, false])
+    func heartbeat(events: Bool) async throws {
+        try await server.withDatabase { database in
+            var settings = ServerSettings(version: "0")
+            settings.heartbeat = .milliseconds(30)
+            try await TestSite.run(of: database, settings) { site in
+                try await StreamClient.with(site, "after=now", events: events) { client in
+                    _ = await client.pass()
+                    await client.waitForText(events ? "\n\n:\n\n:\n\n" : "\n\n\n")
+                    try await database.importDocument(DayFeed.of(1).document)
+                    #expect(await client.pass().count == 2)
+                }
+            }
+        }
+    }
+
+    @Test(
+        "What cannot be meant is refused in words",
+        arguments: [
+            ("limit=5", "limit is not for changes"), ("asof=1", "asof is not for changes"),
+            ("minmagnitud=5", "unknown parameter: minmagnitud; did you mean minmagnitude?"),
+            ("minmagnitude=x", "minmagnitude=x is not a decimal number"),
+            ("after=yesterday", "after=yesterday is neither a position, nor a token, nor now"),
+            ("after=1&after=2", "after is given more than once"),
+        ])
+    func refused(query: String, reason: String) async throws {
+        try await server.withDatabase { database in
+            try await TestSite.run(of: database) { site in
+                let answer = try await site.get("/changes?\(query)")
+                #expect(answer.status == 400)
+                #expect(answer.text == "\(reason)\n")
+            }
+        }
+    }
+}

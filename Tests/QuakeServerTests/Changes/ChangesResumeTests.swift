@@ -1,0 +1,202 @@
+import LocalPostgres
+import PostgreSQL
+import QuakeServer
+import QuakeStore
+import SampleFeed
+import TestSupport
+import Testing
+
+@Suite("Resuming the stream of changes")
+struct ChangesResumeTests {
+    private let server = TestServer.shared
+
+    /// client    query      follows after its position …       cut after each event; resumes after the last id it has
+    /// writer          w1               w2 w3 …
+    ///
+    /// The first server has the passes in memory. The second one reads them from the history.
+    @Test("A client that is cut off after any event misses nothing, and gets nothing twice")
+    func everyCut() async throws {
+        try await server.withDatabase { database in
+            var writer = RandomWriter(seededRandom())
+            try await writer.write(3, to: database)
+            let (start, events) = try await TestSite.run(of: database) { [writer] site in
+                var writer = writer
+                try await waitUntil { try await site.get(dayPath).status == 200 }
+                let answer = try await site.get(dayPath)
+                let start = try #require(answer.headers["quakes-position"])
+                try await writer.write(1, to: database)
+                return try await StreamClient.with(site, "after=\(start)") { client in
+                    try await writer.write(15, to: database)
+                    let events = await client.events(upTo: try await database.newestToken())
+                    try await Self.resumeEverywhere(events, from: start, site, database)
+                    return (start, events)
+                }
+            }
+            #expect(events.filter(\.isPosition).count > 3)
+            try await TestSite.run(of: database) { site in
+                try await Self.resumeEverywhere(events, from: start, site, database)
+            }
+        }
+    }
+
+    private static func resumeEverywhere(
+        _ events: [StreamClient.Event], from start: String, _ site: TestSite, _ database: TestDatabase
+    ) async throws {
+        let newest = try await database.newestToken()
+        let changes = events.filter(\.isChange)
+        // Each part of the stream that ends with a position, and all that can be cut off behind it.
+        for id in [start] + events.compactMap(\.id) {
+            let token = try #require(Position(word: id)?.token)
+            let resumed = try await StreamClient.with(site, "after=now", lastID: id) { client in
+                await client.events(upTo: newest)
+            }
+            let expected = changes.filter { ($0.members["token"] as? Int ?? 0) > token }
+            #expect(resumed.filter(\.isChange).map(\.place) == expected.map(\.place))
+            #expect(resumed.filter(\.isSnapshot).isEmpty)
+        }
+        // With a part of a pass twice, the rows are the same.
+        let rows = try await StreamReplica.table(of: database)
+        for cut in events.indices {
+            var replica = StreamReplica()
+            try replica.apply(Array(events[...cut]))
+            let id = replica.id ?? start
+            let index = events.firstIndex { $0.id == id } ?? -1
+            try replica.apply(Array(events[(index + 1)...]))
+            #expect(replica.rows.filter { rows[$0.key] != $0.value }.isEmpty)
+        }
+    }
+
+    /// client    query at p        follows after p
+    /// writer    …  …  …  …  …  …  …  …  …  …
+    @Test("A query and the stream after its position are the table, whatever is written meanwhile")
+    func noGap() async throws {
+        try await server.withDatabase { database in
+            let random = seededRandom()
+            try await TestSite.run(of: database) { site in
+                let writing = Task {
+                    var writer = RandomWriter(random)
+                    while !Task.isCancelled { try await writer.write(1, to: database) }
+                }
+                defer { writing.cancel() }
+                try await waitUntil { try await site.get("/health").status == 200 }
+                for _ in 0..<10 {
+                    try await StreamClient.with(site) { client in
+                        var replica = StreamReplica()
+                        try replica.apply(await client.pass())
+                        let answer = try await site.get("/fdsnws/event/1/query?format=csv")
+                        let position = try #require(answer.headers["quakes-position"])
+                        let token = try #require(answer.token)
+                        try replica.apply(await client.events(upTo: token))
+                        try await StreamClient.with(site, "after=\(position)") { second in
+                            let events = await second.events(upTo: token + 3)
+                            let tokens = events.filter(\.isChange).compactMap { $0.members["token"] as? Int }
+                            #expect(tokens.first.map { $0 > token } ?? true)
+                            #expect(tokens == tokens.sorted())
+                            let last = try #require(events.last?.members["token"] as? Int)
+                            let missed = try await database.changes(after: token, upTo: last)
+                            #expect(events.filter(\.isChange).map(\.place) == missed)
+                        }
+                    }
+                }
+                writing.cancel()
+                _ = await writing.result
+            }
+        }
+    }
+
+    @Test("A token alone is a position too, in a gap as well")
+    func token() async throws {
+        try await server.withDatabase { database in
+            var writer = RandomWriter(seededRandom())
+            try await writer.write(6, to: database)
+            let newest = try await database.newestToken()
+            try await TestSite.run(of: database) { site in
+                for token in 0...newest {
+                    try await StreamClient.with(site, "after=\(token)") { client in
+                        let events = await client.events(upTo: newest)
+                        #expect(events.filter(\.isSnapshot).isEmpty)
+                        let expected = try await database.changes(after: token, upTo: newest)
+                        #expect(events.filter(\.isChange).map(\.place) == expected)
+                    }
+                }
+                try await StreamClient.with(site, "after=\(newest + 1)") { client in
+                    let reason = "token \(newest + 1) is unknown here, where the newest is \(newest)"
+                    #expect(await client.next()?.data.hasPrefix(#"{"snapshot":"\#(reason)"#) == true)
+                }
+            }
+        }
+    }
+
+    @Test("A position that no longer holds is said, and the stream begins anew")
+    func noLongerHolds() async throws {
+        try await server.withDatabase { database in
+            var writer = RandomWriter(seededRandom())
+            try await writer.write(5, to: database)
+            let (word, other) = try await TestSite.run(of: database) { site in
+                let word = try await StreamClient.with(site) { try #require(await $0.pass().last?.id) }
+                let other = "1_2020-01-01T00:00:00.000000Z_" + String(word.suffix(36))
+                return (word, other)
+            }
+            try await writer.write(5, to: database)
+            try await database.query("select history.prune('0')")
+            let foreign = String(word.dropLast(36)) + "00000000-0000-0000-0000-000000000000"
+            let reasons = [
+                word: "the history after token", other: "the history after token 1 was pruned",
+                foreign: "the database is not the one that was followed before",
+            ]
+            try await TestSite.run(of: database) { site in
+                for (id, reason) in reasons {
+                    try await StreamClient.with(site, lastID: id) { client in
+                        let events = await client.pass()
+                        #expect(events.first?.data.hasPrefix(#"{"snapshot":"\#(reason)"#) == true)
+                        var replica = StreamReplica()
+                        try replica.apply(events)
+                        #expect(try await replica.rows == StreamReplica.table(of: database))
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("A restart of the database costs a live client nothing but time")
+    func restart() async throws {
+        // Else a commit that a client has might be lost.
+        let server = try await TemporaryServer.start(settings: ["synchronous_commit": "on"])
+        let database = TestDatabase(url: server.url)
+        #expect(try await QuakesCommand().run("migrate", "--database", server.url).status == 0)
+        var writer = RandomWriter(seededRandom())
+        try await writer.write(5, to: database)
+        try await TestSite.run(of: database) { [writer] site in
+            var writer = writer
+            try await StreamClient.with(site) { client in
+                var replica = StreamReplica()
+                try replica.apply(await client.pass())
+                for mode in [LocalCluster.StopMode.fast, .immediate] {
+                    try await server.cluster.stop(mode)
+                    try await server.cluster.start()
+                    try await writer.write(5, to: database)
+                    let newest = try await database.newestToken()
+                    try replica.apply(await client.events(upTo: newest))
+                    #expect(replica.token == newest)
+                    #expect(
+                        try await replica.rows == StreamReplica.table(of: database), "\(mode), \(replica)")
+                }
+                #expect(replica.snapshots == ["first start"])
+                #expect(Set(replica.changes).count == replica.changes.count)
+            }
+        }
+    }
+}
+
+extension TestDatabase {
+    func newestToken() async throws -> Int {
+        try await query("select history.current_token() as token")[0].decode("token")
+    }
+
+    /// The places of the changes between two tokens.
+    func changes(after token: Int, upTo last: Int) async throws -> [String] {
+        try await query(
+            "select token || '.' || ordinal as place from history.changes(\(token), 'quake', \(last))"
+        ).map { try $0.decode("place") }
+    }
+}

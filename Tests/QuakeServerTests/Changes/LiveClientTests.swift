@@ -1,0 +1,159 @@
+import QuakeServer
+import SampleFeed
+import TestSupport
+import Testing
+
+@Suite("Clients that are live")
+struct LiveClientTests {
+    private let server = TestServer.shared
+
+    @Test("200 clients cost the database one session")
+    func sessions() async throws {
+        try await server.withDatabase { database in
+            var settings = ServerSettings(version: "0")
+            settings.sessions = 2
+            try await TestSite.run(of: database, settings) { site in
+                try await waitUntil { try await database.otherSessions().count == 3 }
+                let sessions = try await database.otherSessions()
+                let tokens = try await withThrowingTaskGroup(of: Int?.self) { group in
+                    for number in 0..<200 {
+                        group.addTask {
+                            let query = "after=0" + (number % 2 == 0 ? "&minmagnitude=\(number / 2 % 5)" : "")
+                            return try await StreamClient.with(site, query) { client in
+                                await client.events(upTo: 1).last?.members["token"] as? Int
+                            }
+                        }
+                    }
+                    try await waitUntil {
+                        try await site.get("/metrics").text.contains("quakes_live_clients 200\n")
+                    }
+                    #expect(Set(try await database.otherSessions()) == Set(sessions))
+                    try await database.importDocument(DayFeed.of(50).document)
+                    return try await group.reduce(into: [Int?]()) { $0.append($1) }
+                }
+                #expect(tokens == Array(repeating: 1, count: 200))
+            }
+        }
+    }
+
+    /// slow client    reads its first position, and no more                      dropped      resumes
+    /// other client                              reads all
+    /// writer                            writes more than the server keeps
+    @Test("One that does not read is dropped, delays no other, and can resume")
+    func slow() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(2000).document)
+            var settings = ServerSettings(version: "0")
+            settings.passSize = 6 << 20
+            try await TestSite.run(of: database, settings) { site in
+                try await StreamClient.with(site, "after=now") { slow in
+                    let id = try #require(await slow.pass().last?.id)
+                    try await StreamClient.with(site, "after=now") { quick in
+                        var replica = StreamReplica()
+                        var round = 0
+                        while try await site.get("/metrics").text.contains("clients_dropped_total 0\n") {
+                            round += 1
+                            try await database.query(
+                                "update quake set magnitude = \(7 + Double(round) / 1000)")
+                            try replica.apply(await quick.events(upTo: try await database.newestToken()))
+                        }
+                        #expect(replica.changes.count == round * 2000)
+                        try await StreamClient.with(site, lastID: id) { resumed in
+                            var late = StreamReplica()
+                            try late.apply(await resumed.events(upTo: replica.token))
+                            #expect(late.changes == replica.changes)
+                            #expect(late.rows == replica.rows)
+                        }
+                    }
+                    while await slow.next() != nil {}
+                    #expect(!slow.hasEnded)
+                }
+            }
+        }
+    }
+
+    @Test("A pass that is too large to be kept comes from the history")
+    func largePass() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(300).document)
+            var settings = ServerSettings(version: "0")
+            settings.passSize = 100_000
+            try await TestSite.run(of: database, settings) { site in
+                try await StreamClient.with(site) { client in
+                    var replica = StreamReplica()
+                    try replica.apply(await client.pass())
+                    for magnitude in 1...3 {
+                        try await database.query("update quake set magnitude = \(magnitude)")
+                        try await database.query("delete from quake where code = 'usc\(magnitude)'")
+                    }
+                    try replica.apply(await client.events(upTo: try await database.newestToken()))
+                    #expect(try await replica.rows == StreamReplica.table(of: database))
+                    #expect(replica.snapshots == ["first start"])
+                    #expect(Set(replica.changes).count == replica.changes.count)
+                }
+            }
+        }
+    }
+
+    @Test("ALTER TABLE brings a fresh start, because rows may differ without a change")
+    func altered() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                try await StreamClient.with(site) { client in
+                    var replica = StreamReplica()
+                    try replica.apply(await client.pass())
+                    try await database.query("alter table quake add column region text default 'here'")
+                    try await database.query("delete from quake where code = 'usc1'")
+                    while replica.snapshots.count < 2 || replica.token < 2 {
+                        try replica.apply(try #require(await client.next()))
+                    }
+                    #expect(replica.snapshots == ["first start", "the table was altered"])
+                    #expect(try await replica.rows == StreamReplica.table(of: database))
+                }
+            }
+        }
+    }
+
+    @Test("More than may follow are told to come back")
+    func full() async throws {
+        try await server.withDatabase { database in
+            var settings = ServerSettings(version: "0")
+            settings.streams = 1
+            try await TestSite.run(of: database, settings) { site in
+                try await StreamClient.with(site, "after=now") { first in
+                    _ = await first.pass()
+                    let answer = try await site.get("/changes")
+                    #expect(answer.status == 503)
+                    #expect(answer.headers["retry-after"] == "5")
+                }
+                // There is room again once the server has noticed that the first one is gone.
+                try await waitUntil {
+                    try await StreamClient.with(site, "after=now") { $0.status == 200 }
+                }
+            }
+        }
+    }
+
+    @Test("When the server ends, a stream ends properly, at a position")
+    func ending() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(5).document)
+            let (events, hasEnded) = try await TestSite.run(of: database) { site in
+                let (begun, teller) = AsyncStream.makeStream(of: Void.self)
+                let reading = Task {
+                    try await StreamClient.with(site) { client in
+                        var events = await client.pass()
+                        teller.yield()
+                        while let event = await client.next() { events.append(event) }
+                        return (events, client.hasEnded)
+                    }
+                }
+                for await _ in begun { break }
+                return reading
+            }.value
+            #expect(events.last?.isPosition == true)
+            #expect(hasEnded)
+        }
+    }
+}

@@ -1,0 +1,228 @@
+import Foundation
+import QuakeStore
+import Synchronization
+import TestSupport
+
+/// A client of `/changes`: reads the stream event by event.
+final class StreamClient: Sendable {
+    private let socket: LoopbackSocket
+    private let state = Mutex(State())
+    /// The head of the answer, as it came.
+    let head: String
+
+    private struct State {
+        var bytes: ArraySlice<UInt8> = []
+        /// The body, without the chunks' sizes.
+        var body: [UInt8] = []
+        var hasEnded = false
+    }
+
+    /// One event, or one line.
+    struct Event: Sendable, Equatable {
+        /// Empty for a line, a heartbeat and `retry`.
+        var name = ""
+        var id: String?
+        var data = ""
+
+        /// The members of the data.
+        var members: [String: Any] {
+            (try? JSONSerialization.jsonObject(with: Data(data.utf8)) as? [String: Any]) ?? [:]
+        }
+        var isPosition: Bool { members["store"] != nil }
+        var isChange: Bool { members["operation"] != nil }
+        var isSnapshot: Bool { members["snapshot"] != nil }
+        /// The place of a change.
+        var place: String { "\(members["token"] ?? "").\(members["ordinal"] ?? "")" }
+    }
+
+    private let isEvents: Bool
+
+    /// Connects and reads the head.
+    private init(_ site: TestSite, _ target: String, _ headers: [String: String]) {
+        isEvents = headers["Accept"]?.contains("event-stream") ?? false
+        let fields = headers.map { "\($0.key): \($0.value)\r\n" }.joined()
+        let socket = LoopbackSocket()
+        self.socket = socket
+        socket.connect(to: site.port)
+        Array("GET \(target) HTTP/1.1\r\nHost: x\r\n\(fields)\r\n".utf8).withUnsafeBytes {
+            _ = socket.write($0)
+        }
+        head = socket.readHead()
+    }
+
+    /// Runs `body` with a client, whose connection is closed afterwards.
+    static func with<Result: Sendable>(
+        _ site: TestSite, _ query: String = "", events: Bool = true, lastID: String? = nil,
+        _ body: (StreamClient) async throws -> Result
+    ) async throws -> Result {
+        var headers = events ? ["Accept": "text/event-stream"] : [:]
+        if let lastID { headers["Last-Event-ID"] = lastID }
+        let target = "/changes\(query.isEmpty ? "" : "?\(query)")"
+        let client = await onThread { [headers] in StreamClient(site, target, headers) }
+        defer { client.close() }
+        return try await body(client)
+    }
+
+    func close() { socket.shutDown() }
+
+    deinit { socket.close() }
+
+    var status: Int { Int(head.split(separator: " ").dropFirst().first ?? "") ?? 0 }
+
+    /// The next event that is not a heartbeat; nil at the end of the body. Waits as long as it takes.
+    func next() async -> Event? {
+        await onThread { self.read() }
+    }
+
+    /// The events up to and with the next position. Fewer if the stream ends before.
+    func pass() async -> [Event] {
+        await onThread {
+            var events: [Event] = []
+            while let event = self.read() {
+                events.append(event)
+                if event.isPosition { break }
+            }
+            return events
+        }
+    }
+
+    /// The events up to and with the position of this token, or of a later one.
+    func events(upTo token: Int) async -> [Event] {
+        var all: [Event] = []
+        while case let events = await pass(), let last = events.last {
+            all += events
+            if last.isPosition, last.members["token"] as? Int ?? 0 >= token { break }
+        }
+        return all
+    }
+
+    /// Waits until the body ends with this, or has ended.
+    func waitForText(_ end: String) async {
+        await onThread { while !self.text.hasSuffix(end), self.readChunk() {} }
+    }
+
+    /// Whether the body came to its proper end.
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
+    /// All bytes of the body up to now.
+    var text: String { state.withLock { String(decoding: $0.body, as: UTF8.self) } }
+
+    private let unreadBytes = Mutex(0)
+
+    private func read() -> Event? {
+        let end: [UInt8] = Array((isEvents ? "\n\n" : "\n").utf8)
+        while true {
+            let block: String? = state.withLock { state in
+                let from = unreadBytes.withLock { $0 }
+                guard let range = Data(state.body[from...]).range(of: Data(end)) else { return nil }
+                let block = state.body[from..<from + range.lowerBound]
+                unreadBytes.withLock { $0 = from + range.upperBound }
+                return String(decoding: block, as: UTF8.self)
+            }
+            if let block {
+                let event = event(block)
+                if !event.data.isEmpty { return event }
+                continue
+            }
+            guard readChunk() else { return nil }
+        }
+    }
+
+    private func event(_ block: String) -> Event {
+        guard isEvents else { return Event(data: block) }
+        var event = Event()
+        for line in block.split(separator: "\n") {
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            let value = parts.count > 1 ? String(parts[1].drop { $0 == " " }) : ""
+            switch parts[0] {
+            case "event": event.name = value
+            case "id": event.id = value
+            case "data": event.data = value
+            default: break
+            }
+        }
+        return event
+    }
+
+    /// - Returns: false at the end.
+    private func readChunk() -> Bool {
+        while true {
+            let isTaken: Bool? = state.withLock { state in
+                if state.hasEnded { return false }
+                guard let line = state.bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+                let digits = state.bytes[..<line].dropLast()
+                guard let size = Int(String(decoding: digits, as: UTF8.self), radix: 16) else { return false }
+                let rest = state.bytes[(line + 1)...]
+                guard rest.count >= size + 2 else { return nil }
+                state.bytes = rest.dropFirst(size + 2)
+                state.body += rest.prefix(size)
+                state.hasEnded = size == 0
+                return size > 0
+            }
+            if let isTaken { return isTaken }
+            var piece = [UInt8](repeating: 0, count: 64 << 10)
+            let count = piece.withUnsafeMutableBytes { socket.read($0) }
+            guard count > 0 else { return false }
+            state.withLock { $0.bytes = ArraySlice($0.bytes + piece[..<count]) }
+        }
+    }
+}
+
+/// What a client makes of a stream, by the rules of docs/following.md.
+struct StreamReplica: Sendable, Equatable {
+    /// The rows as JSON, by code.
+    var rows: [String: String] = [:]
+    var token = 0
+    var id: String?
+    /// Places of the changes, in the order in which they came.
+    var changes: [String] = []
+    var snapshots: [String] = []
+
+    mutating func apply(_ events: [StreamClient.Event]) throws {
+        for event in events { try apply(event) }
+    }
+
+    mutating func apply(_ event: StreamClient.Event) throws {
+        let members = event.members
+        if let reason = members["snapshot"] as? String {
+            snapshots.append(reason)
+            rows = [:]
+        } else if event.isPosition {
+            token = try (members["token"] as? Int).unwrapped
+            id = event.id
+        } else if event.isChange {
+            let key = try (members["key"] as? String).unwrapped
+            changes.append(event.place)
+            if members["selected"] as? Bool == false {
+                rows[key] = nil
+            } else if let row = members["row"] as? [String: Any] {
+                rows[key] = try Self.text(row)
+            } else if members["operation"] as? String == "delete" {
+                rows[key] = nil
+            }
+        } else {
+            let row = try (members["row"] as? [String: Any]).unwrapped
+            rows[try (row["code"] as? String).unwrapped] = try Self.text(row)
+        }
+    }
+
+    private static func text(_ row: [String: Any]) throws -> String {
+        String(
+            decoding: try JSONSerialization.data(withJSONObject: row, options: .sortedKeys), as: UTF8.self)
+    }
+
+    /// The table, in the same form.
+    static func table(of database: TestDatabase) async throws -> [String: String] {
+        let rows = try await database.withConnection { connection in
+            try await connection.execute(script: "set timezone = 'UTC'", to: "set the time zone")
+            return try await connection.query(
+                "select code, to_jsonb(quake)::text as row from quake", to: "read the table")
+        }
+        return try Dictionary(
+            uniqueKeysWithValues: rows.map { row in
+                let json = try JSONSerialization.jsonObject(
+                    with: Data(row.decode("row", as: String.self).utf8))
+                return (try row.decode("code"), try text(try (json as? [String: Any]).unwrapped))
+            })
+    }
+}
