@@ -23,13 +23,10 @@ struct MonitoringTests {
                     "select pruned_committed_at <= now() as is_past from history.store")[0]
                 #expect(try begin.decode("is_past", as: Bool.self))
                 #expect((members["history_begins_at"] as? String)?.hasSuffix("Z") == true)
-                let feeds = try #require(members["feeds"] as? [[String: String]])
+                let services = members["services"] as? [[String: String]]
                 #expect(
-                    feeds == [
-                        [
-                            "feed": "all_day", "service": "earthquake.usgs.gov",
-                            "generated": "2023-11-14T22:13:20.000Z",
-                        ]
+                    services == [
+                        ["service": "earthquake.usgs.gov", "generated": "2023-11-14T22:13:20.000Z"]
                     ])
             }
         }

@@ -17,12 +17,14 @@ extension Responder {
         body.append(text: age.map { "\(($0 / .milliseconds(1)).rounded() / 1000)" } ?? "null")
         body.append(text: ",\"history_begins_at\":")
         body.append(text: board.state.map { "\"\($0.beginning)\"" } ?? "null")
-        body.append(text: ",\"feeds\":[")
-        for (index, document) in (board.state?.settled ?? []).enumerated() {
-            body.append(text: index == 0 ? "" : ",")
-            body.append(text: "{\"feed\":\"\(document.feed)\",\"service\":")
-            body.append(jsonString: document.service)
-            body.append(text: ",\"generated\":\"\(document.generated)\"}")
+        // One document covers several feeds: of each service, the newest one tells how late its feeds are.
+        let newest = Dictionary(
+            (board.state?.settled ?? []).map { ($0.service, $0.generated) }, uniquingKeysWith: max)
+        body.append(text: ",\"services\":[")
+        for (index, (service, generated)) in newest.sorted(by: { $0.key < $1.key }).enumerated() {
+            body.append(text: index == 0 ? "{\"service\":" : ",{\"service\":")
+            body.append(jsonString: service)
+            body.append(text: ",\"generated\":\"\(generated)\"}")
         }
         body.append(text: "],\"sessions\":\(sessions.usage.open)}\n")
         var reply = Reply(isHealthy ? 200 : 503, "application/json; charset=utf-8", body: body)

@@ -255,11 +255,11 @@ function lost(reason = null) {
 /** Asks how the server is: a connection that was cut without a word shows here only. */
 async function check() {
   try {
-    const { status, feeds = [], history_begins_at: begin } = await service.health(isUnreachable ? 6 : 1);
+    const { status, services = [], history_begins_at: begin } = await service.health(isUnreachable ? 6 : 1);
     historyBegin = begin ? Date.parse(begin) : null;
     warn("database", status === "ok" ? null : "The server has lost its database. What you see may be out of date.");
-    const newest = Math.max(...feeds.map((feed) => Date.parse(feed.generated)));
-    const isLate = feeds.length > 0 && Date.now() - newest > lateAfter;
+    const newest = Math.max(...services.map(({ generated }) => Date.parse(generated)));
+    const isLate = services.length > 0 && Date.now() - newest > lateAfter;
     warn("late", isLate
       ? `The feed is late: its newest document is of ${format.time(newest, settings.zone, false)} (${format.ago(newest, Date.now())}). Newer earthquakes may be missing.`
       : null);

@@ -11,8 +11,8 @@ export class Refusal extends Error {
   }
 }
 
-async function ask(path, signal, type) {
-  const answer = await fetch(path, { signal, headers: type ? { Accept: type } : {} });
+async function ask(path, signal, cache = "default") {
+  const answer = await fetch(path, { signal, cache });
   if (!answer.ok) throw new Refusal(answer.status, await answer.text());
   return answer;
 }
@@ -50,7 +50,8 @@ export async function load(selection, asof, signal) {
  * each change as far as history tells them. And the event as it is now, null if it is gone.
  */
 export async function story(code, signal) {
-  const answer = await ask(`/history/${encodeURIComponent(code)}`, signal);
+  // Just after a commit, a conditional request may still be answered with 304: this one follows on a change.
+  const answer = await ask(`/history/${encodeURIComponent(code)}`, signal, "no-store");
   const lines = (await answer.text()).split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
   const row = lines.pop().row;
   let state = row;
