@@ -28,7 +28,7 @@ from cluster import QUAKES, Cluster, finish, medians, print_table, token_of
 from writer import Writer
 
 QUAKES_FOLLOW, BAREST = KINDS = ["quakes follow", "barest follower"]
-FIGURES = ["p50", "p90", "p99", "max", "cpu", "server_cpu", "memory"]
+FIGURES = ["p50", "p90", "p99", "max", "cpu", "server_cpu", "memory", "connections"]
 PATIENCE = 60  # seconds
 
 
@@ -58,7 +58,7 @@ def main():
         return
     print(f"{options.followers} followers, {options.rate:g} commits/s of {options.rows} changes")
     print_table(("from commit to applied", "p50 ms", "p90 ms", "p99 ms", "max ms", "CPU s each", "server CPU s each",
-                 "peak MB each"),
+                 "peak MB each", "connections each"),
                 *((kind, *(figures[name] for name in FIGURES)) for kind, figures in results.items()))
 
 
@@ -83,6 +83,8 @@ class Bench:
         try:
             now = int(self.cluster.sql("select history.current_token()"))
             wait_until("every view is up to date", lambda: all(token_of(file) == now for file in files))
+            connections = int(self.cluster.sql(
+                "select count(*) - 1 from pg_stat_activity where backend_type = 'client backend'")) / len(files)
             commits, sightings = self.observe(files)
         finally:
             for follower in followers:
@@ -95,7 +97,7 @@ class Bench:
 
         latencies = sorted(latencies_in_ms(commits, sightings))
         percentile = {f"p{percent}": latencies[len(latencies) * percent // 100] for percent in [50, 90, 99]}
-        return percentile | {"max": latencies[-1], "server_cpu": server_cpu} | {
+        return percentile | {"max": latencies[-1], "server_cpu": server_cpu, "connections": connections} | {
             name: statistics.mean(figures[name] for figures in usage) for name in ["cpu", "memory"]}
 
     def command(self, kind, file):

@@ -12,34 +12,36 @@ import time
 
 import psycopg
 
-quakes, position = {}, None
+quakes, position, hints = {}, None, []
 # A silent connection is given up, too.
 options = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
 
 def follow(url):
     """Follows until the connection is lost."""
-    with psycopg.connect(url, autocommit=True, **options) as listener, psycopg.connect(url, **options) as reader:
-        listener.add_notify_handler(lambda hint: None)
-        listener.execute("listen quake_changes")  # first listen, then read, so that nothing is missed in between
-        reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    with psycopg.connect(url, autocommit=True, **options) as connection:
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.add_notify_handler(hints.append)
+        connection.execute("listen quake_changes")  # first listen, then read, so that nothing is missed in between
         while True:
-            catch_up(reader)
-            select.select([listener], [], [], 30)  # wait for a hint, or look after 30 seconds
-            listener.execute("")  # take the hints, and notice a lost connection
+            hints.clear()
+            catch_up(connection)
+            if not hints:  # none came meanwhile
+                select.select([connection], [], [], 30)  # wait for a hint, or look after 30 seconds
+            connection.execute("")  # take the hints, and notice a lost connection
 
 
-def catch_up(reader):
+def catch_up(connection):
     """Applies what has changed since the position."""
     global position
-    with reader.transaction():  # one snapshot: the check, the changes, and the position they lead to
+    with connection.transaction():  # one snapshot: the check, the changes, and the position they lead to
         check = "select history.check(%s, %s, %s)"
-        holds = position and reader.execute(check, position).fetchone() == ("ok",)
+        holds = position and connection.execute(check, position).fetchone() == ("ok",)
         if holds:
-            changes = reader.execute("select key, \"row\" from history.changes(%s, 'quake')", [position[1]])
+            changes = connection.execute("select key, \"row\" from history.changes(%s, 'quake')", [position[1]])
         else:
-            changes = reader.execute("select code, to_jsonb(quake) from quake")
-        reached = reader.execute("select store, token, committed_at from history.position()").fetchone()
+            changes = connection.execute("select code, to_jsonb(quake) from quake")
+        reached = connection.execute("select store, token, committed_at from history.position()").fetchone()
     if not holds:
         quakes.clear()
     for code, row in changes:  # the last change of a code has its row; if none has, it is gone

@@ -3,6 +3,7 @@ import Glibc
 import LocalPostgres
 import PostgreSQL
 import Subprocess
+import Synchronization
 import TestSupport
 import Testing
 
@@ -27,6 +28,49 @@ struct FollowFaultTests {
             #expect(view.now.starts == [.first])
             #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("reconnecting in ") })
             #expect(log.lines.contains("notice: reconnected"))
+        }
+    }
+
+    @Test("Fifty followers need no more than fifty connections")
+    func fiftyFollowers() async throws {
+        // Three of them are reserved for superusers, so two connections for each would be too many.
+        try await withServer(["max_connections": "60"]) { server, database in
+            let options = try database.options()
+            let views = (0..<50).map { _ in MemoryView() }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for view in views {
+                    group.addTask { try await Follower(options, view: view, name: nil, logger: .quiet).run() }
+                }
+                for view in views { try await database.waitForCatchUp(of: view) }
+                try await waitUntil { try await database.otherSessions().count == views.count }
+
+                try await database.setMagnitude(7)
+                for view in views { try await database.waitForCatchUp(of: view) }
+                group.cancelAll()
+            }
+            for view in views { #expect(view.now.starts == [.first]) }
+        }
+    }
+
+    /// follower: begins a pass ─────────────────────── ends it ── hears ── reads the rest
+    /// writer:                   commits, and notifies
+    @Test("What is notified during a pass is heard after it, over the same connection")
+    func notifiedDuringPass() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let magnitude = Mutex(0.0)
+            let view = MemoryView(duringPass: {
+                let next = magnitude.withLock { value in
+                    value += 1
+                    return value
+                }
+                if next <= 5 { try await database.setMagnitude(next) }
+            })
+            try await database.following(view, poll: PollInterval(listening: .seconds(3600))) {
+                try await waitUntil { magnitude.withLock { $0 } == 6 }
+                try await database.waitForCatchUp(of: view)
+            }
+            #expect(view.now.passes == 6 && view.now.changes.count == 5)
         }
     }
 
@@ -141,9 +185,9 @@ struct FollowFaultTests {
         try await withServer { server, primary in
             try await withStandby(of: server.cluster) { standby in
                 let copy = TestDatabase(url: standby.url())
-                let view = MemoryView()
+                let (view, log) = (MemoryView(), RecordedLog())
                 let poll = PollInterval(listening: .seconds(3600), standby: .milliseconds(50))
-                try await copy.following(view, name: "on a standby", poll: poll) {
+                try await copy.following(view, name: "on a standby", poll: poll, logger: log.logger) {
                     try await waitUntil { view.now.position != nil }
                     try await primary.setMagnitude(2)
                     try await standby.catchUp()
@@ -152,7 +196,7 @@ struct FollowFaultTests {
 
                     try await standby.promote()
                     // From now on it listens, and would poll only once an hour.
-                    try await copy.waitUntilListening()
+                    try await waitUntil { log.lines.contains("debug: listening for changes") }
                     try await copy.setMagnitude(3)
                     try await copy.waitForCatchUp(of: view)
                 }
@@ -221,14 +265,6 @@ extension TestDatabase {
             } catch let error as PostgresError where error.connectionLost {
                 return false
             }
-        }
-    }
-
-    fileprivate func waitUntilListening() async throws {
-        try await waitUntil {
-            try await query(
-                "select exists (select from pg_stat_activity where query ilike 'listen %') as listens")[0]
-                .decode("listens")
         }
     }
 }

@@ -101,20 +101,17 @@ struct PoolerTests {
             try await withFolder { folder in
                 let file = folder.appending(path: "view.sqlite").path
                 let status = try await quakes.run(["follow", "--view", file]) { process in
-                    // It listens: its session is idle, and the last thing that it said was LISTEN.
+                    try await waitUntil { FileManager.default.fileExists(atPath: file) }
+                    try await database.importFeatures([SmallFeed.feature("c")])
                     try await waitUntil {
-                        try await !database.query(
-                            """
-                            select from pg_stat_activity
-                            where datname = current_database() and query = 'listen quake_changes'
-                            """
-                        ).isEmpty
+                        try await quakes.run("list", "--view", file, "--format", "ndjson").output
+                            .contains("q0c")
                     }
                     kill(process, SIGTERM)
                 }
                 #expect(status == 0)
             }
-            #expect(try await database.query("select count(*) as count from quake")[0].decode("count") == 32)
+            #expect(try await database.query("select count(*) as count from quake")[0].decode("count") == 33)
             try await waitUntil { try await database.advisoryLocks() == 0 }
         }
     }

@@ -23,8 +23,9 @@ extension Connection {
     /// Listens on a channel while `body` runs.
     ///
     /// Notifications are a hint, not a record: those sent while nobody listens are lost, identical ones in one
-    /// transaction arrive once, and the server's queue is limited. A transaction that stays open on the connection
-    /// holds them back and fills that queue, so use a separate connection for listening.
+    /// transaction arrive once, and the server's queue is limited. A statement that runs on the connection, or a
+    /// transaction that stays open on it, holds them back and fills that queue: `body` may run statements, but none for
+    /// hours.
     ///
     /// - Parameter channel: a plain lower-case SQL name.
     /// - Throws: what `body` throws, or `PostgresError`; a hot standby refuses LISTEN.

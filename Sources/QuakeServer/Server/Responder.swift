@@ -22,6 +22,7 @@ struct Responder: Sendable {
 
     init(sessions: Sessions, settings: ServerSettings, logger: Logger) {
         (self.sessions, self.settings, self.logger) = (sessions, settings, logger)
+        room = SpoolRoom(settings)
         live = LiveChanges(settings, logger: logger)
         current = SharedReading {
             try await sessions.use { connection in
@@ -32,11 +33,6 @@ struct Responder: Sendable {
                 }
             }
         }
-    }
-
-    init(sessions: Sessions, settings: ServerSettings, logger: Logger) {
-        (self.sessions, self.settings, self.logger) = (sessions, settings, logger)
-        room = SpoolRoom(settings)
     }
 
     /// Answers one request.

@@ -78,70 +78,62 @@ public struct Follower<V: View>: Sendable {
             observer: observer, position: try await view.position())
     }
 
-    /// Follows until a connection fails. LISTEN needs a separate connection: a long pass would hold notifications back.
+    /// Follows over one connection, until it fails.
     private func followOneConnection(_ connected: () -> Void) async throws {
-        try await Connection.with(options, logger: logger) { listener in
-            try await Connection.with(options, logger: logger) { reader in
-                connected()
-                // Only the newest wakeup counts: one pass reads everything.
-                let (wakeups, waker) = AsyncStream.makeStream(
-                    of: Wakeup.self, bufferingPolicy: .bufferingNewest(1))
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    group.addTask { try await wake(waker, listener) }
-                    group.addTask { try await read(at: wakeups, reader) }
-                    try await group.next()
-                    group.cancelAll()
-                }
-                try Task.checkCancellation()
-            }
+        try await Connection.with(options, logger: logger) { connection in
+            connected()
+            try await follow(connection)
         }
     }
 
-    /// Isolated to its connection, as `wake` is, so that neither a statement nor the view's work on its rows changes
-    /// threads.
-    private func read(at wakeups: AsyncStream<Wakeup>, _ connection: isolated Connection) async throws {
+    /// Listens and reads on the same connection, which is never idle in a transaction. What is notified during a pass is
+    /// heard after it. It listens before the first read, so that no change is missed.
+    ///
+    /// Isolated to its connection, so that neither a statement nor the view's work on its rows changes threads.
+    private func follow(_ connection: isolated Connection) async throws {
         var passReader = try await passReader(connection)
-        for await wakeup in wakeups {
-            switch wakeup {
-            case .heard(let token) where passReader.hasJustReached(token): continue
-            case .heard(let token) where token > passReader.position?.token ?? 0:
-                try await passReader.applyPass()
-            // A lower token: the server may have been restored to an earlier state.
-            case .heard, .poll: try await passReader.catchUp()
-            }
+        while try await isStandby(connection) {
+            try await passReader.catchUp()
             try await passReader.reportNowAndThen()
+            try await Task.sleep(for: poll.standby)
+        }
+        try await connection.requireSession(to: "follow")
+        try await connection.listen(to: "quake_changes") { notifications in
+            logger.debug("listening for changes")
+            var wakeup = Wakeup.poll
+            while true {
+                switch wakeup {
+                case .heard(let token) where passReader.hasJustReached(token): break
+                case .heard(let token) where token > passReader.position?.token ?? 0:
+                    try await passReader.applyPass()
+                // A lower token: the server may have been restored to an earlier state.
+                case .heard, .poll: try await passReader.catchUp()
+                }
+                try await passReader.reportNowAndThen()
+                wakeup = try await nextWakeup(notifications, connection)
+            }
         }
     }
 
-    private enum Wakeup: Sendable {
+    private enum Wakeup {
         /// A notification brought this token.
         case heard(Int)
         /// It is time to poll.
         case poll
     }
 
-    /// Wakes the reader whenever there may be something to read. It listens before the first read, so that no change is
-    /// missed.
-    private func wake(
-        _ waker: AsyncStream<Wakeup>.Continuation, _ connection: isolated Connection
-    ) async throws {
-        while try await isStandby(connection) {
-            waker.yield(.poll)
-            try await Task.sleep(for: poll.standby)
+    /// Waits until there may be something to read.
+    private func nextWakeup(
+        _ notifications: Notifications, _ connection: isolated Connection
+    ) async throws -> Wakeup {
+        guard var newest = try await notifications.next(within: poll.listening) else {
+            // Silence: nothing is happening, or nothing gets through.
+            _ = try await isStandby(connection)
+            return .poll
         }
-        try await connection.requireSession(to: "follow")
-        try await connection.listen(to: "quake_changes") { notifications in
-            waker.yield(.poll)
-            while true {
-                if let notification = try await notifications.next(within: poll.listening) {
-                    waker.yield(Int(notification.payload).map { .heard($0) } ?? .poll)
-                } else {
-                    // Silence: nothing is happening, or nothing gets through.
-                    _ = try await isStandby(connection)
-                    waker.yield(.poll)
-                }
-            }
-        }
+        // Only the newest counts: one pass reads everything.
+        while let next = try await notifications.next(within: .zero) { newest = next }
+        return Int(newest.payload).map { .heard($0) } ?? .poll
     }
 
     private func isStandby(_ connection: isolated Connection) async throws -> Bool {

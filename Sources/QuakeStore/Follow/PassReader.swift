@@ -18,7 +18,6 @@ struct PassReader<V: View> {
     /// The table's columns when they were last read.
     private var table: TableShape?
 
-    private var usedAt = ContinuousClock.now
     private var reportedAt: ContinuousClock.Instant?
     private var canReport = true
 
@@ -43,11 +42,12 @@ struct PassReader<V: View> {
     /// Applies everything up to this moment.
     @discardableResult
     mutating func catchUp() async throws -> Position {
-        try await probe()
         // Usually nothing has happened, and the view can be left alone.
         if let position {
-            let table = try await knownTable()
-            let snapshot = try await SnapshotState.read(of: position, on: connection)
+            // A path that swallows packets would have it wait for ever.
+            let (table, snapshot) = try await connection.expectingAnswer(within: answerLimit) {
+                (try await knownTable(), try await SnapshotState.read(of: position, on: connection))
+            }
             if snapshot.position == position, snapshot.shape == table.signature, view.accepts(table.columns) {
                 observer = nil
                 return position
@@ -59,7 +59,6 @@ struct PassReader<V: View> {
     /// Applies everything up to this moment, without first checking whether there is anything.
     @discardableResult
     mutating func applyPass() async throws -> Position {
-        try await probe()
         var freshStart = position == nil ? FreshStart.first : nil
         while true {
             let wasKnown = table != nil
@@ -93,15 +92,6 @@ struct PassReader<V: View> {
         let read = try await TableShape.read(on: connection)
         table = read
         return read
-    }
-
-    /// A connection that was idle for long may be silently gone, and a pass over it would wait for ever.
-    private mutating func probe() async throws {
-        defer { usedAt = .now }
-        guard .now - usedAt > answerLimit else { return }
-        try await connection.expectingAnswer(within: answerLimit) {
-            _ = try await connection.query("select", to: "probe the connection")
-        }
     }
 
     // MARK: Reporting
