@@ -170,7 +170,8 @@ let package = Package(
         .testTarget(
             name: "QuakeServerTests",
             dependencies: [
-                "CZlib", "Feed", "LocalPostgres", "PostgreSQL", "QuakeML", "QuakeServer", "QuakeStore", "SampleFeed",
+                "CZlib", "Feed", "LocalPostgres", "PostgreSQL", "QuakeML", "QuakeServer", "QuakeStore",
+                "SampleFeed",
                 "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]

@@ -49,7 +49,11 @@ public enum QuakeML {
         if let type = event.type { bytes.append(type: type) }
         // Also without a place: QQuake reads the first description of each event, and fails where there is none.
         bytes.element("description") {
-            if let place = event.place { $0.element("text", escaped: place) } else { $0.append(text: "<text></text>") }
+            if let place = event.place {
+                $0.element("text", escaped: place)
+            } else {
+                $0.append(text: "<text></text>")
+            }
             $0.append(text: "<type>earthquake name</type>")
         }
         bytes.append(originOf: event, id, info)

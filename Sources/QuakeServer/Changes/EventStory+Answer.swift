@@ -4,7 +4,7 @@ import Synchronization
 extension EventStory {
     /// The story of one event, as lines of JSON.
     static func answer(of code: String) -> Answer {
-        Answer(key: "history/\(code)", contentType: "application/x-ndjson; charset=utf-8") {
+        var answer = Answer(key: "history/\(code)", contentType: "application/x-ndjson; charset=utf-8") {
             connection, _, writer in
             let isKnown = try await EventStory(of: code).forEachLine(on: connection) { line in
                 var bytes = [UInt8](line)
@@ -13,5 +13,8 @@ extension EventStory {
             }
             guard isKnown else { throw Reply(404, text: "The catalogue never had an event with this code.") }
         }
+        // What was pruned is gone without a new token.
+        answer.more = { "\($0.beginning.milliseconds)" }
+        return answer
     }
 }

@@ -64,7 +64,7 @@ struct Responder: Sendable {
             if request.hasBody { throw UnreadBody() }
         case .answer(let answer):
             let isCompressed = AcceptedEncoding.prefersGzip(request.headerFields[.acceptEncoding])
-            if let state = board.state, let condition = request.headerFields[.ifNoneMatch],
+            if let state = knownState, let condition = request.headerFields[.ifNoneMatch],
                 EntityTag(answer, state, isCompressed: isCompressed).isNamed(by: condition)
             {
                 status = 304
@@ -95,6 +95,13 @@ struct Responder: Sendable {
         } catch {
             return .reply(reply(to: error, on: request))
         }
+    }
+
+    /// The newest state that this process knows; nil while a client that follows may know a newer one. Such a client is
+    /// not told that what it has seen changing is unchanged.
+    private var knownState: CatalogueState? {
+        guard let state = board.state, state.position.token >= live.position()?.token ?? 0 else { return nil }
+        return state
     }
 
     /// What an answer is kept under; nil for one that is not kept.

@@ -23,20 +23,17 @@ struct RunLog {
     /// in ASCII.
     private static func runKey(_ id: Query) -> Query { "\(0x7175_6172)::int, hashint8(\(id))" }
 
-    /// Locks the source for this session.
+    /// Locks the source for this session, and closes the runs that workers left open when they died.
     ///
     /// - Throws: `SourceBusy` when another session holds the lock.
     func lock() async throws {
         // Standard input is a different document every time.
-        if source == .standardInput { return }
-        let row = try await connection.query(
-            "select import.try_lock(\(name)) as locked", to: "lock the source")[0]
-        guard try row.decode("locked") else { throw SourceBusy(source: source) }
-    }
-
-    /// Closes the runs that workers left open when they died, whatever their source: nobody may ever import a file or
-    /// standard input again.
-    func closeDeadRuns() async throws {
+        if source != .standardInput {
+            let row = try await connection.query(
+                "select import.try_lock(\(name)) as locked", to: "lock the source")[0]
+            guard try row.decode("locked") else { throw SourceBusy(source: source) }
+        }
+        // Whatever their source: nobody may ever import a file or standard input again.
         try await connection.execute(
             """
             with running as materialized (select id from import.run where outcome = 'running')
@@ -86,13 +83,12 @@ struct RunLog {
     }
 
     /// Records the run, locks it, and makes it the context that the history records. One statement, so that a
-    /// cancellation leaves no run open, and nobody sees the run before it is locked. Closes dead runs first.
+    /// cancellation leaves no run open, and nobody sees the run before it is locked.
     ///
     /// The commit does not wait for the disk: what the run changes is committed later, and nothing that was committed
     /// earlier can then be missing.
     func begin() async throws -> Int {
-        try await closeDeadRuns()
-        return try await connection.query(
+        try await connection.query(
             """
             with run as (
                 insert into import.run (source, every)

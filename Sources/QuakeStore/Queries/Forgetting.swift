@@ -21,7 +21,6 @@ public struct Forgetting: Sendable {
         }
         let log = RunLog(connection: connection, source: source, name: name)
         try await log.lock()
-        try await log.closeDeadRuns()
         // If an error ends this early, the lock ends with the connection.
         let count = try await connection.transaction(to: "forget a source") {
             // A run of standard input holds no lock on its source.

@@ -116,7 +116,7 @@ struct ImportCommand: AsyncParsableCommand {
                     let importer = try await importer(connection, logger, deadline)
                     var failures: [any Error] = []
                     for source in sources {
-                        let failure = await importOne(source, with: importer).failure
+                        let failure = await importOne(source, with: importer, database).failure
                         reached.withLock { $0 += 1 }
                         if let failure { failures.append(failure) }
                         if failure?.endsAllRuns == true { break }
@@ -187,7 +187,7 @@ struct ImportCommand: AsyncParsableCommand {
             let summary = try await withTimeout { logger, deadline in
                 try await database.withConnection(for: .worker, logger) { connection in
                     let importer = try await importer(connection, logger, deadline)
-                    let summary = await importOne(source, with: importer)
+                    let summary = await importOne(source, with: importer, database)
                     isReported.withLock { $0 = true }
                     return summary
                 }
@@ -206,14 +206,18 @@ struct ImportCommand: AsyncParsableCommand {
     // MARK: One run
 
     /// Imports a source, and says how that ended.
-    private func importOne(_ source: FeedSource, with importer: Importer) async -> ImportSummary {
+    private func importOne(
+        _ source: FeedSource, with importer: Importer, _ database: Database
+    ) async -> ImportSummary {
         var line = ProgressLine()
         let summary: ImportSummary
         do {
-            summary = try await importer.run(source) { progress in
-                // A feed that has come in one piece is imported before anybody could read the line.
-                if progress.arrival.bytes != progress.arrival.length {
-                    line.show(ProgressState(progress, of: source))
+            summary = try await database.namingGrants(for: .worker, log.logger()) {
+                try await importer.run(source) { progress in
+                    // A feed that has come in one piece is imported before anybody could read the line.
+                    if progress.arrival.bytes != progress.arrival.length {
+                        line.show(ProgressState(progress, of: source))
+                    }
                 }
             }
         } catch {

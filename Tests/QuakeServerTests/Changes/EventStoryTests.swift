@@ -38,6 +38,27 @@ struct EventStoryTests {
         }
     }
 
+    @Test("Who has just been told of a change is never told that the event is unchanged")
+    func justTold() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(1).document)
+            try await TestSite.run(of: database) { site in
+                try await waitUntil { try await site.get(dayPath).status == 200 }
+                try await StreamClient.with(site, "after=now") { client in
+                    _ = await client.pass()
+                    for number in 1...50 {
+                        let tag = try #require(try await site.get("/history/usc0").headers["etag"])
+                        try await database.query("update quake set place = \("\(number)") where code = 'usc0'")
+                        // Heard as soon as it is sent: the pass has not ended yet.
+                        while let event = await client.next(), !event.isChange {}
+                        #expect(try await site.get("/history/usc0", ["If-None-Match": tag]).status == 200)
+                        _ = await client.pass()
+                    }
+                }
+            }
+        }
+    }
+
     @Test("An event that is gone has one too, and one that never was is 404")
     func gone() async throws {
         try await server.withDatabase { database in
