@@ -286,7 +286,11 @@ export class QuakeMap {
       context, this.#land, { ...this.#view, width: this.#width, height: this.#height, ratio }, this.#palette);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     const marked = [];
-    for (const quake of this.#quakes) {
+    const dots = [];
+    const seen = new Set();
+    // From the top down: of equal dots on one pixel only the uppermost is drawn, since drawing takes nearly all the time.
+    for (let index = this.#quakes.length - 1; index >= 0; index -= 1) {
+      const quake = this.#quakes[index];
       const [x, y] = this.#place(quake);
       const r = radius(quake.magnitude);
       if (x < -r || y < -r || x > this.#width + r || y > this.#height + r) continue;
@@ -294,9 +298,15 @@ export class QuakeMap {
       if (mark || quake.code === this.#selected) marked.push([quake, x, y, r, mark]);
       if (mark?.kind === "withdrawn" || mark?.kind === "left") continue;
       const sprite = this.#sprite(color(quake, this.#by, this.#now), r, ratio);
+      const place = (Math.round(y) * 100_000 + Math.round(x)) * 1000 + sprite.number;
+      if (seen.has(place)) continue;
+      seen.add(place);
+      dots.push([sprite, x, y]);
+    }
+    for (const [sprite, x, y] of dots.reverse()) {
       context.drawImage(sprite, x - sprite.half, y - sprite.half, sprite.half * 2, sprite.half * 2);
     }
-    for (const each of marked) this.#paintMark(context, time, ...each);
+    for (const each of marked.reverse()) this.#paintMark(context, time, ...each);
     if (this.#pulses.size > 0) this.draw();
   }
 
@@ -306,6 +316,7 @@ export class QuakeMap {
     let sprite = this.#sprites.get(key);
     if (sprite) return sprite;
     sprite = document.createElement("canvas");
+    sprite.number = this.#sprites.size;
     sprite.half = Math.ceil(size) + 2;
     sprite.width = sprite.height = sprite.half * 2 * ratio;
     const context = sprite.getContext("2d");
