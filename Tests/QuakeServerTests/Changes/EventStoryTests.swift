@@ -48,7 +48,8 @@ struct EventStoryTests {
                     _ = await client.pass()
                     for number in 1...50 {
                         let tag = try #require(try await site.get("/history/usc0").headers["etag"])
-                        try await database.query("update quake set place = \("\(number)") where code = 'usc0'")
+                        try await database.query(
+                            "update quake set place = \("\(number)") where code = 'usc0'")
                         // Heard as soon as it is sent: the pass has not ended yet.
                         while let event = await client.next(), !event.isChange {}
                         #expect(try await site.get("/history/usc0", ["If-None-Match": tag]).status == 200)
