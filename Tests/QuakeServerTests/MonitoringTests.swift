@@ -85,8 +85,9 @@ struct MonitoringTests {
             "\(result.standardOutput)\(result.standardError)")
     }
 
-    /// Serves a catalogue with a source and a reader, after requests of several kinds.
-    private func withManyMetrics(_ body: @escaping @Sendable (TestSite) async throws -> Void) async throws {
+    /// Serves a catalogue with a source and a reader.
+    private func withSourceAndReader(_ body: @escaping @Sendable (TestSite) async throws -> Void) async throws
+    {
         try await TestServer.shared.withDatabase { database in
             let document = Array(DayFeed.of(5).document.utf8)
             try await TestFeedServer.run(script: [.whole(.ok, document)]) { http in
@@ -97,11 +98,18 @@ struct MonitoringTests {
             }
             try await database.query("select history.report('dashboard \"1\"', 0)")
             try await TestSite.run(of: database) { site in
-                for path in [dayPath, dayPath, "/nothing", "/fdsnws/event/1/count", "/health"] {
-                    _ = try await site.get(path)
-                }
                 try await body(site)
             }
+        }
+    }
+
+    /// The same, after requests of several kinds.
+    private func withManyMetrics(_ body: @escaping @Sendable (TestSite) async throws -> Void) async throws {
+        try await withSourceAndReader { site in
+            for path in [dayPath, dayPath, "/nothing", "/fdsnws/event/1/count", "/health"] {
+                _ = try await site.get(path)
+            }
+            try await body(site)
         }
     }
 
@@ -109,40 +117,30 @@ struct MonitoringTests {
         "Metrics count requests by route and status, and tell how fresh the sources are and how late the readers"
     )
     func metrics() async throws {
-        try await TestServer.shared.withDatabase { database in
-            let document = Array(DayFeed.of(5).document.utf8)
-            try await TestFeedServer.run(script: [.whole(.ok, document)]) { http in
-                try await database.withConnection { connection in
-                    let importer = try await Importer(connection, options: Importer.Options(), logger: .quiet)
-                    _ = try await importer.run(.url(http.url("/feed")))
-                }
+        try await withSourceAndReader { site in
+            for _ in 0..<3 { _ = try await site.get(dayPath) }
+            _ = try await site.get("/nothing")
+            try await waitUntil {
+                let text = try await site.get("/metrics").text
+                return text.contains("quakes_http_requests_total{route=\"summary\",status=\"200\"} 3\n")
             }
-            try await database.query("select history.report('dashboard \"1\"', 0)")
-            try await TestSite.run(of: database) { site in
-                for _ in 0..<3 { _ = try await site.get(dayPath) }
-                _ = try await site.get("/nothing")
-                try await waitUntil {
-                    let text = try await site.get("/metrics").text
-                    return text.contains("quakes_http_requests_total{route=\"summary\",status=\"200\"} 3\n")
-                }
-                let answer = try await site.get(
-                    "/metrics", ["Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"])
-                #expect(
-                    answer.headers["content-type"]?.hasPrefix("application/openmetrics-text; version=1.0.0")
-                        == true)
-                let lines = answer.text.split(separator: "\n").map(String.init)
-                #expect(lines.contains("quakes_http_requests_total{route=\"unknown\",status=\"404\"} 1"))
-                #expect(
-                    lines.contains(
-                        "quakes_http_request_duration_seconds_bucket{route=\"summary\",le=\"+Inf\"} 3"))
-                #expect(lines.contains("quakes_http_rows_total 15"))
-                #expect(lines.contains { $0.hasPrefix("quakes_source_age_seconds{source=") })
-                #expect(lines.contains("quakes_reader_transactions_behind{reader=\"dashboard \\\"1\\\"\"} 1"))
-                #expect(lines.last == "# EOF")
-                // Each family is declared once, and each sample belongs to the family above it.
-                let families = lines.filter { $0.hasPrefix("# TYPE ") }.map { $0.split(separator: " ")[2] }
-                #expect(Set(families).count == families.count)
-            }
+            let answer = try await site.get(
+                "/metrics", ["Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"])
+            #expect(
+                answer.headers["content-type"]?.hasPrefix("application/openmetrics-text; version=1.0.0")
+                    == true)
+            let lines = answer.text.split(separator: "\n").map(String.init)
+            #expect(lines.contains("quakes_http_requests_total{route=\"unknown\",status=\"404\"} 1"))
+            #expect(
+                lines.contains(
+                    "quakes_http_request_duration_seconds_bucket{route=\"summary\",le=\"+Inf\"} 3"))
+            #expect(lines.contains("quakes_http_rows_total 15"))
+            #expect(lines.contains { $0.hasPrefix("quakes_source_age_seconds{source=") })
+            #expect(lines.contains("quakes_reader_transactions_behind{reader=\"dashboard \\\"1\\\"\"} 1"))
+            #expect(lines.last == "# EOF")
+            // Each family is declared once, and each sample belongs to the family above it.
+            let families = lines.filter { $0.hasPrefix("# TYPE ") }.map { $0.split(separator: " ")[2] }
+            #expect(Set(families).count == families.count)
         }
     }
 }

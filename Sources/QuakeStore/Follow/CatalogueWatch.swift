@@ -64,7 +64,7 @@ public struct CatalogueWatch<V: View>: Sendable {
                         token = Int(notification.payload)
                         heard = try await notifications.next(within: .zero)
                     }
-                    try await read(token, with: &passReader)
+                    try await passReader.read(heard: token)
                 }
             }
         }
@@ -72,16 +72,6 @@ public struct CatalogueWatch<V: View>: Sendable {
             try await passReader.catchUp()
             told(try await state(connection))
             try await Task.sleep(for: poll.standby)
-        }
-    }
-
-    /// - Parameter token: what the newest notification has brought.
-    private func read(_ token: Int?, with passReader: inout PassReader<V>) async throws {
-        switch token {
-        case let token? where passReader.hasJustReached(token): break
-        case let token? where token > passReader.position?.token ?? 0: try await passReader.applyPass()
-        // A lower token: the server may have been restored to an earlier state.
-        default: try await passReader.catchUp()
         }
     }
 

@@ -100,40 +100,29 @@ public struct Follower<V: View>: Sendable {
         try await connection.requireSession(to: "follow")
         try await connection.listen(to: "quake_changes") { notifications in
             logger.debug("listening for changes")
-            var wakeup = Wakeup.poll
+            var token: Int?
             while true {
-                switch wakeup {
-                case .heard(let token) where passReader.hasJustReached(token): break
-                case .heard(let token) where token > passReader.position?.token ?? 0:
-                    try await passReader.applyPass()
-                // A lower token: the server may have been restored to an earlier state.
-                case .heard, .poll: try await passReader.catchUp()
-                }
+                try await passReader.read(heard: token)
                 try await passReader.reportNowAndThen()
-                wakeup = try await nextWakeup(notifications, connection)
+                token = try await nextToken(notifications, connection)
             }
         }
     }
 
-    private enum Wakeup {
-        /// A notification brought this token.
-        case heard(Int)
-        /// It is time to poll.
-        case poll
-    }
-
     /// Waits until there may be something to read.
-    private func nextWakeup(
+    ///
+    /// - Returns: the token that the newest notification has brought; nil when it is time to poll.
+    private func nextToken(
         _ notifications: Notifications, _ connection: isolated Connection
-    ) async throws -> Wakeup {
+    ) async throws -> Int? {
         guard var newest = try await notifications.next(within: poll.listening) else {
             // Silence: nothing is happening, or nothing gets through.
             _ = try await isStandby(connection)
-            return .poll
+            return nil
         }
         // Only the newest counts: one pass reads everything.
         while let next = try await notifications.next(within: .zero) { newest = next }
-        return Int(newest.payload).map { .heard($0) } ?? .poll
+        return Int(newest.payload)
     }
 
     private func isStandby(_ connection: isolated Connection) async throws -> Bool {

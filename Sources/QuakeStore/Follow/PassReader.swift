@@ -34,8 +34,20 @@ struct PassReader<V: View> {
         self.position = position
     }
 
+    /// Applies what there is after a wait.
+    ///
+    /// - Parameter token: what the newest notification has brought; nil if there was none.
+    mutating func read(heard token: Int?) async throws {
+        switch token {
+        case let token? where hasJustReached(token): break
+        case let token? where token > position?.token ?? 0: try await applyPass()
+        // A lower token: the server may have been restored to an earlier state.
+        default: try await catchUp()
+        }
+    }
+
     /// Whether the view's last pass included the transaction with this token: a pass may come before the notification.
-    func hasJustReached(_ token: Int) -> Bool {
+    private func hasJustReached(_ token: Int) -> Bool {
         position.map { token > (start ?? $0.token - 1) && token <= $0.token } ?? false
     }
 
