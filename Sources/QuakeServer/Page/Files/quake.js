@@ -19,7 +19,7 @@ export function fromFeature({ id, properties: p, geometry }) {
   };
 }
 
-/** What is shown of an earthquake, and how: the column, its name for people, its digits after the point and its unit. */
+/** The values that are shown of an earthquake: column, label, digits after the point, unit. */
 export const columns = [
   ["magnitude", "Magnitude", 1, ""], ["magnitude_type", "Magnitude type"], ["place", "Place"], ["time", "Time"],
   ["depth", "Depth", 1, " km"], ["latitude", "Latitude", 3, "°"], ["longitude", "Longitude", 3, "°"],
