@@ -24,6 +24,7 @@ import sqlite3
 import subprocess
 import sys
 
+import goals
 from cluster import QUAKES, Cluster, medians, print_table, run
 
 COPY = "psql COPY | sqlite3 .import"
@@ -52,7 +53,13 @@ def main():
     results = {what: medians([figures[what] | ratio(figures, what) for figures in rounds]) for what in rounds[0]}
     if options.json:
         print(json.dumps(results, indent=1))
-        return
+    else:
+        print_results(results, options)
+    goals.tell((goals.at_most(f"{what} of {options.events} events / COPY into sqlite3", results[what]["ratio"], 0.8)
+                for what in results if what.startswith("view")), prints=not options.json)
+
+
+def print_results(results, options):
     print(f"{options.events} events")
     print_table(("catching up", "wall ratio", "wall s", "CPU s", "peak MB"),
                 *((what, figures.get("ratio", float("nan")), figures["wall"], figures["cpu"], figures["memory"])

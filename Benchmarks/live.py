@@ -26,6 +26,7 @@ import subprocess
 import sys
 import time
 
+import goals
 from cluster import QUAKES, Cluster, medians, print_table
 from writer import Writer
 
@@ -65,7 +66,15 @@ def main():
                                     for ours, theirs in zip(rounds[OURS], rounds[NCHAN])])
     if options.json:
         print(json.dumps(results, indent=1))
-        return
+    else:
+        print_results(results, options)
+    if NCHAN in results:
+        goals.tell([goals.at_most(
+            f"{options.clients} live clients: p99 / nginx with nchan", results["ratio"]["p99"], 1.5)],
+            prints=not options.json)
+
+
+def print_results(results, options):
     print(f"{options.clients} clients, {options.rate:g} commits/s of {options.rows} changes")
     print_table(("from commit to event", "p50 ms", "p90 ms", "p99 ms", "max ms", "CPU s", "kB each"),
                 *((kind, *(figures[name] for name in FIGURES)) for kind, figures in results.items()))

@@ -28,9 +28,13 @@ class Writer:
         return value.decode()
 
     def write(self, codes, options, count, rate):
-        """Writes at the given rate. Returns when each token was committed, in nanoseconds of CLOCK_MONOTONIC."""
+        """Writes at the given rate. Returns when each token was committed, in nanoseconds of CLOCK_MONOTONIC.
+
+        How long each commit took, in milliseconds, is in `durations` afterwards.
+        """
         chance = random.Random(1)
         commits = {}
+        self.durations = []
         start = time.monotonic()
         for number in range(count):
             time.sleep(max(0, start + number / rate - time.monotonic()))
@@ -38,8 +42,10 @@ class Writer:
             self.libpq.PQclear(self.execute("begin"))
             self.libpq.PQclear(self.execute(
                 f"update quake set magnitude = {chance.random()}, updated = now() where code in ({chosen})"))
+            asked = time.monotonic_ns()
             committed = self.execute("commit")
             moment = time.monotonic_ns()
+            self.durations.append((moment - asked) / 1e6)
             self.libpq.PQclear(committed)
             # The token of this session's own transaction, even if others commit too.
             commits[int(self.value(self.execute("select currval('history.token')")))] = moment
