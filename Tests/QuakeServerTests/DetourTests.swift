@@ -41,6 +41,29 @@ struct DetourTests {
         }
     }
 
+    @Test("A client of the stream goes on at the server of a standby, where it was at the primary's")
+    func resumes() async throws {
+        let primary = try await TemporaryServer.start()
+        #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)
+        let database = TestDatabase(url: primary.url)
+        try await withStandby(of: primary.cluster) { standby in
+            try await database.importDocument(DayFeed.of(20).document)
+            let id = try await TestSite.run(of: database) { here in
+                try await StreamClient.with(here, "after=now") { try #require(await $0.pass().last?.id) }
+            }
+            try await database.query("update quake set magnitude = 7 where code = 'usc3'")
+            try await standby.catchUp()
+            try await TestSite.run(of: TestDatabase(url: standby.url())) { there in
+                try await StreamClient.with(there, lastID: id) { client in
+                    var replica = StreamReplica()
+                    try replica.apply(await client.events(upTo: 2))
+                    #expect(replica.changes.count == 1)
+                    #expect(Array(replica.rows.keys) == ["usc3"])
+                }
+            }
+        }
+    }
+
     /// - Parameter catchUp: waits until the other database has all that is committed.
     private func compare(
         _ database: TestDatabase, _ other: TestDatabase,
