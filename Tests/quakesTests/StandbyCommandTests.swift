@@ -5,8 +5,8 @@ import Testing
 @Suite("Commands on a hot standby")
 struct StandbyCommandTests {
     private let reading = [
-        ["list"], ["list", "--format", "json"], ["list", "--as-of", "1"], ["changes"], ["changes", "--after", "1"],
-        ["map"], ["plot", "time"], ["report"], ["report", "event"], ["rejects"],
+        ["list"], ["list", "--format", "json"], ["list", "--as-of", "1"], ["changes"],
+        ["changes", "--after", "1"], ["map"], ["plot", "time"], ["report"], ["report", "event"], ["rejects"],
         ["follow", "--format", "ndjson", "--once"],
     ]
     private let writing = [
