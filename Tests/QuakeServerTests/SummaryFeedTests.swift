@@ -97,6 +97,11 @@ struct SummaryFeedTests {
                 #expect(feature["id"] as? String == "usc1" && feature["type"] as? String == "Feature")
                 let properties = feature["properties"] as? [String: Any]
                 #expect((properties?["products"] as? [String: Any])?.isEmpty == true)
+                try await database.withConnection {
+                    try await Deletion(codes: ["usc2"], reason: "superseded by usc1").run(on: $0)
+                }
+                let renamed = try await site.get("/earthquakes/feed/v1.0/detail/usc2.geojson")
+                #expect(renamed.status == 200 && renamed.text == answer.text)
                 #expect(try await site.get("/earthquakes/feed/v1.0/detail/us';--.geojson").status == 404)
                 #expect(try await site.get("/earthquakes/feed/v1.0/detail/%00.geojson").status == 404)
             }

@@ -23,6 +23,9 @@ extension EventRequest {
         // The count stands in front of the events. A few are held back until they are counted, which saves a query.
         if mayBeMany { try await begin(body, try await selected.count(upTo: maximum + 1), url, selected) }
         try await selected.forEachRow(of: body.properties) { try body.append(&$0) }
+        if body.count == 0, let renamed = try await renamed(in: selected) {
+            return try await renamed.writeEvents(on: connection, newest: newest, url: url, write)
+        }
         if !mayBeMany { try await begin(body, body.count, url, selected) }
         try body.finish()
         return body.count
@@ -61,8 +64,22 @@ extension EventRequest {
 
     /// The answer to `count`: how many events `query` would give if there were no greatest number.
     public func count(on connection: Connection, newest: Int? = nil) async throws -> String {
-        let count = try await selected(on: connection, newest: newest).count()
+        let selected = try await selected(on: connection, newest: newest)
+        let count = try await selected.count()
+        if count == 0, let renamed = try await renamed(in: selected) {
+            return try await renamed.count(on: connection, newest: newest)
+        }
         return format == .geojson ? "{\"count\":\(count),\"maxAllowed\":\(maximum)}" : "\(count)"
+    }
+
+    /// The request for the one event that was asked for, under the code that it has now, if it was renamed.
+    private func renamed(in selected: SelectedQuakes) async throws -> EventRequest? {
+        guard let eventID, selection.deleted == .excluded, let code = try await selected.newCode(of: eventID)
+        else { return nil }
+        var request = self
+        request.selection.values[.code] = [code]
+        request.eventID = code
+        return request
     }
 
     private func selected(on connection: Connection, newest: Int?) async throws -> SelectedQuakes {

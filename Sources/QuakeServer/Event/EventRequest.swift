@@ -6,9 +6,9 @@ public struct EventRequest: Sendable {
     public let format: EventFormat
     /// What an answer without events is: 204, 404, or nil for what is usual for the format.
     public let noData: Int?
-    public let selection: QuakeSelection
+    public internal(set) var selection: QuakeSelection
     /// The event that was asked for, if it was one by its id.
-    public let eventID: String?
+    public internal(set) var eventID: String?
     /// The greatest number of events in one answer.
     public let maximum: Int
 

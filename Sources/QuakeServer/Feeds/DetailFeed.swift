@@ -7,16 +7,28 @@ enum DetailFeed {
     static func answer(of code: String) -> Answer {
         var answer = Answer(
             key: "detail/\(code)", contentType: "application/json; charset=utf-8"
-        ) { connection, _, writer in
-            let encoder = FeatureWriter(writer, isDetail: true)
-            try await FeedRows.copy(FeatureEncoder.columns, of: code, on: connection) {
-                try encoder.append(&$0)
+        ) { connection, state, writer in
+            if try await write(code, on: connection, writer) { return }
+            let newest = state.position.token
+            if let renamed = try await RenamedEvent.code(of: code, upTo: newest, on: connection),
+                try await write(renamed, on: connection, writer)
+            {
+                return
             }
-            guard try encoder.finishFeature() else {
-                throw Reply(404, text: "The catalogue has no event with this code.")
-            }
+            throw Reply(404, text: "The catalogue has no event with this code.")
         }
         answer.cacheSeconds = 60
         return answer
+    }
+
+    /// - Returns: false if there is no such event; nothing is written then.
+    private static func write(
+        _ code: String, on connection: Connection, _ writer: AnswerWriter
+    ) async throws -> Bool {
+        let encoder = FeatureWriter(writer, isDetail: true)
+        try await FeedRows.copy(FeatureEncoder.columns, of: code, on: connection) {
+            try encoder.append(&$0)
+        }
+        return try encoder.finishFeature()
     }
 }

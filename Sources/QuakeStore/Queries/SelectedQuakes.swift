@@ -74,6 +74,13 @@ public struct SelectedQuakes {
         try await connection.copy(rowsOf: statement, to: "read earthquakes", body)
     }
 
+    /// The code that an event goes on under, if it was renamed.
+    ///
+    /// - Parameter code: a code that is not in the table.
+    public func newCode(of code: String) async throws -> String? {
+        try await RenamedEvent.code(of: code, upTo: token, in: table, on: connection)
+    }
+
     /// Whether there was an event with this code, which is no longer there.
     public func isDeleted(_ code: String) async throws -> Bool {
         let deletions = QuakeSelection.tombstones(upTo: token, beside: table)

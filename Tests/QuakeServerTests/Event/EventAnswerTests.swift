@@ -151,6 +151,31 @@ struct EventAnswerTests {
         }
     }
 
+    @Test("An event that was renamed, even twice, is found under its old id")
+    func renamed() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures(["a", "b", "c", "d"].map { SmallFeed.feature($0) })
+            for (old, new) in [("q0a", "q0b"), ("q0b", "q0c"), ("q0d", "q0gone")] {
+                try await database.rename(old, to: new)
+            }
+            #expect(try await database.answer("eventid=q0a&format=text").contains("\nq0c|"))
+            let feature = try await database.answer("eventid=q0a&format=geojson")
+            #expect(feature.hasPrefix("{\"type\":\"Feature\","))
+            #expect(try await database.answer("eventid=q0b&format=csv").contains("q0c"))
+            // In the past it still had its old id, or its second one.
+            #expect(try await database.answer("eventid=q0a&asof=1&format=text").contains("\nq0a|"))
+            #expect(try await database.answer("eventid=q0a&asof=2&format=text").contains("\nq0b|"))
+            // Those that do not match, and those that led nowhere.
+            await #expect(throws: EventError.self) { try await database.answer("eventid=q0a&minmagnitude=9") }
+            await #expect(
+                throws: EventError(409, "event q0d was deleted; includedeleted=true shows it")
+            ) { try await database.answer("eventid=q0d") }
+            // Two codes that name each other.
+            try await database.rename("q0c", to: "q0a")
+            await #expect(throws: EventError.self) { try await database.answer("eventid=q0a") }
+        }
+    }
+
     @Test("More events than the service gives at once are refused, but can be had with a limit and counted")
     func tooMany() async throws {
         try await server.withDatabase { database in
@@ -196,6 +221,13 @@ extension TestDatabase {
                 found.withLock { $0.append(quake) }
             }
             return found.withLock { $0 }
+        }
+    }
+
+    /// Deletes an event as settling does.
+    fileprivate func rename(_ old: String, to new: String) async throws {
+        try await withConnection {
+            try await Deletion(codes: [old], reason: "superseded by \(new)").run(on: $0)
         }
     }
 

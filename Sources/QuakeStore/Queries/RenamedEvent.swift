@@ -1,0 +1,39 @@
+import PostgreSQL
+
+/// Events that go on under another code: sources give an event the code of another network when they prefer its origin.
+public enum RenamedEvent {
+    /// The code that an event has now, as the reasons of deletions in the history say. A code may change several times.
+    ///
+    /// - Parameters:
+    ///   - code: a code that is not in the table.
+    ///   - token: only deletions up to this token count.
+    /// - Returns: a code in the table; nil if the event was not renamed, or is not there under its last code either.
+    public static func code(
+        of code: String, upTo token: Int, on connection: Connection
+    ) async throws -> String? {
+        try await self.code(of: code, upTo: token, in: "public.quake", on: connection)
+    }
+
+    /// - Parameter table: the table as it was at `token`.
+    static func code(
+        of code: String, upTo token: Int, in table: Query, on connection: Connection
+    ) async throws -> String? {
+        // Ten steps are enough for any event, and end where two codes name each other.
+        try await connection.query(
+            """
+            with recursive renamed (code, steps) as (
+                select \(code)::text, 0
+                union all
+                select substr(last.reason, length('superseded by ') + 1), steps + 1
+                from renamed cross join lateral (
+                    select c.reason from history.change c join history.transaction t on t.id = c.transaction
+                    where c.key = renamed.code and c.entity = 'quake' and c.operation = 'delete' and t.token <= \(token)
+                    order by t.token desc, c.ordinal desc limit 1) as last
+                where steps < 10 and last.reason like 'superseded by %'
+            )
+            select renamed.code from renamed join \(table) as quake on quake.code = renamed.code
+            where steps > 0 order by steps limit 1
+            """, to: "look for the event under another code"
+        ).first?.decode("code")
+    }
+}
