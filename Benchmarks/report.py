@@ -70,6 +70,25 @@ def measure_reports(cluster, options):
     if options.revised:
         cluster.load(cluster.sample(options.events, options.revised))
     cluster.sql("vacuum analyze")
+    chosen = statements(cluster)
+    rounds = [{name: explain(cluster, statement) for name, statement in chosen.items()}
+              for _ in range(options.repeat)]
+    times = medians([{name: plan["Execution Time"] for name, plan in plans.items()} for plans in rounds])
+    plans = rounds[-1]
+    rows = [(name, plans[name]["Plan"]["Actual Rows"], times[name] / times["one scan"]) for name in chosen]
+    if options.json:
+        print(json.dumps({"events": options.events, "times the scan": {name: ratio for name, _, ratio in rows}}, indent=1))
+        return
+    print(f"{options.events} events")
+    print_table(("report", "rows", "times one scan"), *rows)
+    if options.plans:
+        for name, _, _ in sorted(rows[1:len(rows) - len(ASKED)], key=lambda row: -row[2])[:5]:
+            print(f"\n{name}\n")
+            print(cluster.sql(f"explain (analyze, buffers, costs off, timing off) {chosen[name]}"))
+
+
+def statements(cluster):
+    """What is measured: the name of each report, and a statement that reads it."""
     names = cluster.sql("select relname from pg_class where relnamespace = 'report'::regnamespace and relkind = 'v'"
                         " order by 1").splitlines()
     # The parameters are constants, as people write them. The planner can then inline the functions.
@@ -79,21 +98,7 @@ def measure_reports(cluster, options):
         "gutenberg_richter()": "report.gutenberg_richter()",
         "aftershocks(the largest)": f"report.aftershocks({mainshock})",
         "aftershock_rate(the largest)": f"report.aftershock_rate({mainshock})"} | ASKED
-    statements = {"one scan": SCAN} | {name: f"select * from {source}" for name, source in reports.items()}
-    rounds = [{name: explain(cluster, statement) for name, statement in statements.items()}
-              for _ in range(options.repeat)]
-    times = medians([{name: plan["Execution Time"] for name, plan in plans.items()} for plans in rounds])
-    plans = rounds[-1]
-    rows = [(name, plans[name]["Plan"]["Actual Rows"], times[name] / times["one scan"]) for name in statements]
-    if options.json:
-        print(json.dumps({"events": options.events, "times the scan": {name: ratio for name, _, ratio in rows}}, indent=1))
-        return
-    print(f"{options.events} events")
-    print_table(("report", "rows", "times one scan"), *rows)
-    if options.plans:
-        for name, _, _ in sorted(rows[1:len(rows) - len(ASKED)], key=lambda row: -row[2])[:5]:
-            print(f"\n{name}\n")
-            print(cluster.sql(f"explain (analyze, buffers, costs off, timing off) {statements[name]}"))
+    return {"one scan": SCAN} | {name: f"select * from {source}" for name, source in reports.items()}
 
 
 def explain(cluster, statement):

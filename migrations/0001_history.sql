@@ -442,11 +442,16 @@ comment on function history.report(text, bigint) is
 -- at that time and was set right since: then committed_at lies in the future, and so do those of all later transactions,
 -- because times never go back. Such a time says nothing. What is known is when a pruning saw the transaction, so the first
 -- one to notice keeps a note, and what it saw is as old as the note. When all of that is gone, the next note is made.
+--
+-- A step costs as much as it deletes, however long the history is and whatever the planner believes: hence the list of
+-- ids. To a planner with old statistics, a join of the two tables looks best with one of them read whole.
 create function history.prune(
-    keep interval, keep_at_most interval default null, at_most integer default 1000,
+    keep interval, keep_at_most interval default null, at_most integer default 1000, enough bigint default 100000,
     out transactions bigint, out changes bigint)
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
 as $$
 declare
     store history.store := (select s from history.store s for update);
@@ -469,29 +474,30 @@ begin
     needed := (select min(r.token) from history.reader r
                where r.seen_at between present - interval '24 hours' and present + interval '24 hours');
     -- Only an unbroken run of the oldest may go, so that what stays begins at one token.
-    select t.token, t.committed_at into last
-    from (select o.token, o.committed_at,
+    select array_agg(t.id) as ids, max(t.token) as token, max(t.committed_at) as committed_at into last
+    from (select o.id, o.token, o.committed_at,
                  bool_and(o.known_at <= present - keep
                           and (needed is null or o.token <= needed
                                or coalesce(o.known_at <= present - keep_at_most, false)))
-                     over (order by o.token) as may_go
-          from (select n.token, n.committed_at,
+                     over in_order
+                 and sum(o.changes) over in_order - o.changes < enough as may_go
+          from (select n.id, n.token, n.committed_at, n.changes,
                        case when n.committed_at > present and n.token <= store.seen_token then store.seen_at
                             else n.committed_at end as known_at
                 from history.transaction n
-                where n.token > store.pruned_token order by n.token limit at_most) as o) as t
-    where t.may_go
-    order by t.token desc limit 1;
+                where n.token > store.pruned_token order by n.token limit at_most) as o
+          window in_order as (order by o.token)) as t
+    where t.may_go;
     transactions := 0;
     changes := 0;
-    if not found then return; end if;
+    if last.ids is null then return; end if;
     -- The horizon moves in the same snapshot as the deletions, so that a reader that needs them is told.
     update history.store set pruned_token = last.token, pruned_committed_at = last.committed_at;
-    delete from history.change c using history.transaction t where t.token <= last.token and c.transaction = t.id;
+    delete from history.change c where c.transaction = any (last.ids);
     get diagnostics changes = row_count;
-    delete from history.transaction t where t.token <= last.token;
+    delete from history.transaction t where t.id = any (last.ids);
     get diagnostics transactions = row_count;
 end
 $$;
-comment on function history.prune(interval, interval, integer) is
-    'Deletes the oldest history, at most so many transactions at a time: what was committed longer ago than keep, except what a reader seen in the last 24 hours still needs. Nothing stays longer than keep_at_most. What a clock that was ahead dated in the future is as old as the first pruning that saw it. Call it again until it returns 0.';
+comment on function history.prune(interval, interval, integer, bigint) is
+    'Deletes the oldest history: what was committed longer ago than keep, except what a reader seen in the last 24 hours still needs. Nothing stays longer than keep_at_most. It deletes at most so many transactions at a time, and no more once it has enough changes; a transaction is never divided. What a clock that was ahead dated in the future is as old as the first pruning that saw it. Call it again until it returns 0.';

@@ -3,7 +3,7 @@ import GRDB
 import GRDBSQLite
 import QuakeStore
 
-/// Writes one pass as one SQLite transaction.
+/// Writes one pass as one SQLite transaction. A fresh snapshot goes into a table of its own first: see `FreshTable`.
 ///
 /// Values go from the server's bytes to SQLite's without a String in between. GRDB prepares the statements and owns the
 /// transaction; SQLite's own functions bind each row.
@@ -15,20 +15,25 @@ final class PassWriter: @unchecked Sendable {
     private let queue: DatabaseQueue
     private let upsert: Statement
     private let delete: Statement
+    /// Takes the rows of a fresh start; nil when the pass changes those that there are.
+    private let fresh: FreshTable?
     private var time: [UInt8] = []
 
-    /// Opens the transaction. For a fresh start, it also empties the table.
+    /// Opens the transaction.
     init(_ pass: Pass, into table: SQLiteTable, on queue: DatabaseQueue) throws {
         self.pass = pass
         self.queue = queue
+        let fresh = pass.freshStart.map { _ in FreshTable(table) }
+        self.fresh = fresh
         (upsert, delete) = try queue.writeWithoutTransaction { db in
             try Self.checkIsThere(db)
+            try fresh?.create(db)
             try db.beginTransaction(.immediate)
             do {
-                if pass.freshStart != nil { try Self.startOver(table, db) }
+                let name = fresh == nil ? "quake" : FreshTable.name
                 return (
-                    try db.cachedStatement(sql: table.upsert),
-                    try db.cachedStatement(sql: "delete from quake where code = ?")
+                    try db.cachedStatement(sql: fresh?.insert ?? table.upsert),
+                    try db.cachedStatement(sql: "delete from \(name) where code = ?")
                 )
             } catch {
                 try db.rollback()
@@ -48,21 +53,6 @@ final class PassWriter: @unchecked Sendable {
         }
     }
 
-    /// Empties the table within the transaction, so readers of the file see the old rows until all new ones are there.
-    private static func startOver(_ table: SQLiteTable, _ db: Database) throws {
-        if try SQLiteTable.definition(in: db) == table.definition {
-            try db.execute(sql: "delete from quake")
-        } else {
-            try db.execute(sql: "drop table if exists quake; \(table.definition)")
-        }
-        try db.execute(
-            sql: """
-                drop table if exists position;
-                create table position (store text not null, token integer not null, committed_at text not null);
-                pragma user_version = \(SQLiteView.version)
-                """)
-    }
-
     /// Uses only SQLite's own functions, so that a row need not go through GRDB's queue.
     func write(_ row: inout ViewRow) throws {
         if row.isGone {
@@ -74,10 +64,12 @@ final class PassWriter: @unchecked Sendable {
             }
             try run(upsert)
         }
+        if let fresh, fresh.isFull() { try queue.writeWithoutTransaction { try fresh.save($0) } }
     }
 
     func commit(_ position: Position) throws {
         try queue.writeWithoutTransaction { db in
+            try fresh?.replaceTable(db)
             let statement = try db.cachedStatement(
                 sql: pass.freshStart == nil
                     ? "update position set store = ?, token = ?, committed_at = ?"
@@ -90,9 +82,11 @@ final class PassWriter: @unchecked Sendable {
     /// After some errors, such as a full disk, SQLite has already rolled back.
     func rollBack() {
         queue.writeWithoutTransaction { db in
-            guard db.isInsideTransaction else { return }
-            // Even if this fails, the file stays as it was, because the transaction is never committed.
-            do { try db.rollback() } catch {}
+            // Even if this fails, the rows stay as they were, because the transaction is never committed.
+            do {
+                if db.isInsideTransaction { try db.rollback() }
+                if fresh != nil { try FreshTable.remove(db) }
+            } catch {}
         }
     }
 

@@ -12,7 +12,7 @@ import Synchronization
 /// The table `quake` has the columns of the server's table: numbers as numbers, booleans as 0 and 1, times as ISO 8601
 /// text in UTC with milliseconds, arrays and JSON as JSON text. NaN, which SQLite lacks, is null. The table `position`
 /// has one row, which says up to where the rows are current. Both tables change in one SQLite transaction: kill the
-/// process at any moment, and it resumes exactly.
+/// process at any moment, and it resumes exactly. A third table, `quake_new`, is there while a fresh snapshot is taken.
 public final class SQLiteView: View {
     /// "quak", which marks the file as a view (https://www.sqlite.org/fileformat2.html#application_id).
     static let applicationID = 0x7175_616B
@@ -36,7 +36,11 @@ public final class SQLiteView: View {
         lock = try FollowerLock(path)
         do {
             queue = try DatabaseQueue(path: lock.path, configuration: Self.configuration)
-            definition = Mutex(try queue.read { try SQLiteTable.definition(in: $0) })
+            definition = Mutex(
+                try queue.writeWithoutTransaction { db in
+                    try FreshTable.remove(db)
+                    return try SQLiteTable.definition(in: db)
+                })
         } catch let error as DatabaseError {
             throw ViewError(path: path, error)
         }
@@ -54,8 +58,10 @@ public final class SQLiteView: View {
                 try db.execute(sql: "pragma application_id = \(applicationID)")
             }
             try db.execute(sql: "pragma synchronous = normal")
-            // Keeps a fresh snapshot of many rows from leaving a log of the same size.
+            // Keeps a long pass from leaving a log of the same size.
             try db.execute(sql: "pragma journal_size_limit = 67108864")
+            // The rows are no secret. To overwrite those that go, all their pages would have to be written.
+            try db.execute(sql: "pragma secure_delete = off")
             // The empty log stays. Programs that may only read need it (https://www.sqlite.org/wal.html#readonly).
             var persists: CInt = 1
             sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &persists)

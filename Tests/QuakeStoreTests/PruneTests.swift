@@ -93,3 +93,57 @@ struct PruneTests {
         }
     }
 }
+
+@Suite("Pruning the history")
+struct HistoryPruneTests {
+    let server = TestServer.shared
+
+    @Test("A step ends once it has enough changes, and a transaction is never divided")
+    func steps() async throws {
+        try await server.withNotes { database in
+            for changes in [3, 2, 4, 9, 1, 1] {
+                try await database.execute(
+                    "insert into note select gen_random_uuid() from generate_series(1, \(changes))")
+            }
+            var steps: [[Int]] = []
+            repeat {
+                let step = try await database.query("select * from history.prune('0', null, 3, 5)")[0]
+                steps.append([try step.decode("transactions"), try step.decode("changes")])
+            } while steps.last != [0, 0]
+            #expect(steps == [[2, 5], [2, 13], [2, 2], [0, 0]])
+        }
+    }
+
+    @Test(
+        "A step reads what it deletes, and not the whole history, whatever the planner believes",
+        .enabled("this server comes without auto_explain") {
+            try await TestServer.shared.hasLibrary("auto_explain")
+        })
+    func plan() async throws {
+        try await server.withNotes { database in
+            // All the planner knows is a history of one long transaction: to it, a sequential scan looks better.
+            try await database.execute("insert into note select n from generate_series(1, 5000) as n")
+            try await database.execute("analyze")
+            for _ in 1...5 { try await database.execute("update note set number = 1 where key = '7'") }
+
+            let log = RecordedLog()
+            let explained = database.with(
+                """
+                -csession_preload_libraries=auto_explain -cauto_explain.log_min_duration=0 \
+                -cauto_explain.log_nested_statements=on -cclient_min_messages=log
+                """)
+            try await Connection.with(try explained.options(), logger: log.logger) { connection in
+                _ = try await connection.query("select history.prune('0', null, 2)", to: "prune")
+            }
+
+            let deletions = log.lines.filter { $0.contains("plan:") && $0.contains("delete from") }
+            #expect(deletions.count == 2)
+            #expect(deletions.contains { $0.contains("Index Cond: (transaction = ANY") })
+            #expect(deletions.contains { $0.contains("Index Cond: (id = ANY") })
+            #expect(
+                log.lines.contains {
+                    $0.contains("limit at_most") && $0.contains("using transaction_token_key")
+                })
+        }
+    }
+}

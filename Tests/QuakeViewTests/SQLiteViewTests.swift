@@ -255,17 +255,17 @@ struct SQLiteViewTests {
         }
     }
 
-    enum Breakage: String { case backendDies, serverFails, cancelled }
-
     @Test(
-        "A full disk is reported and leaves the file as it was; once there is space, the next pass succeeds")
-    func fullDisk() async throws {
+        "A full disk is reported and leaves the rows as they were; once there is space, the next pass succeeds",
+        arguments: [false, true])
+    func fullDisk(isSnapshot: Bool) async throws {
         try await withView { database, path in
             try await database.importSample(200)
             let view = try SQLiteView(path)
             try await database.catchUp(view)
             let before = try FileState(path)
             try await database.importSample(2000)
+            if isSnapshot { try await database.query("select history.prune('0')") }
 
             try await view.limitPages(to: 100)
             let error = await #expect(throws: ViewError.self) { try await database.catchUp(view) }
@@ -324,54 +324,5 @@ struct SQLiteViewTests {
             }
             #expect(version == 1)
         }
-    }
-}
-
-extension TestDatabase {
-    /// Adds a column whose text comes from a function that can fail or hang.
-    fileprivate func addColumnThatCanBreak() async throws {
-        try await withConnection { connection in
-            try await connection.execute(
-                script: """
-                    create type fragile as (how text);
-                    create function fragile_text(value fragile) returns text language plpgsql as $$
-                    begin
-                        if value.how = 'serverFails' then raise exception 'it broke'; end if;
-                        if value.how in ('backendDies', 'cancelled') then perform pg_sleep(600); end if;
-                        return value.how;
-                    end $$;
-                    create cast (fragile as text) with function fragile_text(fragile);
-                    alter table quake add column fragile fragile
-                    """, to: "add a column that can break")
-        }
-    }
-
-    /// Breaks the table's last row, so that other rows have been written before it.
-    fileprivate func breakLastRow(_ breakage: SQLiteViewTests.Breakage) async throws {
-        try await query(
-            """
-            update quake set fragile = row(\(breakage.rawValue))::fragile
-            where ctid = (select max(ctid) from quake)
-            """)
-    }
-
-    /// Once the pass waits at that row, cancels it or kills its backend. `serverFails` needs no help.
-    fileprivate func help(
-        _ breakage: SQLiteViewTests.Breakage, _ passing: Task<Position, any Error>
-    ) async throws {
-        let waiting = "from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
-        if breakage == .serverFails { return }
-        try await waitUntil { try await !query("select pid \(unescaped: waiting)").isEmpty }
-        if breakage == .cancelled {
-            passing.cancel()
-        } else {
-            try await query("select pg_terminate_backend(pid) \(unescaped: waiting)")
-        }
-    }
-}
-
-extension SQLiteView {
-    fileprivate func limitPages(to count: Int) async throws {
-        try await queue.writeWithoutTransaction { try $0.execute(sql: "pragma max_page_count = \(count)") }
     }
 }

@@ -52,9 +52,11 @@ public struct Pruning: Sendable {
             select pruned_token as horizon,
                    (select name from history.reader
                     where seen_at > now() - interval '24 hours'
-                      and exists (select from history.transaction
-                                  where transaction.token = (select min(token) from history.transaction)
-                                    and transaction.token > reader.token
+                      -- The oldest that is left. Before it, the index may still name all that went.
+                      and exists (select from (select transaction.token, committed_at from history.transaction
+                                               where transaction.token > pruned_token
+                                               order by transaction.token limit 1) as oldest
+                                  where oldest.token > reader.token
                                     and committed_at <= now() - make_interval(secs => \(keep / .seconds(1))))
                     order by token, name limit 1) as kept_for
             from history.store

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""Measures whether an event costs as much among ten million as among one million, and what a long history costs.
+
+For each size: a first load, the same feed again, a first snapshot of a view, the feed with one event in a hundred
+revised, catching up with that, `quakes status`, each report, and `quakes prune` of the whole history. Beside them is
+psql's \\copy of the same rows as CSV into a table with the same indexes: what becomes slower there becomes slower
+because the server has more to look after. The goal is that time per event grows at most 1.3 times as much as that of
+\\copy, and that memory stays the same.
+
+Reports are read whole by EXPLAIN ANALYZE, which does not send their rows. Memory is that of the client, and of the
+server process that has most memory of its own, which leaves the shared buffers out. The `-wal` is the greatest size
+that SQLite's log had while the view was written.
+
+The second part makes changes by updating events, 20,000 in a transaction, and shows what each takes in the tables and
+indexes of the history. Then it prunes the older half, vacuums, and makes as many changes again: what was freed should be
+used again.
+
+Other work on the machine changes the wall times. The CPU times say more then. The server is a private cluster that
+exists only for the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h and autovacuum off; the table
+is vacuumed after the first load. 10,000,000 events take up to 45 GB in TMPDIR, which should be on a disk: in
+memory, a file system would take the place of the server's cache.
+
+    TMPDIR=/var/tmp Benchmarks/scale.py [--events N,…] [--changes N] [--json]
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+from cluster import QUAKES, Cluster, finish, print_table
+from report import explain, statements
+
+COPY = "psql \\copy csv"
+GOAL = 1.3
+PER_TRANSACTION = 20_000
+RELATIONS = ("history.change", "history.change_pkey", "history.change_key")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--events", type=lambda text: [int(size) for size in text.split(",")],
+                        default=[1_000_000, 10_000_000], help="the sizes, smallest first; 0 for none")
+    parser.add_argument("--changes", type=int, default=4_000_000, help="the changes of the history; 0 for none")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with Cluster(autovacuum="off", max_parallel_workers_per_gather="0") as cluster:
+        sizes = {size: measure(cluster, size) for size in options.events if size}
+        history = measure_history(cluster, options.changes) if options.changes else None
+    if options.json:
+        print(json.dumps({"sizes": sizes, "history": history}, indent=1))
+        return
+    if sizes:
+        print_sizes(sizes)
+    if history:
+        print_history(history)
+
+
+# MARK: sizes
+
+
+def measure(cluster, size):
+    cluster.empty()
+    cluster.sql("vacuum")
+    step = Steps(cluster)
+    view = f"{cluster.home}/view.sqlite"
+    follow = [QUAKES, "follow", "--view", view, "--once", "--database", cluster.url, "--log-level", "warning"]
+    feed = cluster.sample(size)
+    step.run("first load", QUAKES, "import", "--database", cluster.url, feed)
+    # The first reader after a load sets hint bits, which is not what this measures.
+    cluster.sql("vacuum freeze analyze")
+    step.run("reload", QUAKES, "import", "--database", cluster.url, feed)
+    os.remove(feed)
+    step.run("first snapshot", *follow, log=f"{view}-wal")
+    step.results["first snapshot"]["file"] = os.path.getsize(view) / 1e6
+    feed = cluster.sample(size, "0.01")
+    step.run("1% revised", QUAKES, "import", "--database", cluster.url, feed)
+    os.remove(feed)
+    step.run("catch-up with it", *follow, log=f"{view}-wal")
+    for name in os.listdir(cluster.home):
+        if name.startswith("view.sqlite"):
+            os.remove(f"{cluster.home}/{name}")
+    step.run("status", QUAKES, "status", "--database", cluster.url, ends_with=(0, 65, 69))
+    for name, statement in statements(cluster).items():
+        step.explain(name, statement)
+    copy_rows(cluster, step)
+    relations = cluster.sql(
+        "select oid::regclass || ' ' || pg_relation_size(oid) from pg_class where oid::regclass::text in"
+        " ('quake', 'history.change', 'history.transaction') or oid in (select indexrelid from pg_index"
+        " where indrelid::regclass::text in ('quake', 'history.change', 'history.transaction')) order by 1").splitlines()
+    step.run("prune", QUAKES, "prune", "--keep", "0s", "--database", cluster.url)
+    return {"steps": step.results, "relations": {line.split()[0]: int(line.split()[1]) for line in relations}}
+
+
+def copy_rows(cluster, step):
+    rows = f"'{cluster.home}/rows' csv"
+    cluster.sql("create table copied (like quake including all)")
+    subprocess.run(["psql", cluster.url, "-qXc", f"\\copy quake to {rows}"], env=cluster.env, check=True)
+    step.run(COPY, "psql", cluster.url, "-qXc", f"\\copy copied from {rows}")
+    cluster.sql("drop table copied")
+    os.remove(f"{cluster.home}/rows")
+
+
+class Steps:
+    """Measures one step after another."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.results = {}
+
+    def run(self, name, *command, log=None, ends_with=(0,)):
+        self.cluster.sql("checkpoint")
+        cpu, wal = self.cluster.server_cpu(), self.cluster.wal()
+        with Peaks(self.cluster, log) as peaks:
+            start = time.monotonic()
+            process = subprocess.Popen(command, env=self.cluster.env, stdout=subprocess.DEVNULL)
+            figures = finish(process, start, ends_with)
+        # The server's process ends, and is counted, shortly after its client.
+        time.sleep(0.5)
+        figures["server"] = self.cluster.server_cpu() - cpu
+        figures["wal"] = (self.cluster.wal() - wal) / 1e6
+        self.results[name] = figures | peaks.results
+        self.say(name)
+
+    def explain(self, name, statement):
+        cpu = self.cluster.server_cpu()
+        with Peaks(self.cluster) as peaks:
+            plan = explain(self.cluster, statement)
+        time.sleep(0.2)
+        self.results[name] = {"wall": plan["Execution Time"] / 1000, "cpu": 0.0,
+                              "server": self.cluster.server_cpu() - cpu} | peaks.results
+        self.say(name)
+
+    def say(self, name):
+        print(f"{name}: {self.results[name]['wall']:.1f} s", file=sys.stderr)
+
+
+class Peaks(threading.Thread):
+    """Looks 20 times a second how much memory of its own a server process has, and how large a file is. The results are
+    the greatest figures, in MB."""
+
+    def __init__(self, cluster, log=None):
+        super().__init__(daemon=True)
+        self.log = log
+        with open(f"{cluster.env['QUAKES_HOME']}/data/postmaster.pid") as file:
+            self.postmaster = file.readline().strip()
+        self.results = {"server memory": 0.0} | ({"-wal": 0.0} if log else {})
+        self.has_ended = threading.Event()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.has_ended.set()
+        self.join()
+
+    def run(self):
+        while not self.has_ended.wait(0.05):
+            try:
+                with open(f"/proc/{self.postmaster}/task/{self.postmaster}/children") as children:
+                    self.see("server memory", max(map(own_memory, children.read().split()), default=0.0))
+                if self.log:
+                    self.see("-wal", os.path.getsize(self.log) / 1e6)
+            except FileNotFoundError:
+                pass
+
+    def see(self, name, figure):
+        self.results[name] = max(self.results[name], figure)
+
+
+def own_memory(process):
+    """MB that the process shares with nobody; 0 when it has ended."""
+    try:
+        with open(f"/proc/{process}/status") as status:
+            return next(int(line.split()[1]) / 1024 for line in status if line.startswith("RssAnon"))
+    except (OSError, StopIteration):
+        return 0.0
+
+
+def print_sizes(sizes):
+    smallest, largest = min(sizes), max(sizes)
+    small, large = sizes[smallest]["steps"], sizes[largest]["steps"]
+
+    def per_event(size, name, figure):
+        figures = sizes[size]["steps"][name]
+        return (figures["wall"] if figure == "wall" else figures["cpu"] + figures["server"]) * 1e6 / size
+
+    def growth(name, figure):
+        before = per_event(smallest, name, figure)
+        return per_event(largest, name, figure) / before if before else float("nan")
+
+    rows = []
+    for name in large:
+        walls = [per_event(size, name, "wall") for size in sizes]
+        beside = growth(name, "wall") / growth(COPY, "wall")
+        rows.append((name, *walls, growth(name, "wall"), growth(name, "cpu"), beside,
+                     "yes" if beside <= GOAL else "no",
+                     *(sizes[size]["steps"][name].get("memory", 0.0) for size in (smallest, largest)),
+                     *(sizes[size]["steps"][name]["server memory"] for size in (smallest, largest))))
+    print(f"time per event in µs; the goal is at most {GOAL} times the growth of {COPY}")
+    print_table(("what", *(f"{size:,}" for size in sizes), "growth", "of CPU", f"beside {COPY}", "met", "client MB", "then",
+                 "server MB", "then"), *rows)
+    print()
+    print_table(("the view's file", *(f"{size:,}" for size in sizes)),
+                ("file, MB", *(sizes[size]["steps"]["first snapshot"]["file"] for size in sizes)),
+                *((f"-wal of the {name}, MB", *(sizes[size]["steps"][name]["-wal"] for size in sizes))
+                  for name in ("first snapshot", "catch-up with it")))
+    print()
+    print_table(("bytes per event", *(f"{size:,}" for size in sizes)),
+                *((name, *(sizes[size]["relations"][name] / size for size in sizes))
+                  for name in sizes[largest]["relations"]))
+    print()
+
+
+# MARK: history
+
+
+def measure_history(cluster, changes):
+    cluster.empty()
+    events = max(PER_TRANSACTION, min(200_000, changes // 10) // PER_TRANSACTION * PER_TRANSACTION)
+    cluster.load(cluster.sample(events))
+    inserts = relation_sizes(cluster)
+    cluster.sql("create sequence turn; create table turns as select code, nextval('turn') as turn from quake;"
+                " create index on turns (turn); analyze turns; analyze quake")
+    before = relation_sizes(cluster)
+    halves = [change(cluster, changes // 2, events)]
+    middle = time.monotonic()
+    halves.append(change(cluster, changes // 2, events))
+    made = relation_sizes(cluster)
+    step = Steps(cluster)
+    step.run("prune", QUAKES, "prune", "--keep", f"{time.monotonic() - middle:.0f}s", "--database", cluster.url)
+    left = int(cluster.sql("select count(*) from history.change"))
+    start = time.monotonic()
+    cluster.sql("vacuum history.change, history.transaction")
+    vacuum = time.monotonic() - start
+    pruned = relation_sizes(cluster)
+    change(cluster, events + changes - left, events)
+    return {"events": events, "changes": changes, "halves": halves, "inserts": inserts, "before": before, "made": made,
+            "prune": step.results["prune"] | {"changes": events + changes - left}, "vacuum": vacuum, "pruned": pruned,
+            "filled": relation_sizes(cluster)}
+
+
+def change(cluster, changes, events):
+    """Changes what revisions mostly change, of as many events at a time as a batch of the importer has."""
+    wal, start = cluster.wal(), time.monotonic()
+    for first in range(0, changes, PER_TRANSACTION):
+        turn = first % events
+        if not turn:
+            cluster.sql("vacuum quake")
+        cluster.sql("update quake set updated = updated + interval '1 minute', magnitude = magnitude + 0.01,"
+                    " depth = depth + 0.01, nst = coalesce(nst, 0) + 1, rms = rms + 0.01 from turns"
+                    f" where turns.code = quake.code and turn > {turn} and turn <= {turn + PER_TRANSACTION}")
+    return {"wall": time.monotonic() - start, "wal": cluster.wal() - wal, "changes": changes}
+
+
+def relation_sizes(cluster):
+    return {name: int(cluster.sql(f"select pg_relation_size('{name}')")) for name in RELATIONS}
+
+
+def print_history(history):
+    changes, events, prune = history["changes"], history["events"], history["prune"]
+    rows = []
+    for name in RELATIONS:
+        each = (history["made"][name] - history["before"][name]) / changes
+        rows.append((name, history["inserts"][name] / events, each, each * 1e8 / 1e9))
+    print(f"{changes:,} changes of {events:,} events")
+    print_table(("bytes per change", "inserted", "updated", "GB for 100,000,000 updates"), *rows,
+                ("together", *(sum(row[column] for row in rows) for column in (1, 2, 3))))
+    wal = sum(half["wal"] for half in history["halves"]) / changes
+    print(f"WAL per update, that of the events' table included: {wal:.0f} bytes")
+    print("µs per update in the first and the second half: "
+          + ", ".join(f"{half['wall'] * 1e6 / half['changes']:.1f}" for half in history["halves"]))
+    print()
+    millions = prune["changes"] / 1e6
+    print_table(("pruning", "figure"), ("changes", prune["changes"]), ("s per million", prune["wall"] / millions),
+                ("CPU s per million", (prune["cpu"] + prune["server"]) / millions),
+                ("WAL MB per million", prune["wal"] / millions), ("memory of the server's process, MB", prune["server memory"]),
+                ("vacuum, s per million", history["vacuum"] / millions))
+    print()
+    print_table(("MB", "before pruning", "after pruning and vacuum", "with as many changes again"),
+                *((name, *(history[when][name] / 1e6 for when in ("made", "pruned", "filled"))) for name in RELATIONS))
+
+
+if __name__ == "__main__":
+    main()

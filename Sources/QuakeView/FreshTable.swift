@@ -1,0 +1,63 @@
+import GRDB
+
+/// Takes the rows of a fresh snapshot, in a table beside the old one, which then gives way to it.
+///
+/// Until then, readers of the file see the old rows, or that there are none. So the rows need not be one transaction: they
+/// are committed step by step, and SQLite's log stays as small as a step, whatever the table's size. The index is
+/// made at the end, from sorted codes: rows come in any order, and an index that grows with them would be read and
+/// written all over again for every step as soon as it is larger than SQLite's cache.
+///
+/// The old table's pages become free, and are used again. The file does not get smaller. Indexes and triggers that
+/// somebody else has made on the old table go with it.
+final class FreshTable {
+    static let name = "quake_new"
+    /// The number of rows of a step.
+    static let step = 20_000
+
+    let insert: String
+    private let definition: String
+    private var rows = 0
+
+    init(_ table: SQLiteTable) {
+        definition = "create table \(Self.name) (\(table.declarations))"
+        insert = "insert into \(Self.name) values (\(table.columns.map { _ in "?" }.joined(separator: ", ")))"
+    }
+
+    /// Removes what a killed process, or a pass that failed, has left.
+    static func remove(_ db: Database) throws {
+        try db.execute(sql: "drop table if exists \(name)")
+    }
+
+    func create(_ db: Database) throws {
+        try Self.remove(db)
+        try db.execute(sql: definition)
+    }
+
+    /// Counts a row, and tells whether the step is complete.
+    func isFull() -> Bool {
+        rows += 1
+        return rows.isMultiple(of: Self.step)
+    }
+
+    /// Ends a step. SQLite moves its log into the file, and goes on at the log's beginning.
+    func save(_ db: Database) throws {
+        try db.commit()
+        try db.beginTransaction(.immediate)
+    }
+
+    /// Puts the table in place of the old one, in the transaction that also stores the position.
+    func replaceTable(_ db: Database) throws {
+        try save(db)
+        // A view that somebody else has made in the file names a table that is missing for a moment.
+        try db.execute(
+            sql: """
+                pragma legacy_alter_table = on;
+                drop table if exists quake;
+                alter table \(Self.name) rename to quake;
+                create unique index quake_code on quake (code);
+                drop table if exists position;
+                create table position (store text not null, token integer not null, committed_at text not null);
+                pragma user_version = \(SQLiteView.version)
+                """)
+    }
+}
