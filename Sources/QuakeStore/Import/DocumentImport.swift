@@ -108,9 +108,11 @@ struct DocumentImport {
             let state = state(isLast: false)
             if lanes.indices.contains(full) {
                 intake.batches[full] = try await lanes[full].exchange(intake.batches[full], state)
+                intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
             } else {
                 try await importFirstBatch(state)
                 // A document that settles notes its features in temporary tables, which belong to one connection.
+                intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
                 startLanes(state.notesPresence ? 1 : options.lanes, &group)
             }
         }
@@ -120,7 +122,7 @@ struct DocumentImport {
     // MARK: Batches
 
     private func importFirstBatch(_ state: DocumentState) async throws {
-        try await batchImport.prepareTables()
+        try await batchImport.prepare(for: state)
         runningCounts.add(try await batchImport.run(intake.batches[0], state, before: ImportCounts()))
     }
 
@@ -158,6 +160,7 @@ struct DocumentImport {
                 FeedIdentity(scanner.metadata)
             }
         var state = DocumentState(generated: scanner.metadata.generated, feed: identity?.name ?? "")
+        state.expectsUnchanged = true
         // Metadata may also follow the features.
         let maySettle = identity != nil || (window != nil || !scanner.sawMetadata) && !isLast
         state.notesPresence = maySettle && options.retraction != .never

@@ -37,6 +37,8 @@ public struct ImportCounts: Sendable, Equatable {
 
     var areAllNew: Bool { inserted > 0 && inserted + rejected == seen }
 
+    var areMostlyUnchanged: Bool { 2 * unchanged >= seen }
+
     static func += (left: inout ImportCounts, right: ImportCounts) {
         left.seen += right.seen
         left.inserted += right.inserted
@@ -60,11 +62,16 @@ public struct ImportCounts: Sendable, Equatable {
 
 /// The counts of a document's batches so far.
 final class RunningCounts: Sendable {
-    private let sum = Mutex(ImportCounts())
+    private let state = Mutex((sum: ImportCounts(), latest: ImportCounts()))
 
-    var counts: ImportCounts { sum.withLock { $0 } }
+    var counts: ImportCounts { state.withLock { $0.sum } }
+    /// Those of the batch that was imported last.
+    var latest: ImportCounts { state.withLock { $0.latest } }
 
     func add(_ counts: ImportCounts) {
-        sum.withLock { $0 += counts }
+        state.withLock {
+            $0.sum += counts
+            $0.latest = counts
+        }
     }
 }

@@ -57,6 +57,7 @@ struct Lane: Sendable {
         for await work in filled.stream {
             var state = work.state
             state.expectsNew = last.areAllNew
+            state.expectsUnchanged = last.areMostlyUnchanged
             last = try await batchImport.run(work.batch, state, before: runningCounts.counts)
             runningCounts.add(last)
             work.batch.removeAll()

@@ -14,13 +14,14 @@ struct BatchImport {
     /// Prepares a connection other than the importer's own.
     func prepareSession() async throws {
         try await MergeStatement.prepare(connection)
-        try await prepareTables()
         if let run { try await connection.query(RunLog.naming(run), to: "name the run") }
     }
 
     /// Prepares for a document's first batch.
-    func prepareTables() async throws {
-        try await connection.execute(script: MergeStatement.tables, to: "prepare the temporary tables")
+    func prepare(for document: DocumentState) async throws {
+        guard document.notesPresence else { return }
+        try await connection.execute(
+            script: MergeStatement.presentTable, to: "prepare for the document's features")
     }
 
     /// Why the server refuses records, by their ordinals.
@@ -30,7 +31,8 @@ struct BatchImport {
     ///
     /// After a deadlock or a serialisation failure the batch is repeated, with at most five attempts in all. A feature
     /// with a value that the server refuses is found and rejected alone. When all features are expected to be new, they
-    /// are first inserted without comparing them with the table.
+    /// are first inserted without comparing them with the table. When most are expected to be unchanged, the server is
+    /// asked which of them it needs.
     ///
     /// - Parameter before: the counts of the document's earlier batches.
     func run(
@@ -106,9 +108,13 @@ struct BatchImport {
     ) async throws -> ImportCounts {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
-        try await copy(records, of: batch, into: "pg_temp.incoming")
         let age = try await age(of: document)
         counts.isAhead = age.isAhead
+        let needed =
+            document.expectsUnchanged ? try await needed(records, of: batch, document) : records
+        if needed.isEmpty { return counts }
+        try await connection.execute(script: MergeStatement.incomingTable, to: "prepare for features")
+        try await copy(needed, of: batch, into: "pg_temp.incoming")
         if run != nil, let lateSince = age.lateSince {
             counts.retracted = try await connection.query(
                 MergeStatement.retractLate(lateSince, feed: document.feed), to: "compare with newer documents"
@@ -119,11 +125,22 @@ struct BatchImport {
             run == nil
             ? MergeStatement.preview(document, lateSince: age.lateSince)
             : MergeStatement.merge(document, lateSince: age.lateSince)
-        let row = try await connection.query(statement, to: "merge a batch of \(records.count) features")[0]
+        let row = try await connection.query(statement, to: "merge a batch of \(needed.count) features")[0]
         counts.inserted = try row.decode("inserted")
         counts.updated = try row.decode("updated")
         counts.stale = try row.decode("stale")
         return counts
+    }
+
+    /// The records that the table lacks, or has otherwise.
+    private func needed(
+        _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
+    ) async throws -> ArraySlice<Int> {
+        guard let numbers = batch.numbers(of: records) else { return records }
+        let rows = try await connection.query(
+            MergeStatement.needed(numbers, document), to: "compare a batch of \(records.count) features")
+        let positions = try rows.map { try $0.decode("position", as: Int.self) }
+        return positions.sorted().map { records[records.startIndex + $0 - 1] }[...]
     }
 
     /// Where a document stands beside what was settled, which stays so until the transaction ends.

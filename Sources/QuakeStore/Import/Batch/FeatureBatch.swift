@@ -2,9 +2,10 @@ import Feed
 import Glibc
 import PostgreSQL
 
-/// Features that wait for their transaction: each as a row of COPY, or with the reason for its rejection.
+/// Features that wait for their transaction: each as a row of COPY, as that row's number, or with the reason for its
+/// rejection.
 ///
-/// They are also kept as the feed wrote them, in case the server refuses one. Everything is in spools, so that a batch
+/// They are also kept as the feed wrote them, in case the server needs the row after all, or refuses it. Everything is in spools, so that a batch
 /// of large features needs little more memory than one of small ones.
 ///
 /// One task fills a batch and another imports it. A task that has handed it over must not use it until it comes back.
@@ -24,6 +25,8 @@ final class FeatureBatch: @unchecked Sendable {
     struct Record {
         let feature: Feature
         let updated: Instant
+        /// The row's number; nil if it was not computed, or can't be.
+        fileprivate let number: RowNumber?
         /// The first eight bytes of the code as one number, the first byte the most significant: it decides nearly all
         /// comparisons.
         fileprivate let codePrefix: UInt64
@@ -36,18 +39,22 @@ final class FeatureBatch: @unchecked Sendable {
 
     private(set) var records: [Record] = []
     private(set) var rejections: [(feature: Feature, rejection: Rejection)] = []
+    /// What the numbers of its rows begin with; another one for each batch.
+    private(set) var seed = RowNumber.Seed()
     /// How many bytes of the document these features account for.
     var documentBytes = 0
 
     private let rows: Spool
     private let raw = Spool(memoryLimit: 256 << 10)
     private var codes: [UInt8] = []
+    private var decoder = FeatureDecoder()
+    private var row = EncodedRow()
 
     /// - Parameters:
     ///   - capacity: the number of features to make room for.
     ///   - memoryLimit: how many bytes of rows stay in memory.
     init(capacity: Int, memoryLimit: Int) {
-        rows = Spool(memoryLimit: memoryLimit, readAhead: 0)
+        rows = Spool(memoryLimit: memoryLimit)
         // Memory that is not used is never touched, and the array need not be copied as it grows.
         records.reserveCapacity(min(capacity, 20_000))
     }
@@ -55,15 +62,28 @@ final class FeatureBatch: @unchecked Sendable {
     /// The number of features.
     var count: Int { records.count + rejections.count }
 
-    func append(_ row: EncodedRow, of feature: FeatureScanner.RawFeature) throws {
-        let range = try row.rows.withBytes { try rows.append($0) }
-        let codeStart = codes.count
-        row.withCode { codes.append(contentsOf: $0) }
+    /// What is kept of each row. A row is kept in any case if it has no number.
+    enum Keeping {
+        case row, number, rowAndNumber
+    }
+
+    func append(
+        _ record: QuakeRecord, code: UnsafeBufferPointer<UInt8>, of feature: FeatureScanner.RawFeature,
+        keeping: Keeping
+    ) throws {
+        let number = keeping == .row ? nil : RowNumber(of: record, from: feature.bytes, seed)
+        var range = 0..<0
+        if keeping != .number || number == nil {
+            row.encode(record, from: feature.bytes)
+            range = try row.rows.withBytes { try rows.append($0) }
+        }
         records.append(
             Record(
-                feature: try keep(feature), updated: row.updated, codePrefix: row.codePrefix,
-                rowStart: range.lowerBound, codeStart: codeStart, rowCount: Int32(range.count),
-                codeCount: Int32(codes.count - codeStart)))
+                feature: try keep(feature), updated: record.updated, number: number,
+                codePrefix: code.prefix64,
+                rowStart: range.lowerBound, codeStart: codes.count, rowCount: Int32(range.count),
+                codeCount: Int32(code.count)))
+        codes.append(contentsOf: code)
     }
 
     func reject(_ feature: FeatureScanner.RawFeature, _ rejection: Rejection) throws {
@@ -81,6 +101,7 @@ final class FeatureBatch: @unchecked Sendable {
         records.removeAll(keepingCapacity: true)
         rejections.removeAll()
         documentBytes = 0
+        seed = RowNumber.Seed()
         rows.removeAll()
         raw.removeAll()
         codes.removeAll(keepingCapacity: true)
@@ -93,8 +114,25 @@ final class FeatureBatch: @unchecked Sendable {
         try raw.withBytes(feature.kept, body)
     }
 
+    /// Appends a record's row, which is made from the feature once more if it was not kept.
     func append(_ record: Record, to rows: inout BinaryRows) throws {
-        try self.rows.withBytes(record.row) { rows.append(rows: $0) }
+        if record.rowCount > 0 { return try self.rows.withBytes(record.row) { rows.append(rows: $0) } }
+        try withBytes(of: record.feature) { bytes in row.encode(try decoder.decode(bytes), from: bytes) }
+        row.rows.withBytes { rows.append(rows: $0) }
+    }
+
+    /// The numbers of records, by their codes; nil if none has a number.
+    func numbers(of records: ArraySlice<Int>) -> RowNumbers? {
+        guard records.contains(where: { self.records[$0].number != nil }) else { return nil }
+        var numbers = RowNumbers(seed: seed, capacity: records.count)
+        codes.withUnsafeBufferPointer { codes in
+            for index in records {
+                let record = self.records[index]
+                let code = record.codeStart..<record.codeStart + Int(record.codeCount)
+                numbers.append(record.number, code: codes.extracting(code))
+            }
+        }
+        return numbers
     }
 
     // MARK: One row per code
@@ -140,5 +178,13 @@ final class FeatureBatch: @unchecked Sendable {
         guard common > 0, let base = codes.baseAddress else { return Int(left.codeCount - right.codeCount) }
         let order = memcmp(base + left.codeStart, base + right.codeStart, common)
         return order != 0 ? Int(order) : Int(left.codeCount - right.codeCount)
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// The first eight bytes as one number, the first byte the most significant.
+    fileprivate var prefix64: UInt64 {
+        let prefix = prefix(8)
+        return prefix.reduce(0) { $0 << 8 | UInt64($1) } << UInt64(8 * (8 - prefix.count))
     }
 }

@@ -8,9 +8,10 @@ struct Intake {
     /// How many bytes of a batch's rows stay in memory: enough for an hourly feed of 10,000 features.
     private var memoryLimit = 8 << 20
     private var decoder = FeatureDecoder()
-    private var row = EncodedRow()
     /// The record of the next feature, when it was decoded before its end was known.
     private var record: QuakeRecord?
+    /// What the batches keep of each row, by what the server is likely to need.
+    var keeping = FeatureBatch.Keeping.rowAndNumber
     /// How many bytes, from the document's start, have been assigned to a batch.
     private var assigned = 0
 
@@ -43,9 +44,11 @@ struct Intake {
             if feature.isOversized {
                 throw Rejection(.size, "the feature has \(feature.size) bytes, more than 1 MiB")
             }
-            row.encode(try record.take() ?? decoder.decode(feature.bytes), from: feature.bytes)
-            if batches.count > 1 { lane = Int(row.codeHash % UInt64(batches.count)) }
-            try batches[lane].append(row, of: feature)
+            let record = try record.take() ?? decoder.decode(feature.bytes)
+            try record.withCode(in: feature.bytes) { code in
+                if batches.count > 1 { lane = Int(code.hash64 % UInt64(batches.count)) }
+                try batches[lane].append(record, code: code, of: feature, keeping: keeping)
+            }
         } catch let rejection as Rejection {
             try batches[lane].reject(feature, rejection)
         }
@@ -61,5 +64,12 @@ struct Intake {
     private mutating func take(_ lane: Int, upTo end: Int) {
         batches[lane].documentBytes += end - assigned
         assigned = end
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/): the same in every run.
+    fileprivate var hash64: UInt64 {
+        reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 }

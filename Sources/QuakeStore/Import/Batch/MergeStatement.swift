@@ -19,20 +19,24 @@ enum MergeStatement {
         set client_connection_check_interval = '2s';
         set enable_hashjoin = off;
         set enable_mergejoin = off;
-        set enable_seqscan = off
+        set enable_seqscan = off;
+        select set_config('temp_buffers', '32MB', false) where current_setting('temp_buffers') <> '32MB'
         """
 
-    /// The temporary tables for a document, which may follow another one on the same connection. Making and dropping
-    /// them takes the server a few milliseconds, so a feed that has not changed goes without.
-    ///
-    /// The features of one batch are in `incoming`, which is emptied at the end of each transaction, without the new file
-    /// that TRUNCATE makes. A batch fits in the temporary buffers, and is never written to disk. The features of the
-    /// whole document are in `present`.
-    static let tables = """
+    /// The temporary table for those features of a batch that the table lacks, or has otherwise. It is emptied at the end of
+    /// each transaction, without the new file that TRUNCATE makes. A batch fits in the temporary buffers, and is never
+    /// written to disk. Making and dropping a temporary table takes the server a few milliseconds, so a document without
+    /// news goes without.
+    static let incomingTable = """
         set client_min_messages = warning;
-        select set_config('temp_buffers', '32MB', false) where current_setting('temp_buffers') <> '32MB';
         create temporary table if not exists incoming on commit delete rows as
             select \(Property.list()) from public.quake with no data;
+        set client_min_messages = notice
+        """
+
+    /// The temporary table for all features of a document that may settle. It may follow another one on the same connection.
+    static let presentTable = """
+        set client_min_messages = warning;
         create temporary table if not exists present (
             code text not null, ids text[], time timestamptz, is_current boolean not null);
         delete from pg_temp.present;
@@ -78,6 +82,30 @@ enum MergeStatement {
                           where withdrawn.generated >= to_timestamp(\(generated.milliseconds) / 1000.0)) as is_late,
                to_timestamp(\(generated.milliseconds) / 1000.0) > clock_timestamp() + interval '5 minutes' as is_ahead
         """
+    }
+
+    /// Which rows of a batch the server needs: those that the table lacks, or has otherwise. The others are noted as
+    /// present, if the document may settle.
+    ///
+    /// Nobody can settle between this statement and the merge, because of the lock. Whatever else changes an equal row
+    /// meanwhile comes after this document, as it would after the merge.
+    static func needed(_ rows: RowNumbers, _ document: DocumentState) -> Query {
+        let isNeeded: Query = "quake.code is null or \(RowNumber.ofServer(rows.seed)) <> asked.number"
+        let asked: Query = """
+            unnest(\(rows.codes), \(rows.numbers)) with ordinality as asked (code, number, position)
+            left join public.quake on quake.code = asked.code
+            """
+        guard document.notesPresence else { return "select position from \(asked) where \(isNeeded)" }
+        return """
+            with compared as materialized (
+                select position, quake.code, quake.ids, quake.time, \(isNeeded) as is_needed from \(asked)
+            ),
+            noted as (
+                insert into pg_temp.present (code, ids, time, is_current)
+                select code, ids, time, true from compared where not is_needed
+            )
+            select position from compared where is_needed
+            """
     }
 
     /// For a late document: deletes the events whose later revision in `incoming` is known to be gone.

@@ -4,21 +4,15 @@
 /// What is appended in one piece can be read back in one piece.
 final class Spool {
     private let memoryLimit: Int
-    private let readAhead: Int
 
     private(set) var count = 0
     private var file: TemporaryFile?
     /// The bytes before this offset are in the file, the others in `tail`.
     private var fileCount = 0
     private var tail: [UInt8] = []
-    private var window: [UInt8] = []
-    private var windowStart = 0
 
-    /// - Parameter readAhead: how many bytes to read from the file at once, for pieces that are read in order; at least
-    ///   the piece itself is read.
-    init(memoryLimit: Int, readAhead: Int = 256 << 10) {
+    init(memoryLimit: Int) {
         self.memoryLimit = memoryLimit
-        self.readAhead = readAhead
     }
 
     /// Appends bytes and returns their range.
@@ -43,12 +37,7 @@ final class Spool {
                 try body($0.extracting(range.lowerBound - fileCount..<range.upperBound - fileCount))
             }
         }
-        if range.lowerBound < windowStart || range.upperBound > windowStart + window.count {
-            try readWindow(range)
-        }
-        return try window.withUnsafeBufferPointer {
-            try body($0.extracting(range.lowerBound - windowStart..<range.upperBound - windowStart))
-        }
+        return try (file?.read(range) ?? []).withUnsafeBufferPointer(body)
     }
 
     /// Discards everything, but keeps the file for later use.
@@ -56,7 +45,6 @@ final class Spool {
         count = 0
         fileCount = 0
         tail.removeAll(keepingCapacity: true)
-        window = []
     }
 
     private func moveToFile() throws {
@@ -65,13 +53,5 @@ final class Spool {
         try tail.withUnsafeBytes { try file.write($0, at: fileCount) }
         fileCount += tail.count
         tail.removeAll(keepingCapacity: true)
-    }
-
-    private func readWindow(_ range: Range<Int>) throws {
-        let wanted = min(max(range.count, readAhead), fileCount - range.lowerBound)
-        // The old window's memory goes before the new one's is taken.
-        window = []
-        window = try file?.read(range.lowerBound..<range.lowerBound + wanted) ?? []
-        windowStart = range.lowerBound
     }
 }

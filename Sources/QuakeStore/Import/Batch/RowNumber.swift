@@ -1,0 +1,76 @@
+import Feed
+import PostgreSQL
+
+/// A number for each row, which the worker and the server compute alike. If both have the same number, they have the same
+/// row, and the worker need not send it.
+///
+/// It is that of `hash_record_extended`, with a random seed for each batch. A changed row may have the same number with a
+/// probability of about 1 in 2⁶⁴. It then looks unchanged in this run; the next one has another seed, and finds it. The
+/// server computes its number from the row as it is, so that a row edited by hand is noticed.
+///
+/// A server with other numbers, such as one of another byte order, is sent every row.
+package struct RowNumber: Equatable {
+    package let value: Int64
+
+    package struct Seed {
+        package let value = Int64.random(in: 1...(.max))
+
+        package init() {}
+    }
+
+    /// The number of a record. Not of one with properties that are not declared: how the server hashes a jsonb is too much to
+    /// repeat.
+    package init?(of record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>, _ seed: Seed) {
+        if case .extra = record[.extra] { return nil }
+        var hash = RecordHash(seed: UInt64(bitPattern: seed.value))
+        record.forEachValue { hash.append($0, of: record, from: bytes) }
+        value = Int64(bitPattern: hash.value)
+    }
+
+    /// The number of the server's row, as SQL. The columns are listed, so that one that somebody has added does not matter.
+    package static func ofServer(_ seed: Seed) -> Query {
+        "hash_record_extended(row(\(unescaped: columns)), \(seed.value))"
+    }
+
+    /// A time as its bytes: the hash of the time itself has only 32 bits.
+    private static let columns = Property.allCases.map {
+        $0.kind == .time ? "timestamptz_send(quake.\($0.column))" : "quake.\($0.column)"
+    }.joined(separator: ", ")
+}
+
+extension RecordHash {
+    @inline(__always)
+    fileprivate mutating func append(
+        _ value: QuakeRecord.Value, of record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>
+    ) {
+        switch value {
+        case .null, .extra: appendNull()
+        case .text(let text): text.withUTF8(in: bytes) { append(bytes: $0) }
+        case .number(let number): append(number)
+        case .integer(let integer): append(integer)
+        case .flag(let flag): append(flag)
+        case .time(let milliseconds): append(sent: EncodedRow.microseconds(milliseconds))
+        case .list(let list): appendTextArray { append in list.forEachElement(in: bytes, append) }
+        case .code: record.withCode(in: bytes) { append(bytes: $0) }
+        }
+    }
+}
+
+/// The numbers of a batch's rows, in the form in which a statement takes them.
+struct RowNumbers {
+    let seed: RowNumber.Seed
+    private(set) var codes: BoundTexts
+    private(set) var numbers: BoundIntegers
+
+    init(seed: RowNumber.Seed, capacity: Int) {
+        self.seed = seed
+        codes = BoundTexts(minimumCapacity: capacity)
+        numbers = BoundIntegers(minimumCapacity: capacity)
+    }
+
+    /// A row without a number gets one that the server's row hardly ever has.
+    mutating func append(_ number: RowNumber?, code: UnsafeBufferPointer<UInt8>) {
+        codes.append(code)
+        numbers.append(number?.value ?? seed.value)
+    }
+}

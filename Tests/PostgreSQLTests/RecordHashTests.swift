@@ -1,0 +1,123 @@
+import PostgreSQL
+import TestSupport
+import Testing
+
+@Suite("The number of a record")
+struct RecordHashTests {
+    private static let seeds: [Int64] = [0, 1, -1, .min, .max, 0x0123_4567_89AB_CDEF]
+
+    @Test("A text has the server's number, at every length")
+    func texts() async throws {
+        let long = [String(repeating: "long ", count: 20_000), String(repeating: "\u{7F}", count: 8191)]
+        let texts = (0..<60).map { count in
+            String("a\u{E9}😀\u{1}b".unicodeScalars.prefix(count % 5)) + String(repeating: "x", count: count)
+        }
+        try await compare((texts + long).map { text in ("\(text)", { $0.append(text) }) })
+    }
+
+    @Test("A number has the server's number, with 0 and −0 alike, and all NaNs")
+    func numbers() async throws {
+        let numbers: [Double] = [
+            0, -0.0, 1, -1, 0.1, .pi, 1e-308, 5e-324, .greatestFiniteMagnitude, -.greatestFiniteMagnitude,
+            .infinity, -.infinity, .nan, -.nan, .signalingNaN,
+        ]
+        try await compare(numbers.map { number in ("\(number)", { $0.append(number) }) })
+        #expect(number(0) { $0.append(-0.0) } == number(0) { $0.append(0.0) })
+    }
+
+    @Test("An integer, a truth value and null have the server's number")
+    func others() async throws {
+        try await compare(
+            ([0, 1, -1, 255, 256, .min, .max] as [Int32]).map { integer in
+                ("\(Int(integer))::integer", { $0.append(integer) })
+            })
+        try await compare([true, false].map { flag in ("\(flag)", { $0.append(flag) }) })
+        try await compare([("null::text", { $0.appendNull() }), ("null::jsonb", { $0.appendNull() })])
+    }
+
+    @Test("A moment has the number of the bytes that the server sends")
+    func moments() async throws {
+        try await compare(
+            ["0001-01-01", "1999-12-31 23:59:59.999", "2000-01-01", "9999-12-31"].map { text in
+                (
+                    "timestamptz_send(\(text)::timestamp at time zone 'UTC')",
+                    { $0.append(sent: Self.microseconds[text]!) }
+                )
+            })
+    }
+
+    private static let microseconds: [String: Int64] = [
+        "0001-01-01": -63_082_281_600_000_000, "1999-12-31 23:59:59.999": -1000, "2000-01-01": 0,
+        "9999-12-31": 252_455_529_600_000_000,
+    ]
+
+    @Test("A list has the server's number, with no, one or many elements")
+    func lists() async throws {
+        let lists = [
+            [], [""], ["a"], ["a", "b"], ["b", "a"], ["", "", "ü"], (0..<300).map { "element \($0)" },
+        ]
+        try await compare(
+            lists.map { list in
+                let text = list.map { "<\($0)>" }.joined(separator: "|")
+                return (
+                    "string_to_array(nullif(\(text), ''), '|')",
+                    { hash in
+                        if list.isEmpty { return hash.appendNull() }
+                        hash.appendTextArray { append in
+                            for element in list { Array("<\(element)>".utf8).withUnsafeBufferPointer(append) }
+                        }
+                    }
+                )
+            })
+        try await compare([("'{}'::text[]", { $0.appendTextArray { _ in } })])
+    }
+
+    @Test("A row's number depends on every value and on their order")
+    func rows() async throws {
+        try await compare([
+            (
+                "\("a"), null::text, \(2.5), '{x}'::text[], \("b")",
+                { hash in
+                    hash.append("a")
+                    hash.appendNull()
+                    hash.append(2.5)
+                    hash.appendTextArray { append in Array("x".utf8).withUnsafeBufferPointer(append) }
+                    hash.append("b")
+                }
+            )
+        ])
+        let (ab, ba) = (
+            number(7) { ($0.append("a"), $0.append("b")) }, number(7) { ($0.append("b"), $0.append("a")) }
+        )
+        #expect(ab != ba)
+        #expect(number(7) { $0.append("a") } != number(8) { $0.append("a") })
+    }
+
+    private func number<Result>(_ seed: Int64, _ append: (inout RecordHash) -> Result) -> Int64 {
+        var hash = RecordHash(seed: UInt64(bitPattern: seed))
+        _ = append(&hash)
+        return Int64(bitPattern: hash.value)
+    }
+
+    /// Compares rows with the server's, for all seeds. Each is given as SQL and by its values.
+    private func compare(_ rows: [(sql: Query, append: (inout RecordHash) -> Void)]) async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                for seed in Self.seeds {
+                    for row in rows {
+                        let answer = try await connection.query(
+                            "select hash_record_extended(row(\(row.sql)), \(seed)) as number", to: "hash")[0]
+                        let number = number(seed, row.append)
+                        #expect(try answer.decode("number") == number, "\(row.sql.text), seed \(seed)")
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension RecordHash {
+    fileprivate mutating func append(_ text: String) {
+        Array(text.utf8).withUnsafeBufferPointer { append(bytes: $0) }
+    }
+}
