@@ -44,11 +44,12 @@ PATIENCE = 60  # seconds
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--followers", type=int, default=50)
-    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--seconds", type=int, default=20,
+                        help="length of a round: long enough that the log of each view is moved into its file")
     parser.add_argument("--rate", type=float, default=10, help="transactions per second")
     parser.add_argument("--rows", type=int, default=20, help="rows that each transaction updates")
     parser.add_argument("--events", type=int, default=5000, help="events in the table")
-    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
 
