@@ -19,13 +19,13 @@ public struct ViewRow {
     public let code: UnsafeRawBufferPointer
     /// The row was deleted: it has no values.
     public let isGone: Bool
-    private var rest: CopiedRow
+    private var rest: BinaryRow
 
     /// Reads a row that holds the code, whether the row exists, and the columns.
-    init(_ row: CopiedRow) throws {
+    init(_ row: BinaryRow) throws {
         rest = row
         guard let code = try rest.nextBytes(), let isThere = try rest.nextBool() else {
-            throw CopiedRowError()
+            throw BinaryRowError()
         }
         self.code = code
         isGone = !isThere
