@@ -31,9 +31,9 @@ public struct ViewRow {
         isGone = !isThere
     }
 
-    /// The value of the next column.
-    public mutating func next(_ column: ViewColumn) throws -> ViewValue {
-        switch column.kind {
+    /// The value of the next column, which is of this kind.
+    public mutating func next(_ kind: ViewColumn.Kind) throws -> ViewValue {
+        switch kind {
         case .text, .json: try rest.nextBytes().map { .text($0) } ?? .null
         case .integer: try rest.nextInteger().map { .integer($0) } ?? .null
         case .real: try rest.nextDouble().map { .real($0) } ?? .null
