@@ -318,8 +318,9 @@ comment on function history.track(regclass, name, text) is
 -- A pass must cost as much as there is to read, whatever the planner believes. Readers come right after a load, when the
 -- statistics still describe the table before it: the planner once chose a hash table of 300,000 keys where there were
 -- 10,000, and took minutes instead of a second. And many readers run the same small pass many times a second. So these
--- functions are in PL/pgSQL, which keeps its plans; only indexes are allowed, which is right for tables of any size; and
--- `offset 0` keeps the order of a nested loop.
+-- functions are in PL/pgSQL, which keeps its plans; those with arguments keep one plan for all of them, because the planner
+-- would rather make a new one each time; only indexes are allowed, which is right for tables of any size; and `offset 0`
+-- keeps the order of a nested loop.
 
 create function history.current_token() returns bigint
 language sql stable
@@ -352,6 +353,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 begin
     return case
@@ -415,6 +417,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_hashagg = off
 set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 begin
     return query

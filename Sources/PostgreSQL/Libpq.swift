@@ -36,6 +36,23 @@ func isFailure(_ result: OpaquePointer) -> Bool {
 
 /// PQsendQueryParams with the statement's values in binary; the results come as text.
 func sendParameters(_ parameters: [Parameter], of statement: String, _ handle: OpaquePointer) -> Int32 {
+    withValues(of: parameters) { values, lengths, formats in
+        PQsendQueryParams(
+            handle, statement, Int32(parameters.count), parameters.map(\.type), values, lengths, formats, 0)
+    }
+}
+
+/// PQsendQueryPrepared with the query's values in binary; the results come in binary, too.
+func sendPrepared(_ name: String, _ parameters: [Parameter], _ handle: OpaquePointer) -> Int32 {
+    withValues(of: parameters) { values, lengths, formats in
+        PQsendQueryPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1)
+    }
+}
+
+/// Calls `body` with the values, their lengths and their formats, as libpq takes them.
+private func withValues(
+    of parameters: [Parameter], _ body: ([UnsafePointer<CChar>?], [Int32], [Int32]) -> Int32
+) -> Int32 {
     // One buffer holds all values. It has one extra byte at the end, so that even an empty value has an address.
     var bytes: [UInt8] = []
     for parameter in parameters { bytes += parameter.bytes ?? [] }
@@ -50,9 +67,8 @@ func sendParameters(_ parameters: [Parameter], of statement: String, _ handle: O
                 })
             start += parameter.bytes?.count ?? 0
         }
-        return PQsendQueryParams(
-            handle, statement, Int32(parameters.count), parameters.map(\.type), values,
-            parameters.map { Int32(clamping: $0.bytes?.count ?? 0) }, parameters.map { _ in 1 }, 0)
+        return body(
+            values, parameters.map { Int32(clamping: $0.bytes?.count ?? 0) }, parameters.map { _ in 1 })
     }
 }
 

@@ -52,6 +52,10 @@ public struct PostgresError: Error, Sendable, Equatable {
         sqlState.map { ["42P01", "42703", "42883", "3F000"].contains($0) } ?? false
     }
 
+    /// A prepared query's columns, or their types, are no longer what they were (0A000, feature not supported: "cached plan
+    /// must not change result type").
+    public var hasChangedShape: Bool { sqlState == "0A000" }
+
     private static func remedy(sqlState: String) -> String? {
         switch sqlState {
         case "25006": "a hot standby can only be read; to write, name the primary"

@@ -14,23 +14,21 @@ final class FreshTable {
     /// The number of rows of a step.
     static let step = 20_000
 
-    let insert: String
-    private let definition: String
+    /// Inserts a row.
+    let insert: Statement
     private var rows = 0
 
-    init(_ table: SQLiteTable) {
-        definition = "create table \(Self.name) (\(table.declarations))"
-        insert = "insert into \(Self.name) values (\(table.columns.map { _ in "?" }.joined(separator: ", ")))"
+    /// Makes the table.
+    init(_ table: SQLiteTable, _ db: Database) throws {
+        try Self.remove(db)
+        try db.execute(sql: "create table \(Self.name) (\(table.declarations))")
+        let marks = table.columns.map { _ in "?" }.joined(separator: ", ")
+        insert = try db.makeStatement(sql: "insert into \(Self.name) values (\(marks))")
     }
 
     /// Removes what a killed process, or a pass that failed, has left.
     static func remove(_ db: Database) throws {
         try db.execute(sql: "drop table if exists \(name)")
-    }
-
-    func create(_ db: Database) throws {
-        try Self.remove(db)
-        try db.execute(sql: definition)
     }
 
     /// Counts a row, and tells whether the step is complete.
@@ -57,6 +55,7 @@ final class FreshTable {
                 create unique index quake_code on quake (code);
                 drop table if exists position;
                 create table position (store text not null, token integer not null, committed_at text not null);
+                insert into position values ('', 0, '');
                 pragma user_version = \(SQLiteView.version)
                 """)
     }

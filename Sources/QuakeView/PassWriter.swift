@@ -3,38 +3,55 @@ import GRDB
 import GRDBSQLite
 import QuakeStore
 
-/// Writes one pass as one SQLite transaction. A fresh snapshot goes into a table of its own first: see `FreshTable`.
+/// Writes passes into a view's table, each as one SQLite transaction. A fresh snapshot goes into a table of its own first:
+/// see `FreshTable`.
 ///
-/// Values go from the server's bytes to SQLite's without a String in between. GRDB prepares the statements and owns the
-/// transaction; SQLite's own functions bind each row.
+/// Values go from the server's bytes to SQLite's without a String in between. GRDB prepares the statements, once for all
+/// passes, and owns the transaction; SQLite's own functions bind and run what a row takes.
 ///
-/// Its methods are called one after another, and nothing else uses the connection until the pass ends. This makes it
-/// safe to hold values that are not Sendable.
+/// Its methods are called one after another, and nothing else uses the connection during a pass. This makes it safe to
+/// hold values that are not Sendable.
 final class PassWriter: @unchecked Sendable {
-    private let pass: Pass
+    let table: SQLiteTable
     private let queue: DatabaseQueue
-    private let upsert: Statement
-    private let delete: Statement
+    private let kinds: [ViewColumn.Kind]
+    private let begin: Statement
+    private let commit: Statement
+    /// Those that need the view's tables; nil before they are needed.
+    private var rows: RowStatements?
     /// Takes the rows of a fresh start; nil when the pass changes those that there are.
-    private let fresh: FreshTable?
+    private var fresh: FreshTable?
     private var time: [UInt8] = []
 
-    /// Opens the transaction.
-    init(_ pass: Pass, into table: SQLiteTable, on queue: DatabaseQueue) throws {
-        self.pass = pass
+    private struct RowStatements {
+        let upsert: Statement
+        let delete: Statement
+        let move: Statement
+
+        init(_ table: SQLiteTable, _ db: Database) throws {
+            upsert = try db.makeStatement(sql: table.upsert)
+            delete = try db.makeStatement(sql: "delete from quake where code = ?")
+            move = try db.makeStatement(sql: "update position set store = ?, token = ?, committed_at = ?")
+        }
+    }
+
+    init(_ table: SQLiteTable, on queue: DatabaseQueue) throws {
+        self.table = table
         self.queue = queue
-        let fresh = pass.freshStart.map { _ in FreshTable(table) }
-        self.fresh = fresh
-        (upsert, delete) = try queue.writeWithoutTransaction { db in
-            try Self.checkIsThere(db)
-            try fresh?.create(db)
-            try db.beginTransaction(.immediate)
+        kinds = table.columns.map(\.kind)
+        (begin, commit) = try queue.writeWithoutTransaction { db in
+            (try db.makeStatement(sql: "begin immediate"), try db.makeStatement(sql: "commit"))
+        }
+    }
+
+    /// Opens the transaction.
+    func begin(_ pass: Pass) throws {
+        try queue.writeWithoutTransaction { db in
+            try checkIsThere()
+            fresh = pass.freshStart == nil ? nil : try FreshTable(table, db)
+            try begin.execute()
             do {
-                let name = fresh == nil ? "quake" : FreshTable.name
-                return (
-                    try db.cachedStatement(sql: fresh?.insert ?? table.upsert),
-                    try db.cachedStatement(sql: "delete from \(name) where code = ?")
-                )
+                if fresh == nil, rows == nil { rows = try RowStatements(table, db) }
             } catch {
                 try db.rollback()
                 throw error
@@ -43,9 +60,9 @@ final class PassWriter: @unchecked Sendable {
     }
 
     /// A file that was removed can still be written, but nobody would ever read it.
-    private static func checkIsThere(_ db: Database) throws {
+    private func checkIsThere() throws {
         var hasMoved: CInt = 0
-        sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_HAS_MOVED, &hasMoved)
+        sqlite3_file_control(connection, nil, SQLITE_FCNTL_HAS_MOVED, &hasMoved)
         guard hasMoved == 0 else {
             throw DatabaseError(
                 resultCode: .SQLITE_READONLY,
@@ -55,27 +72,39 @@ final class PassWriter: @unchecked Sendable {
 
     /// Uses only SQLite's own functions, so that a row need not go through GRDB's queue.
     func write(_ row: inout ViewRow) throws {
-        if row.isGone {
-            try bind(row.code, at: 1, of: delete)
-            try run(delete)
-        } else {
-            for (index, column) in pass.columns.enumerated() {
-                try bind(row.next(column), at: Int32(index + 1))
+        if let fresh {
+            try run(fresh.insert, with: &row)
+            if fresh.isFull() { try queue.writeWithoutTransaction { try fresh.save($0) } }
+        } else if let rows {
+            if row.isGone {
+                try bind(row.code, at: 1, of: rows.delete)
+                try run(rows.delete)
+            } else {
+                try run(rows.upsert, with: &row)
             }
-            try run(upsert)
         }
-        if let fresh, fresh.isFull() { try queue.writeWithoutTransaction { try fresh.save($0) } }
+    }
+
+    private func run(_ statement: Statement, with row: inout ViewRow) throws {
+        for (index, kind) in kinds.enumerated() {
+            try bind(row.next(kind), at: Int32(index + 1), of: statement)
+        }
+        try run(statement)
     }
 
     func commit(_ position: Position) throws {
         try queue.writeWithoutTransaction { db in
-            try fresh?.replaceTable(db)
-            let statement = try db.cachedStatement(
-                sql: pass.freshStart == nil
-                    ? "update position set store = ?, token = ?, committed_at = ?"
-                    : "insert into position values (?, ?, ?)")
-            try statement.execute(arguments: [position.store, position.token, position.committedAt])
-            try db.commit()
+            let replaced = try fresh.map { fresh in
+                try fresh.replaceTable(db)
+                return try RowStatements(table, db)
+            }
+            guard let rows = replaced ?? self.rows else { return }
+            try bind(position.store, at: 1, of: rows.move)
+            try bind(.integer(Int64(position.token)), at: 2, of: rows.move)
+            try bind(position.committedAt, at: 3, of: rows.move)
+            try run(rows.move)
+            try commit.execute()
+            (self.rows, fresh) = (rows, nil)
         }
     }
 
@@ -87,24 +116,34 @@ final class PassWriter: @unchecked Sendable {
                 if db.isInsideTransaction { try db.rollback() }
                 if fresh != nil { try FreshTable.remove(db) }
             } catch {}
+            fresh = nil
         }
     }
 
     // MARK: SQLite
 
-    private func bind(_ value: ViewValue, at index: Int32) throws {
-        let statement = upsert.sqliteStatement
+    private var connection: OpaquePointer? { sqlite3_db_handle(begin.sqliteStatement) }
+
+    private func bind(_ value: ViewValue, at index: Int32, of statement: Statement) throws {
+        let bound = statement.sqliteStatement
         switch value {
-        case .null: try check(sqlite3_bind_null(statement, index), upsert)
-        case .integer(let integer): try check(sqlite3_bind_int64(statement, index, integer), upsert)
-        case .real(let real): try check(sqlite3_bind_double(statement, index, real), upsert)
-        case .boolean(let boolean): try check(sqlite3_bind_int64(statement, index, boolean ? 1 : 0), upsert)
-        case .text(let bytes): try bind(bytes, at: index, of: upsert)
+        case .null: try check(sqlite3_bind_null(bound, index))
+        case .integer(let integer): try check(sqlite3_bind_int64(bound, index, integer))
+        case .real(let real): try check(sqlite3_bind_double(bound, index, real))
+        case .boolean(let boolean): try check(sqlite3_bind_int64(bound, index, boolean ? 1 : 0))
+        case .text(let bytes): try bind(bytes, at: index, of: statement)
         case .time(let instant):
             time.removeAll(keepingCapacity: true)
             instant.appendText(to: &time)
             // SQLite takes a copy, because the row's next time reuses the buffer.
-            try time.withUnsafeBytes { try bind($0, at: index, of: upsert, copied: true) }
+            try time.withUnsafeBytes { try bind($0, at: index, of: statement, copied: true) }
+        }
+    }
+
+    private func bind(_ text: String, at index: Int32, of statement: Statement) throws {
+        var text = text
+        try text.withUTF8 {
+            try bind(UnsafeRawBufferPointer($0), at: index, of: statement, copied: true)
         }
     }
 
@@ -122,19 +161,18 @@ final class PassWriter: @unchecked Sendable {
             } else {
                 sqlite3_bind_text(statement.sqliteStatement, index, "", 0, transient)
             }
-        try check(code, statement)
+        try check(code)
     }
 
     private func run(_ statement: Statement) throws {
         let code = sqlite3_step(statement.sqliteStatement)
         sqlite3_reset(statement.sqliteStatement)
-        guard code == SQLITE_DONE else { return try check(code, statement) }
+        guard code == SQLITE_DONE else { return try check(code) }
     }
 
-    private func check(_ code: CInt, _ statement: Statement) throws {
+    private func check(_ code: CInt) throws {
         guard code != SQLITE_OK else { return }
         throw DatabaseError(
-            resultCode: ResultCode(rawValue: code),
-            message: String(cString: sqlite3_errmsg(sqlite3_db_handle(statement.sqliteStatement))))
+            resultCode: ResultCode(rawValue: code), message: String(cString: sqlite3_errmsg(connection)))
     }
 }

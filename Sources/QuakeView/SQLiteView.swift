@@ -22,7 +22,7 @@ public final class SQLiteView: View {
     private let path: String
     let queue: DatabaseQueue
     private let lock: FollowerLock
-    private let table = Mutex<SQLiteTable?>(nil)
+    private let writer = Mutex<PassWriter?>(nil)
     /// The statement that made the file's table; nil while there is none.
     private let definition: Mutex<String?>
 
@@ -58,6 +58,9 @@ public final class SQLiteView: View {
                 try db.execute(sql: "pragma application_id = \(applicationID)")
             }
             try db.execute(sql: "pragma synchronous = normal")
+            // Moving the log into the file costs as much as many small passes, so it waits for some 16 MB rather than 4. Many
+            // views of one server get the same commits: at one size, all of them would do it at the same commit.
+            try db.execute(sql: "pragma wal_autocheckpoint = \(Int.random(in: 3000...5000))")
             // Keeps a long pass from leaving a log of the same size.
             try db.execute(sql: "pragma journal_size_limit = 67108864")
             // The rows are no secret. To overwrite those that go, all their pages would have to be written.
@@ -80,18 +83,19 @@ public final class SQLiteView: View {
     }
 
     public func accepts(_ columns: [ViewColumn]) -> Bool {
-        let table = table(columns)
-        return definition.withLock { $0 == table.definition }
+        let known = writer.withLock { $0?.table }
+        let table = known?.columns == columns ? known : nil
+        return definition.withLock { $0 == (table ?? SQLiteTable(columns)).definition }
     }
 
     public func apply(_ pass: Pass) async throws -> Position {
-        let table = table(pass.columns)
         do {
-            let writer = try PassWriter(pass, into: table, on: queue)
+            let writer = try writer(for: pass.columns)
+            try writer.begin(pass)
             do {
                 let position = try await pass.forEachRow { row in try writer.write(&row) }
                 try writer.commit(position)
-                definition.withLock { $0 = table.definition }
+                definition.withLock { $0 = writer.table.definition }
                 return position
             } catch {
                 writer.rollBack()
@@ -102,14 +106,12 @@ public final class SQLiteView: View {
         }
     }
 
-    /// The file's table for these columns, whose statements are made once.
-    private func table(_ columns: [ViewColumn]) -> SQLiteTable {
-        table.withLock { known in
-            if let known, known.columns == columns { return known }
-            let table = SQLiteTable(columns)
-            known = table
-            return table
-        }
+    /// The writer for these columns, which prepares its statements once.
+    private func writer(for columns: [ViewColumn]) throws -> PassWriter {
+        if let known = writer.withLock({ $0 }), known.table.columns == columns { return known }
+        let new = try PassWriter(SQLiteTable(columns), on: queue)
+        writer.withLock { $0 = new }
+        return new
     }
 }
 

@@ -251,6 +251,31 @@ struct FollowTests {
         }
     }
 
+    @Test(
+        "A column whose type changes while a follower listens arrives anew with a fresh snapshot, as it is then"
+    )
+    func typeChanged() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let (view, log) = (MemoryView(), RecordedLog())
+            try await database.following(view, poll: Self.rarely, logger: log.logger) {
+                try await waitUntil { view.now.position != nil }
+                for magnitude in 1...2 {
+                    try await database.setMagnitude(Double(magnitude))
+                    try await database.waitForCatchUp(of: view)
+                }
+                try await database.query("alter table quake alter column tz type double precision")
+                try await database.setMagnitude(3)
+                try await waitUntil { view.now.starts == [.first, .altered] }
+                try await database.setMagnitude(4)
+                try await database.waitForCatchUp(of: view)
+            }
+            #expect(view.now.columns.first { $0.name == "tz" }?.kind == .real)
+            #expect(view.now.starts == [.first, .altered])
+            #expect(!log.lines.contains { $0.hasPrefix("warning") }, "there is no reason to reconnect")
+        }
+    }
+
     /// reader: pass begins ─ rows ─────────── lines ─ ends     next pass: fresh snapshot? no: it stands at the horizon
     /// prune:                     all history
     @Test("History that is pruned during a pass is still there for that pass")

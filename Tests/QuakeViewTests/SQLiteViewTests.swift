@@ -107,6 +107,47 @@ struct SQLiteViewTests {
         }
     }
 
+    @Test("The server parses and plans nothing for the pass after a notification, once it has seen a few")
+    func planned() async throws {
+        try await withView { database, path in
+            try await database.importSample(300)
+            let (view, log) = (try SQLiteView(path), RecordedLog())
+            let told = database.with(
+                "-clog_parser_stats=on -clog_planner_stats=on -cclient_min_messages=log")
+            let follower = Follower(try told.options(), view: view, name: nil, logger: log.logger)
+            let following = Task { try await follower.run() }
+            defer { following.cancel() }
+            func work() -> Int { log.lines.count { $0.contains("STATISTICS") } }
+            func follow() async throws {
+                try await database.query(
+                    "update quake set felt = coalesce(felt, 0) + 1 where code like 'q1%'")
+                let position = try await database.positionText()
+                try await waitUntil { try FileState.position(path) == position }
+            }
+
+            try await waitUntil { try FileState.position(path) != nil }
+            // The server plans a query five times before it keeps a plan.
+            for _ in 1...6 { try await follow() }
+            let before = work()
+            for _ in 1...3 { try await follow() }
+            #expect(before > 0)
+            #expect(work() == before)
+            try await database.expectSame(path)
+        }
+    }
+
+    @Test("The log may grow to some 16 MB, and not to the same size for every view")
+    func logSize() async throws {
+        try await withFolder { folder in
+            let sizes = try (1...20).map { number in
+                let view = try SQLiteView(folder.appending(path: "\(number).sqlite").path)
+                return try view.queue.read { try Int.fetchOne($0, sql: "pragma wal_autocheckpoint") }
+            }
+            #expect(sizes.allSatisfy { (3000...5000).contains($0 ?? 0) })
+            #expect(Set(sizes).count > 1)
+        }
+    }
+
     @Test("A history without an identity, such as a half-restored one, leaves the view as it is")
     func noStore() async throws {
         try await withView { database, path in

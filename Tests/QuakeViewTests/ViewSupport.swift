@@ -46,6 +46,14 @@ struct FileState: Equatable {
         self = try DatabaseQueue(path: path, configuration: .reader).read { try FileState($0) }
     }
 
+    /// Store and token; nil while there are none.
+    static func position(_ path: String) throws -> String? {
+        try DatabaseQueue(path: path, configuration: .reader).read { db in
+            guard try db.tableExists("position") else { return nil }
+            return try String.fetchOne(db, sql: "select store || ' ' || token from position")
+        }
+    }
+
     init(_ db: Database) throws {
         // The position is read first. SQLite notices that another process changed the columns only when a statement
         // runs, and GRDB uses the columns as of when the statement was prepared.

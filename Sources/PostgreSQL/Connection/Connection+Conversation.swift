@@ -53,7 +53,7 @@ extension Connection {
     }
 
     /// libpq would run the part before the NUL.
-    private func refuseNUL(in sql: String, _ operation: String) throws {
+    func refuseNUL(in sql: String, _ operation: String) throws {
         guard sql.utf8.contains(0) else { return }
         throw PostgresError(operation: operation, message: "the statement contains a NUL character")
     }

@@ -11,7 +11,7 @@ extension Connection {
     /// - Parameter query: SQL text, used as it is, because a COPY takes no bound values. Pass anything that came from
     ///   outside through `quoted`.
     public func copy(
-        rowsOf query: String, to operation: String, _ body: @Sendable (inout CopiedRow) throws -> Void
+        rowsOf query: String, to operation: String, _ body: @Sendable (inout BinaryRow) throws -> Void
     ) throws {
         let handle = try open(operation)
         try send(script: "copy (\(query)) to stdout (format binary)", operation, handle)
@@ -45,12 +45,12 @@ extension Connection {
 
     /// Returns the body's error, if any. After an error, the remaining rows are read and dropped.
     private func takeRows(
-        _ operation: String, _ handle: OpaquePointer, _ body: (inout CopiedRow) throws -> Void
+        _ operation: String, _ handle: OpaquePointer, _ body: (inout BinaryRow) throws -> Void
     ) throws -> (any Error)? {
         var bodyError: (any Error)?
         while let message = try nextCopyMessage(operation, handle) {
             defer { PQfreemem(message.baseAddress) }
-            guard bodyError == nil, var row = CopiedRow(message: message) else { continue }
+            guard bodyError == nil, var row = BinaryRow(message: message) else { continue }
             do {
                 try body(&row)
             } catch {

@@ -39,7 +39,7 @@ public struct FeatureEncoder: Sendable {
     }
 
     /// Writes a row as a feature, with a comma in front if it is not the first.
-    public mutating func append(_ row: inout CopiedRow) throws {
+    public mutating func append(_ row: inout BinaryRow) throws {
         if count > 0 { bytes.append(text: ",\n") }
         count += 1
         bytes.append(text: "{\"type\":\"Feature\",\"properties\":{")
@@ -59,10 +59,10 @@ public struct FeatureEncoder: Sendable {
         bytes.append(UInt8(ascii: "}"))
     }
 
-    private mutating func appendGeometry(_ row: inout CopiedRow) throws {
+    private mutating func appendGeometry(_ row: inout BinaryRow) throws {
         bytes.append(text: "},\"geometry\":{\"type\":\"Point\",\"coordinates\":[")
         guard let longitude = try row.nextDouble(), let latitude = try row.nextDouble() else {
-            throw CopiedRowError()
+            throw BinaryRowError()
         }
         let depth = try row.nextDouble()
         bytes.append(number: longitude)
@@ -113,7 +113,7 @@ public struct FeatureEncoder: Sendable {
 extension [UInt8] {
     /// Appends the row's next value as the feeds write it: times in milliseconds since 1970, flags as 0 or 1, and lists with
     /// a comma before, between and after the items.
-    fileprivate mutating func append(asInFeed row: inout CopiedRow, _ kind: Property.Kind) throws {
+    fileprivate mutating func append(asInFeed row: inout BinaryRow, _ kind: Property.Kind) throws {
         switch kind {
         case .text:
             guard let text = try row.nextBytes() else { break }
@@ -147,7 +147,7 @@ extension [UInt8] {
         while rest.count >= 4 {
             let length = Int(
                 Int32(bigEndian: UnsafeRawBufferPointer(rebasing: rest).loadUnaligned(as: Int32.self)))
-            guard length >= 0, rest.count >= 4 + length else { throw CopiedRowError() }
+            guard length >= 0, rest.count >= 4 + length else { throw BinaryRowError() }
             rest = rest.dropFirst(4)
             appendEscaped(UnsafeRawBufferPointer(rebasing: rest.prefix(length)))
             append(UInt8(ascii: ","))

@@ -47,7 +47,7 @@ final class EventBody: Sendable {
     /// How many events were appended.
     var count: Int { state.withLock { $0.count } }
 
-    func append(_ row: inout CopiedRow) throws {
+    func append(_ row: inout BinaryRow) throws {
         // The closure of a lock cannot take the row along.
         var taken = row
         let full = try state.withLock { state -> [UInt8] in

@@ -19,6 +19,8 @@ public struct Pass: Sendable {
     let reader: Position?
     let connection: Connection
     let logger: Logger
+    /// Whether its query is prepared, which pays for the many small passes of a follower that listens.
+    var isPrepared = false
     /// Counts the rows; nil when nobody wants to know.
     var counter: PassCounter?
 
@@ -32,19 +34,19 @@ public struct Pass: Sendable {
     ///
     /// - Returns: the view's position once it has applied them.
     public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws -> Position {
-        try await read(rows, columns: 2 + table.columns.count) { copied in
-            var row = try ViewRow(copied)
+        try await read(rows, as: "quakes_rows", columns: 2 + table.columns.count) { binary in
+            var row = try ViewRow(binary)
             try body(&row)
         }
     }
 
-    private var rows: String {
-        guard freshStart == nil else { return "code, true, \(table.expressions) from public.quake" }
+    private var rows: Query {
+        if freshStart != nil { return "code, true, \(unescaped: table.expressions) from public.quake" }
         // A view needs only the last change to a key, so this is cheaper than history.changes, which returns every
         // change. Looks rows up one by one through the primary key, whatever the planner estimates: its statistics may
         // be older than the last load.
         return """
-            changed.key, quake.code is not null, \(table.expressions)
+            changed.key, quake.code is not null, \(unescaped: table.expressions)
             from history.changed_keys(\(after), 'quake') as changed (key)
             left join lateral (select * from public.quake where quake.code = changed.key offset 0) as quake on true
             """
@@ -61,14 +63,14 @@ public struct Pass: Sendable {
     public func forEachLine(
         of selection: QuakeSelection? = nil, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Position {
-        let lines =
+        let lines: Query =
             switch (freshStart, selection) {
             case (nil, nil): "row_to_json(change)::text from history.changes(\(after), 'quake') as change"
-            case (nil, let selection?): try await connection.text(of: selection.changeLines(after: after))
-            case (_?, let selection): try await connection.text(of: (selection ?? QuakeSelection()).rowLines)
+            case (nil, let selection?): selection.changeLines(after: after)
+            case (_?, let selection): (selection ?? QuakeSelection()).rowLines
             }
-        return try await read(lines, columns: 1) { row in
-            guard let line = try row.nextBytes() else { throw CopiedRowError() }
+        return try await read(lines, as: "quakes_lines", columns: 1) { row in
+            guard let line = try row.nextBytes() else { throw BinaryRowError() }
             try body(line)
         }
     }
@@ -88,17 +90,17 @@ public struct Pass: Sendable {
 
     /// Reads the row that describes the snapshot, and then the selected rows.
     private func read(
-        _ selected: String, columns: Int, _ body: @Sendable (inout CopiedRow) throws -> Void
+        _ selected: Query, as name: String, columns: Int,
+        _ body: @Sendable (inout BinaryRow) throws -> Void
     ) async throws -> Position {
-        func nulls(_ count: Int) -> String { repeatElement("null", count: count).joined(separator: ", ") }
+        func nulls(_ count: Int) -> String { String(repeating: "null, ", count: count - 1) + "null" }
+        let query: Query = """
+            select *, \(unescaped: nulls(columns)) from (\(SnapshotState.query(of: reader))) as snapshot
+            union all
+            select \(unescaped: nulls(SnapshotState.width)), \(selected)
+            """
         let reached = Mutex<Position?>(nil)
-        try await connection.copy(
-            rowsOf: """
-                select *, \(nulls(columns)) from (\(SnapshotState.query(of: reader, on: connection))) as snapshot
-                union all
-                select \(nulls(SnapshotState.width)), \(selected)
-                """, to: "read the changes"
-        ) { row in
+        let take: @Sendable (inout BinaryRow) throws -> Void = { row in
             if reached.withLock({ $0 == nil }) {
                 let snapshot = try SnapshotState(&row, of: reader)
                 guard snapshot.shape == table.signature, freshStart != nil || snapshot.freshStart == nil
@@ -113,7 +115,13 @@ public struct Pass: Sendable {
                 counter?.countRow()
             }
         }
-        guard let position = reached.withLock({ $0 }) else { throw CopiedRowError() }
+        let operation = "read the changes"
+        if isPrepared {
+            try await connection.forEachRow(of: query, preparedAs: name, to: operation, take)
+        } else {
+            try await connection.copy(rowsOf: connection.text(of: query), to: operation, take)
+        }
+        guard let position = reached.withLock({ $0 }) else { throw BinaryRowError() }
         return position
     }
 

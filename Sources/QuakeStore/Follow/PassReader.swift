@@ -40,7 +40,7 @@ struct PassReader<V: View> {
     mutating func read(heard token: Int?) async throws {
         switch token {
         case let token? where hasJustReached(token): break
-        case let token? where token > position?.token ?? 0: try await applyPass()
+        case let token? where token > position?.token ?? 0: try await applyPass(isPrepared: true)
         // A lower token: the server may have been restored to an earlier state.
         default: try await catchUp()
         }
@@ -69,16 +69,20 @@ struct PassReader<V: View> {
     }
 
     /// Applies everything up to this moment, without first checking whether there is anything.
+    ///
+    /// - Parameter isPrepared: whether its query is prepared, which takes a session. Somebody who has heard a notification
+    ///   has one.
     @discardableResult
-    mutating func applyPass() async throws -> Position {
+    mutating func applyPass(isPrepared: Bool = false) async throws -> Position {
         var freshStart = position == nil ? FreshStart.first : nil
         while true {
             let wasKnown = table != nil
             let table = try await knownTable()
             if freshStart == nil, !view.accepts(table.columns) { freshStart = .altered }
             var pass = Pass(
-                freshStart: freshStart, table: table, reader: position, connection: connection, logger: logger
-            )
+                freshStart: freshStart, table: table, reader: position, connection: connection,
+                logger: logger,
+                isPrepared: isPrepared && freshStart == nil)
             do {
                 if let observer { pass.counter = try await pass.counter(telling: observer) }
                 defer { pass.counter?.end() }
@@ -91,8 +95,7 @@ struct PassReader<V: View> {
             } catch let mismatch as Pass.Mismatch {
                 if mismatch.snapshot.shape != table.signature { self.table = nil }
                 freshStart = freshStart ?? mismatch.snapshot.freshStart ?? .altered
-            } catch let error as PostgresError where error.isUndefinedObject && wasKnown {
-                // The statement may name a column that is gone.
+            } catch let error as PostgresError where error.namesOldColumns && wasKnown {
                 self.table = nil
                 freshStart = freshStart ?? .altered
             }
@@ -128,4 +131,9 @@ struct PassReader<V: View> {
             canReport = false
         }
     }
+}
+
+extension PostgresError {
+    /// The query names columns that are gone, or that have another type by now.
+    fileprivate var namesOldColumns: Bool { isUndefinedObject || hasChangedShape }
 }

@@ -14,44 +14,38 @@ struct SnapshotState: Sendable {
     static let width = 6
 
     /// - Parameter reader: the reader's position; nil when it holds nothing.
-    static func query(of reader: Position?, on connection: Connection) async throws -> String {
-        var arguments = "null, null, null"
-        if let reader {
-            let (store, committedAt) = (
-                try await connection.quoted(reader.store), try await connection.quoted(reader.committedAt)
-            )
-            arguments = "\(store), \(reader.token), \(committedAt)"
-        }
-        return """
-            select store::text, token,
-                   to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
-                   history.check(\(arguments)) as verdict,
-                   (\(TableShape.signatureQuery)) as shape,
-                   -- Makes the text of values the same in every session, as in history.changes.
-                   (select count(set_config(name, value, true))
-                    from (values ('timezone', 'UTC'), ('datestyle', 'ISO, YMD'),
-                                 ('intervalstyle', 'postgres'), ('extra_float_digits', '1'),
-                                 ('bytea_output', 'hex')) as setting (name, value)) as settings
-            from history.position()
-            """
+    static func query(of reader: Position?) -> Query {
+        """
+        select store::text, token,
+               to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
+               history.check(\(reader?.store)::uuid, \(reader?.token), \(reader?.committedAt)::timestamptz)
+                   as verdict,
+               (\(unescaped: TableShape.signatureQuery)) as shape,
+               -- Makes the text of values the same in every session, as in history.changes.
+               (select count(set_config(name, value, true))
+                from (values ('timezone', 'UTC'), ('datestyle', 'ISO, YMD'),
+                             ('intervalstyle', 'postgres'), ('extra_float_digits', '1'),
+                             ('bytea_output', 'hex')) as setting (name, value)) as settings
+        from history.position()
+        """
     }
 
     static func read(of reader: Position?, on connection: Connection) async throws -> SnapshotState {
         let snapshot = Mutex<SnapshotState?>(nil)
         try await connection.copy(
-            rowsOf: query(of: reader, on: connection), to: "read the history's position"
+            rowsOf: connection.text(of: query(of: reader)), to: "read the history's position"
         ) { row in
             let read = try SnapshotState(&row, of: reader)
             snapshot.withLock { $0 = read }
         }
-        guard let snapshot = snapshot.withLock({ $0 }) else { throw CopiedRowError() }
+        guard let snapshot = snapshot.withLock({ $0 }) else { throw BinaryRowError() }
         return snapshot
     }
 
     /// Reads the row.
     ///
     /// - Throws: `PostgresError` when `history.store` holds no row.
-    init(_ row: inout CopiedRow, of reader: Position?) throws {
+    init(_ row: inout BinaryRow, of reader: Position?) throws {
         func text(_ bytes: UnsafeRawBufferPointer?) -> String? {
             bytes.map { String(decoding: $0, as: UTF8.self) }
         }

@@ -19,21 +19,21 @@ public struct ViewRow {
     public let code: UnsafeRawBufferPointer
     /// The row was deleted: it has no values.
     public let isGone: Bool
-    private var rest: CopiedRow
+    private var rest: BinaryRow
 
     /// Reads a row that holds the code, whether the row exists, and the columns.
-    init(_ row: CopiedRow) throws {
+    init(_ row: BinaryRow) throws {
         rest = row
         guard let code = try rest.nextBytes(), let isThere = try rest.nextBool() else {
-            throw CopiedRowError()
+            throw BinaryRowError()
         }
         self.code = code
         isGone = !isThere
     }
 
-    /// The value of the next column.
-    public mutating func next(_ column: ViewColumn) throws -> ViewValue {
-        switch column.kind {
+    /// The value of the next column, which is of this kind.
+    public mutating func next(_ kind: ViewColumn.Kind) throws -> ViewValue {
+        switch kind {
         case .text, .json: try rest.nextBytes().map { .text($0) } ?? .null
         case .integer: try rest.nextInteger().map { .integer($0) } ?? .null
         case .real: try rest.nextDouble().map { .real($0) } ?? .null

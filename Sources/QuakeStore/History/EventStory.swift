@@ -36,7 +36,7 @@ public struct EventStory: Sendable {
                 from (select (select to_jsonb(quake) from public.quake where code = \(code)) as row) as line
                 """)
         try await connection.copy(rowsOf: statement, to: "read an event's history") { row in
-            guard let line = try row.nextBytes() else { throw CopiedRowError() }
+            guard let line = try row.nextBytes() else { throw BinaryRowError() }
             try body(line)
         }
         return true

@@ -24,7 +24,7 @@ public struct FeedRows: Sendable {
     /// Hands over these properties of each event, the newest event first.
     public func copy(
         _ properties: [Property], on connection: Connection,
-        _ body: @Sendable (inout CopiedRow) throws -> Void
+        _ body: @Sendable (inout BinaryRow) throws -> Void
     ) async throws {
         try await connection.copy(
             rowsOf: """
@@ -38,7 +38,7 @@ public struct FeedRows: Sendable {
     /// - Returns: false if there is no such event.
     public static func copy(
         _ properties: [Property], of code: String, on connection: Connection,
-        _ body: @Sendable (inout CopiedRow) throws -> Void
+        _ body: @Sendable (inout BinaryRow) throws -> Void
     ) async throws {
         try await connection.copy(
             rowsOf: """

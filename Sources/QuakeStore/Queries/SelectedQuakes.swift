@@ -67,7 +67,7 @@ public struct SelectedQuakes {
 
     /// Hands over the columns of each earthquake as it arrives, in the order of `properties` and in the table's own types.
     public func forEachRow(
-        of properties: [Property], _ body: @Sendable (inout CopiedRow) throws -> Void
+        of properties: [Property], _ body: @Sendable (inout BinaryRow) throws -> Void
     ) async throws {
         let columns = properties.map(\.column).joined(separator: ", ")
         let statement = try await connection.text(of: selection.query(columns, from: source))

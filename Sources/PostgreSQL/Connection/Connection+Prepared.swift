@@ -1,0 +1,62 @@
+import CPostgreSQL
+
+extension Connection {
+    /// Runs a query that the server parses only once for this connection, and soon no longer plans either. Hands over each
+    /// row as it arrives, in binary form and in constant memory.
+    ///
+    /// This is for small queries that are run again and again. For many rows, `copy(rowsOf:)` takes less time. It needs a
+    /// session of its own (`requireSession`), because a pooler in transaction mode may pass the next run to a session that
+    /// does not know the query.
+    ///
+    /// An error thrown by `body` cancels the query and is thrown again. Rows that were handed over before the server failed
+    /// stay handed over.
+    ///
+    /// - Parameters:
+    ///   - query: its values may differ from run to run. Another text is prepared in place of the last one.
+    ///   - name: the query's name in the session (`pg_prepared_statements`): plain, lower-case SQL.
+    /// - Throws: `PostgresError`; `hasChangedShape` when the result's columns are no longer those of the first run. The next
+    ///   run prepares the query anew.
+    public func forEachRow(
+        of query: Query, preparedAs name: String, to operation: String,
+        _ body: @Sendable (inout BinaryRow) throws -> Void
+    ) throws {
+        try prepare(query, as: name, operation)
+        let handle = try open(operation)
+        guard sendPrepared(name, query.parameters, handle) == 1 else {
+            throw failureOfLibpq(operation, handle)
+        }
+        // libpq accepts this only after the statement was sent and before anything is read.
+        PQsetSingleRowMode(handle)
+        try flush(operation, handle)
+        do {
+            try readResults(operation, handle) { result in
+                for row in 0..<PQntuples(result) {
+                    var row = BinaryRow(row, of: result)
+                    try body(&row)
+                }
+            }
+        } catch let error as PostgresError where error.hasChangedShape {
+            preparedTexts[name] = ""
+            throw error
+        }
+    }
+
+    private func prepare(_ query: Query, as name: String, _ operation: String) throws {
+        let text = query.text
+        let known = preparedTexts[name]
+        if known == text { return }
+        if known != nil {
+            try execute(script: "deallocate \(name)", to: operation)
+            preparedTexts[name] = nil
+        }
+        try refuseNUL(in: text, operation)
+        let handle = try open(operation)
+        let types = query.parameters.map(\.type)
+        guard PQsendPrepare(handle, name, text, Int32(types.count), types) == 1 else {
+            throw failureOfLibpq(operation, handle)
+        }
+        try flush(operation, handle)
+        try readResults(operation, handle) { _ in }
+        preparedTexts[name] = text
+    }
+}

@@ -1,0 +1,113 @@
+import PostgreSQL
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Prepared queries")
+struct PreparedTests {
+    @Test("Every type arrives as it is, and so do nulls and empty texts")
+    func types() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                for value in ["é🌋", "", nil] as [String?] {
+                    try await connection.forEachRow(
+                        of: """
+                            select \(value), \(Int.min), 7::smallint, \(-0.0), 1.5::real, \(true), null::text
+                            """, preparedAs: "types", to: "ask"
+                    ) { row in
+                        let text = try row.nextBytes().map { String(decoding: $0, as: UTF8.self) }
+                        let integers = (try row.nextInteger(), try row.nextInteger())
+                        let (zero, real) = (try row.nextDouble(), try row.nextDouble())
+                        let (flag, none) = (try row.nextBool(), try row.nextBytes())
+                        #expect(text == value)
+                        #expect(integers == (Int64.min, 7))
+                        #expect(zero == 0 && zero?.sign == .minus && real == 1.5 && flag == true)
+                        #expect(none == nil)
+                        #expect(throws: BinaryRowError.self) { try row.nextBytes() }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("A text is parsed once, and after five runs it is planned no more; another text takes its place")
+    func once() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                for number in 1...8 {
+                    try await connection.expect([Int64(number)], of: "select \(number)")
+                }
+                try await connection.expect(plans: "numbers: select $1, 5 custom, 3 generic")
+                try await connection.expect([3], of: "select \(1) + \(2)")
+                try await connection.expect(plans: "numbers: select $1 + $2, 1 custom, 0 generic")
+            }
+        }
+    }
+
+    @Test("A query whose columns have changed is refused once, and then prepared anew")
+    func changedShape() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.query("create table n as select 1 as i")
+            try await database.withConnection { connection in
+                try await connection.expect([1], of: "select i from n")
+                try await database.query("alter table n alter column i type bigint")
+                let error = try await postgresError { try await connection.expect([], of: "select i from n") }
+                #expect(error.hasChangedShape)
+                try await connection.expect([1], of: "select i from n")
+            }
+        }
+    }
+
+    @Test("A query that fails, in the server or in the body, leaves the connection usable")
+    func failures() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let refused = try await postgresError {
+                    try await connection.expect([], of: "select nothing")
+                }
+                #expect(refused.sqlState == "42703")
+                let failed = try await postgresError {
+                    try await connection.expect([1], of: "select 1 / (2 - i) from generate_series(1, 3) as i")
+                }
+                #expect(failed.sqlState == "22012")
+                await #expect(throws: Stop.self) {
+                    try await connection.forEachRow(
+                        of: "select generate_series(1, 1000000000), pg_sleep(0.001)::text",
+                        preparedAs: "long",
+                        to: "stream"
+                    ) { _ in throw Stop() }
+                }
+                try await connection.expect([4], of: "select 4")
+                try await connection.expectUsable()
+            }
+        }
+    }
+}
+
+extension Connection {
+    /// Runs a prepared query, and compares the first column of its rows.
+    fileprivate func expect(
+        _ numbers: [Int64], of query: Query, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let found = Mutex<[Int64?]>([])
+        try forEachRow(of: query, preparedAs: "numbers", to: "read numbers") { row in
+            let number = try row.nextInteger()
+            found.withLock { $0.append(number) }
+        }
+        let all = found.withLock { $0 }
+        #expect(all == numbers, sourceLocation: sourceLocation)
+    }
+
+    /// Compares what is prepared in the session, how often it was planned for its values, and how often it was run by a plan
+    /// for all values.
+    fileprivate func expect(plans: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let found: String? = try query(
+            """
+            select string_agg(
+                name || ': ' || statement || ', ' || custom_plans || ' custom, ' || generic_plans || ' generic', '; ')
+                as plans
+            from pg_prepared_statements
+            """, to: "look at what is prepared")[0].decodeIfPresent("plans")
+        #expect(found == plans, sourceLocation: sourceLocation)
+    }
+}
