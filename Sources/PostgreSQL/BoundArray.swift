@@ -1,60 +1,53 @@
-/// A `text[]` without nulls to bind to a statement, built up from bytes in UTF-8.
+/// A `text[]` to bind to a statement, built up from bytes in UTF-8.
 public struct BoundTexts: Bindable {
     public static var sqlType: UInt32 { 1009 }
-    private var array = BinaryArray(elementType: 25)
+    private var array: BinaryArray
 
-    public init(minimumCapacity: Int = 0) {
-        array.bytes.reserveCapacity(20 + 16 * minimumCapacity)
+    /// - Parameter count: how many elements will be appended; with another number, the server refuses the statement.
+    public init(count: Int) {
+        array = BinaryArray(elementType: 25, count: count, capacity: 16 * count)
     }
-
-    public var count: Int { Int(array.count) }
 
     public mutating func append(_ text: UnsafeBufferPointer<UInt8>) {
-        array.appendElement(text)
+        array.append(text)
     }
 
-    public var parameter: Parameter { Parameter(type: Self.sqlType, bytes: array.finished) }
+    public var parameter: Parameter { Parameter(type: Self.sqlType, bytes: array.bytes) }
 }
 
-/// A `bigint[]` without nulls to bind to a statement.
+/// A `bigint[]` to bind to a statement.
 public struct BoundIntegers: Bindable {
     public static var sqlType: UInt32 { 1016 }
-    private var array = BinaryArray(elementType: 20)
+    private var array: BinaryArray
 
-    public init(minimumCapacity: Int = 0) {
-        array.bytes.reserveCapacity(20 + 12 * minimumCapacity)
+    /// - Parameter count: how many elements will be appended; with another number, the server refuses the statement.
+    public init(count: Int) {
+        array = BinaryArray(elementType: 20, count: count, capacity: 12 * count)
     }
 
     public mutating func append(_ value: Int64) {
-        withUnsafeBytes(of: value.bigEndian) { array.appendElement($0.bindMemory(to: UInt8.self)) }
+        withUnsafeBytes(of: value.bigEndian) { array.append($0.bindMemory(to: UInt8.self)) }
     }
 
-    public var parameter: Parameter { Parameter(type: Self.sqlType, bytes: array.finished) }
+    public var parameter: Parameter { Parameter(type: Self.sqlType, bytes: array.bytes) }
 }
 
-/// An array of one dimension as `array_recv` takes it.
+/// An array of one dimension without nulls, in the binary form of PostgreSQL's `array_recv`.
 private struct BinaryArray {
-    var bytes: [UInt8] = []
-    private(set) var count: Int32 = 0
+    private(set) var bytes: [UInt8] = []
 
-    init(elementType: Int32) {
+    init(elementType: Int32, count: Int, capacity: Int) {
+        bytes.reserveCapacity(20 + capacity)
         // Dimensions, no null bitmap, type, number of elements, lower bound.
-        for number in [1, 0, elementType, 0, 1] { append(number) }
+        for number in [1, 0, elementType, Int32(count), 1] { append(number) }
     }
 
-    mutating func appendElement(_ element: UnsafeBufferPointer<UInt8>) {
+    mutating func append(_ element: UnsafeBufferPointer<UInt8>) {
         append(Int32(truncatingIfNeeded: element.count))
         bytes.append(contentsOf: element)
-        count += 1
     }
 
     private mutating func append(_ number: Int32) {
         withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
-    }
-
-    var finished: [UInt8] {
-        var bytes = bytes
-        withUnsafeBytes(of: count.bigEndian) { bytes.replaceSubrange(12..<16, with: $0) }
-        return bytes
     }
 }

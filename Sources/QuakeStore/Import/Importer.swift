@@ -76,9 +76,8 @@ public struct Importer: Sendable {
         guard !options.isDryRun else {
             return await importing(source, window, log, ifChangedSince: nil, progress).summary
         }
-        try await log.lock()
         // If an error ends this early, the lock ends with the connection.
-        let validators = try await log.validators()
+        let validators = try await log.lock()
         var (summary, result) = await importing(source, window, log, ifChangedSince: validators, progress)
         do {
             if case .notModified = result {

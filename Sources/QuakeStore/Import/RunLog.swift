@@ -25,15 +25,30 @@ struct RunLog {
 
     /// Locks the source for this session, and closes the runs that workers left open when they died.
     ///
+    /// - Returns: the validators that the server sent with the feed's last successful import.
     /// - Throws: `SourceBusy` when another session holds the lock.
-    func lock() async throws {
+    @discardableResult
+    func lock() async throws -> Validators? {
         // Standard input is a different document every time.
         if source != .standardInput {
             let row = try await connection.query(
                 "select import.try_lock(\(name)) as locked", to: "lock the source")[0]
             guard try row.decode("locked") else { throw SourceBusy(source: source) }
         }
-        // Whatever their source: nobody may ever import a file or standard input again.
+        let row = try await connection.query(
+            """
+            select exists (select from import.run where outcome = 'running') as has_open_runs,
+                   feed.source is not null as is_known, etag, last_modified
+            from (select) as one left join import.feed on feed.source = \(name)
+            """, to: "read what the last run left")[0]
+        if try row.decode("has_open_runs") { try await closeDeadRuns() }
+        guard case .url = source, isOwnName, try row.decode("is_known") else { return nil }
+        return Validators(
+            etag: try row.decodeIfPresent("etag"), lastModified: try row.decodeIfPresent("last_modified"))
+    }
+
+    /// Whatever their source: nobody may ever import a file or standard input again.
+    private func closeDeadRuns() async throws {
         try await connection.execute(
             """
             with running as materialized (select id from import.run where outcome = 'running')
@@ -59,18 +74,6 @@ struct RunLog {
     }
 
     private var isOwnName: Bool { name == "\(source)" }
-
-    /// The validators that the server sent with the feed's last successful import.
-    func validators() async throws -> Validators? {
-        guard case .url = source, isOwnName else { return nil }
-        return try await connection.query(
-            "select etag, last_modified from import.feed where source = \(name)",
-            to: "read the feed's validators"
-        ).first.map { row in
-            Validators(
-                etag: try row.decodeIfPresent("etag"), lastModified: try row.decodeIfPresent("last_modified"))
-        }
-    }
 
     /// Notes that the feed was checked and is unchanged. The commit does not wait for the disk: after a crash, the feed
     /// may look as if it was checked some time ago.

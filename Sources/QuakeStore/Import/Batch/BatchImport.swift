@@ -132,15 +132,25 @@ struct BatchImport {
         return counts
     }
 
-    /// The records that the table lacks, or has otherwise.
+    /// The records that the table lacks, or has otherwise. Asks about a few thousand at a time, to need little memory.
     private func needed(
         _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
     ) async throws -> ArraySlice<Int> {
-        guard let numbers = batch.numbers(of: records) else { return records }
-        let rows = try await connection.query(
-            MergeStatement.needed(numbers, document), to: "compare a batch of \(records.count) features")
-        let positions = try rows.map { try $0.decode("position", as: Int.self) }
-        return positions.sorted().map { records[records.startIndex + $0 - 1] }[...]
+        var needed: [Int] = []
+        var rest = records
+        while !rest.isEmpty {
+            let piece = Array(rest.prefix(5000))
+            rest = rest.dropFirst(piece.count)
+            guard let numbers = batch.numbers(of: piece) else {
+                needed += piece
+                continue
+            }
+            let rows = try await connection.query(
+                MergeStatement.needed(numbers, document), to: "compare a batch of \(records.count) features")
+            let positions = try rows.map { try $0.decode("position", as: Int.self) }
+            needed += positions.sorted().map { piece[$0 - 1] }
+        }
+        return needed[...]
     }
 
     /// Where a document stands beside what was settled, which stays so until the transaction ends.

@@ -122,9 +122,9 @@ final class FeatureBatch: @unchecked Sendable {
     }
 
     /// The numbers of records, by their codes; nil if none has a number.
-    func numbers(of records: ArraySlice<Int>) -> RowNumbers? {
+    func numbers(of records: [Int]) -> RowNumbers? {
         guard records.contains(where: { self.records[$0].number != nil }) else { return nil }
-        var numbers = RowNumbers(seed: seed, capacity: records.count)
+        var numbers = RowNumbers(seed: seed, count: records.count)
         codes.withUnsafeBufferPointer { codes in
             for index in records {
                 let record = self.records[index]

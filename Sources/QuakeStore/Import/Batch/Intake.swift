@@ -6,7 +6,7 @@ struct Intake {
     var batches: [FeatureBatch]
     private var batchSize: Int
     /// How many bytes of a batch's rows stay in memory: enough for an hourly feed of 10,000 features.
-    private var memoryLimit = 8 << 20
+    private var memoryLimit = 6 << 20
     private var decoder = FeatureDecoder()
     /// The record of the next feature, when it was decoded before its end was known.
     private var record: QuakeRecord?

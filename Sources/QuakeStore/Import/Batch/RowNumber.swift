@@ -62,10 +62,10 @@ struct RowNumbers {
     private(set) var codes: BoundTexts
     private(set) var numbers: BoundIntegers
 
-    init(seed: RowNumber.Seed, capacity: Int) {
+    init(seed: RowNumber.Seed, count: Int) {
         self.seed = seed
-        codes = BoundTexts(minimumCapacity: capacity)
-        numbers = BoundIntegers(minimumCapacity: capacity)
+        codes = BoundTexts(count: count)
+        numbers = BoundIntegers(count: count)
     }
 
     /// A row without a number gets one that the server's row hardly ever has.
