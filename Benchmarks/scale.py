@@ -37,7 +37,7 @@ from report import explain, statements
 COPY = "psql \\copy csv"
 GOAL = 1.3
 PER_TRANSACTION = 20_000
-RELATIONS = ("history.change", "history.change_pkey", "history.change_key")
+RELATIONS = ("history.change", "history.change_pkey", "history.change_key", "history.change_deletion")
 
 
 def main():

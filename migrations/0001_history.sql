@@ -90,6 +90,9 @@ comment on column history.change.before is
 -- have no second index to keep.
 create index change_key on history.change (key) where operation <> 'insert';
 comment on index history.change_key is 'What was overwritten of a row: its updates and its deletion.';
+-- Deletions are few. Without an index of their own, whoever looks for them would read all updates.
+create index change_deletion on history.change (transaction) where operation = 'delete';
+comment on index history.change_deletion is 'Deletions, in the order of their transactions.';
 
 create table history.reader (
     name text primary key,

@@ -377,6 +377,7 @@ struct ReportTests {
             "select max(finished) from import.run where source = 's1' and outcome = 'done' and not forgotten",
             "run_done"
         ),
+        ("select * from report.removed_event", "change_deletion"),
     ]
 
     @Test("An index answers each frequent query")
@@ -387,6 +388,8 @@ struct ReportTests {
                 """
                 insert into import.run (source, outcome, started, finished)
                 select 's' || i % 5, 'done', now() - i * interval '1 minute', now() from generate_series(1, 20000) as i;
+                update quake set felt = 7;
+                delete from quake where code in (select code from quake limit 3);
                 analyze
                 """)
             for (statement, index) in Self.plans {
