@@ -19,7 +19,6 @@ compiler, libpq and SQLite with their headers. The server is a private cluster t
 """
 
 import argparse
-import bisect
 import json
 import os
 import shutil
@@ -27,10 +26,11 @@ import signal
 import statistics
 import struct
 import subprocess
-import sys
 import time
 
+import goals
 from cluster import QUAKES, Cluster, finish, medians, print_table, token_of
+from followers import Sightings, cpu_of, wait_until
 from writer import Writer
 
 QUAKES_FOLLOW, BAREST = KINDS = ["quakes follow", "barest follower"]
@@ -38,7 +38,6 @@ FIGURES = {"p50": "p50 ms", "p90": "p90 ms", "p99": "p99 ms", "max": "max ms", "
            "server_cpu": "server CPU ms a pass", "commits": "commits a pass", "memory": "peak MB each",
            "connections": "connections each"}
 GOALS = {"p50": 1.5, "p99": 1.5, "cpu": 1.3, "server_cpu": 1.3}
-PATIENCE = 60  # seconds
 
 
 def main():
@@ -67,19 +66,22 @@ def print_results(options, rounds):
     figures = {kind: medians(measured) for kind, measured in rounds.items()}
     ratios = {name: [ours[name] / barest[name] for ours, barest in zip(rounds[QUAKES_FOLLOW], rounds[BAREST])]
               for name in FIGURES}
-    goals = [{"ratio": FIGURES[name], "median": statistics.median(ratios[name]), "least": min(ratios[name]),
-              "greatest": max(ratios[name]), "at most": limit,
-              "": "met" if statistics.median(ratios[name]) <= limit else "not met"} for name, limit in GOALS.items()]
     if options.json:
-        print(json.dumps(figures | {"rounds": rounds, "goals": goals}, indent=1))
-        return
+        print(json.dumps(figures | {"rounds": rounds, "ratios": ratios}, indent=1))
+    else:
+        print_figures(options, figures, ratios)
+    goals.tell((goals.at_most(f"{options.followers} followers: {FIGURES[name]} / the barest follower's",
+                              statistics.median(ratios[name]), limit) for name, limit in GOALS.items()),
+               prints=not options.json)
+
+
+def print_figures(options, figures, ratios):
     print(f"{options.followers} followers, {options.rate:g} commits/s of {options.rows} changes,"
           f" {options.rounds} rounds of {options.seconds} s")
     print_table(("from commit to applied", *FIGURES.values()),
                 *((kind, *(measured[name] for name in FIGURES)) for kind, measured in figures.items()),
-                ("ratio", *(statistics.median(ratios[name]) for name in FIGURES)))
-    print()
-    print_table(tuple(goals[0]), *(tuple(goal.values()) for goal in goals))
+                *((what, *(of(ratios[name]) for name in FIGURES))
+                  for what, of in [("ratio", statistics.median), ("least", min), ("greatest", max)]))
 
 
 class Bench:
@@ -106,7 +108,7 @@ class Bench:
             sessions = [int(line) for line in self.cluster.sql(
                 "select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()"
             ).splitlines()]
-            commits, sightings, used = self.observe(files, [follower.pid for follower in followers], sessions)
+            commits, late, used = self.observe(files, [follower.pid for follower in followers], sessions)
         finally:
             for follower in followers:
                 os.kill(follower.pid, signal.SIGTERM)
@@ -116,7 +118,7 @@ class Bench:
             "select count(*) from pg_stat_activity where backend_type = 'client backend'") == "1")
         shutil.rmtree(self.folder)
 
-        latencies = sorted(latencies_in_ms(commits, sightings))
+        latencies = sorted(milliseconds for view in late for milliseconds in view)
         percentile = {f"p{percent}": latencies[len(latencies) * percent // 100] for percent in [50, 90, 99]}
         return percentile | {
             "max": latencies[-1], "cpu": used["clients"] / used["passes"] * 1000,
@@ -130,38 +132,20 @@ class Bench:
         return [self.barest, self.cluster.url, file, *self.cluster.view_schema()]
 
     def observe(self, files, clients, sessions):
-        """Writes, and watches the views until they have everything. Returns the commit time of each token, for each view
-        when it was seen to reach which token, and what that took: CPU seconds and passes."""
+        """Writes, and watches the views until they have everything. Returns the commit time of each token, the latencies of
+        each view, and what that took: CPU seconds and passes."""
         def usage():
             return {"clients": sum(map(cpu_of, clients)), "sessions": sum(map(cpu_of, sessions)),
                     "passes": sum(map(transactions_of, files))}
 
-        with open(f"{self.folder}/sightings", "w+") as output:
-            observer = subprocess.Popen([self.observer, *files], stdout=output)
-            try:
-                time.sleep(1)
-                before = usage()
-                commits = Writer(self.cluster.url).write(
-                    self.codes, self.options, count=int(self.options.seconds * self.options.rate),
-                    rate=self.options.rate)
-                last = max(commits)
-                wait_until("every view has the last token", lambda: all(token_of(file) >= last for file in files))
-                used = {name: value - before[name] for name, value in usage().items()}
-                time.sleep(1)
-            finally:
-                observer.terminate()
-                observer.wait()
-            output.seek(0)
-            sightings = [[] for _ in files]
-            for line in output:
-                view, reached, moment = map(int, line.split())
-                sightings[view].append((reached, moment))
-        return commits, sightings, used
-
-
-def cpu_of(process):
-    """The CPU seconds of a running process, with all its threads: to the nanosecond, unlike in /proc."""
-    return time.clock_gettime(~process << 3 | 2)  # CPUCLOCK_SCHED: see clock_getcpuclockid(3)
+        with Sightings(self.observer, files, f"{self.folder}/sightings") as sightings:
+            before = usage()
+            commits = Writer(self.cluster.url).write(
+                self.codes, self.options, count=int(self.options.seconds * self.options.rate), rate=self.options.rate)
+            last = max(commits)
+            wait_until("every view has the last token", lambda: all(token_of(file) >= last for file in files))
+            used = {name: value - before[name] for name, value in usage().items()}
+        return commits, sightings.latencies(commits), used
 
 
 def transactions_of(path):
@@ -169,24 +153,6 @@ def transactions_of(path):
     (https://www.sqlite.org/walformat.html#the_wal_index_header). A follower commits one for each pass."""
     with open(f"{path}-shm", "rb") as index:
         return struct.unpack("=8xI", index.read(12))[0]
-
-
-def latencies_in_ms(commits, sightings):
-    for view in sightings:
-        for committed, moment in commits.items():
-            # The first sighting of this token or a later one.
-            place = bisect.bisect_left(view, (committed, 0))
-            if place == len(view):
-                sys.exit(f"a view was never seen with token {committed}")
-            yield (view[place][1] - moment) / 1e6
-
-
-def wait_until(what, is_so):
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        if time.monotonic() > deadline:
-            sys.exit(f"gave up after {PATIENCE} s of waiting until {what}")
-        time.sleep(0.2)
 
 
 main()

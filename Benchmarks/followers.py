@@ -47,21 +47,21 @@ def first(view, token):
 
 
 def cpu_of(process):
-    """CPU seconds of a process that runs, and of those of its children that have ended."""
-    with open(f"/proc/{process}/stat") as file:
-        fields = file.read().rpartition(")")[2].split()
-    # utime, stime, cutime and cstime: see proc(5), and count from after the name.
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    """CPU seconds of a process that runs, with all its threads: to the nanosecond, unlike in /proc."""
+    return time.clock_gettime(~process << 3 | 2)  # CPUCLOCK_SCHED: see clock_getcpuclockid(3)
 
 
 def server_cpu(home):
-    """CPU seconds of all processes of the private cluster in a folder, those that run and those that have ended."""
+    """CPU seconds of all processes of a private cluster: of those that run, and of those that have ended."""
     with open(f"{home}/data/postmaster.pid") as file:
-        postmaster = file.readline().strip()
+        postmaster = int(file.readline())
     with open(f"/proc/{postmaster}/task/{postmaster}/children") as file:
-        children = file.read().split()
-    # A session that ends meanwhile is left out.
-    return cpu_of(postmaster) + sum(cpu_of(child) for child in children if os.path.exists(f"/proc/{child}"))
+        running = sum(map(cpu_of, map(int, file.read().split())))
+    with open(f"/proc/{postmaster}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    # cutime and cstime: see proc(5), and count from after the name.
+    ended = sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
+    return cpu_of(postmaster) + running + ended
 
 
 def wait_until(what, is_so):

@@ -27,6 +27,7 @@ import subprocess
 import sys
 import time
 
+import goals
 from cluster import HERE, QUAKES, Cluster, medians, print_table, run
 
 REVISED = "0.01"
@@ -47,46 +48,47 @@ def main():
     if options.json:
         print(json.dumps({size: [{"load": load, "by": by, **figures} for (load, by), figures in of_size.items()]
                           for size, of_size in results.items()}, indent=1))
-        return
+    else:
+        print_results(results)
+    goals.tell(goals_of(results), prints=not options.json)
+
+
+def print_results(results):
     print_table(
         ("events", "load", "by", "wall ratio", "wall s", "client CPU s", "server CPU s", "peak MB", "WAL MB", "changes",
          "notifications"),
         *((size, load, by, f["wall"] / of_size["first", COPY]["wall"] if ("first", COPY) in of_size else 0.0,
            f["wall"], f["cpu"], f["server"], f["memory"], f["wal"] / 1e6, int(f["changes"]), int(f["notifications"]))
           for size, of_size in results.items() for (load, by), f in of_size.items()))
-    print_goals(results)
 
 
-def print_goals(results):
-    """Prints those design goals for loads that were measured."""
+def goals_of(results):
+    """The goals for loads that were measured."""
     smallest, largest = results[min(results)], results[max(results)]
-    goals = []
 
     def ratio(text, limit, of, key, to, other, figure="wall"):
         if key in of and other in to:
-            value = of[key][figure] / to[other][figure]
-            goals.append((text, value, limit, "yes" if value <= limit else "no"))
+            yield goals.at_most(text, of[key][figure] / to[other][figure], limit)
 
-    first, reload = ("first", "quakes"), ("reload", "quakes")
-    ratio("first load / \\copy csv", 1.0, largest, first, largest, ("first", COPY))
-    ratio("reload / first load", 0.5, largest, reload, largest, first)
-    ratio("reload of the small feed / python's", 0.25, smallest, reload, smallest, ("reload", "python"))
-    ratio("peak memory, largest / smallest feed", 1.1, largest, first, smallest, first, "memory")
+    first, reload, copy = ("first", "quakes"), ("reload", "quakes"), ("first", COPY)
+    yield from ratio(f"first load of {max(results)} events / \\copy csv", 0.8, largest, first, largest, copy)
+    yield from ratio("reload / \\copy csv", 0.5, largest, reload, largest, copy)
+    yield from ratio(f"reload of {min(results)} events / python's", 0.2, smallest, reload, smallest, ("reload", "python"))
+    yield from ratio(f"peak MB of {max(results)} / {min(results)} events", 1.1, largest, first, smallest, first, "memory")
     if first in largest:
         peak = max(f["memory"] for of_size in results.values() for (_, by), f in of_size.items() if by == "quakes")
-        goals.append(("peak memory, MB", peak, 48.0, "yes" if peak <= 48 else "no"))
-        goals.append(("WAL of the reload, MB", largest[reload]["wal"] / 1e6, 1.0,
-                      "yes" if largest[reload]["wal"] < 1e6 else "no"))
-    if goals:
-        print()
-        print_table(("goal", "measured", "at most", "met"), *goals)
+        yield goals.at_most("peak MB of the worker", peak, 48)
+        yield goals.at_most("WAL MB of the reload", largest[reload]["wal"] / 1e6, 1)
 
 
 def measure(cluster, size, options):
     feed, revised = cluster.sample(size), cluster.sample(size, REVISED)
     rounds = {}
-    for _ in range(options.repeat):
+    for turn in range(options.repeat):
         for importer in importers(cluster, options.only):
+            # The slow ones take minutes for a large feed: one round has to do.
+            if turn and size > 100_000 and importer.__name__ in ("python", "ogr2ogr"):
+                continue
             for load, figures in importer(feed, revised):
                 rounds.setdefault((load, importer.__name__), []).append(figures)
     # Groups the figures by load, not by tool.
