@@ -18,6 +18,8 @@ final class LiveChanges: View, Sendable {
 
     private struct State {
         var ring = Ring()
+        /// The table's columns in the last pass; nil before the first one.
+        var columns: [ViewColumn]?
         /// Requests for a stream that are under way, whether they are live yet or not.
         var clients = 0
         var loops: [ObjectIdentifier: LiveLoop] = [:]
@@ -116,9 +118,18 @@ final class LiveChanges: View, Sendable {
 
     func position() -> Position? { state.withLock { $0.ring.position } }
 
-    func accepts(_ columns: [ViewColumn]) -> Bool { true }
+    /// Columns may change while the connection is lost.
+    func accepts(_ columns: [ViewColumn]) -> Bool {
+        state.withLock { $0.columns == nil || $0.columns == columns }
+    }
 
     func apply(_ pass: Pass) async throws -> Position {
+        let position = try await take(pass)
+        state.withLock { $0.columns = pass.columns }
+        return position
+    }
+
+    private func take(_ pass: Pass) async throws -> Position {
         guard pass.freshStart == nil, let start = position(), state.withLock({ $0.clients > 0 }) else {
             let position = try await pass.skip()
             if let reason = pass.freshStart, reason != .first {
