@@ -44,6 +44,15 @@ public struct BinaryRow {
         return bytes
     }
 
+    /// Passes over some columns.
+    public mutating func skip(_ count: Int) throws {
+        if result != nil {
+            column += Int32(count)
+        } else {
+            for _ in 0..<count { _ = try nextBytes() }
+        }
+    }
+
     private mutating func nextBytes(of result: OpaquePointer) throws -> UnsafeRawBufferPointer? {
         guard column < PQnfields(result) else { throw BinaryRowError() }
         defer { column += 1 }

@@ -36,19 +36,18 @@ extension Connection {
                 }
             }
         } catch let error as PostgresError where error.hasChangedShape {
-            preparedTexts[name] = ""
+            prepared[name] = ""
             throw error
         }
     }
 
     private func prepare(_ query: Query, as name: String, _ operation: String) throws {
-        let text = query.text
-        let known = preparedTexts[name]
-        if known == text { return }
-        if known != nil {
+        if let known = prepared[name] {
+            if known.hasSameText(as: query) { return }
             try execute(script: "deallocate \(name)", to: operation)
-            preparedTexts[name] = nil
+            prepared[name] = nil
         }
+        let text = query.text
         try refuseNUL(in: text, operation)
         let handle = try open(operation)
         let types = query.parameters.map(\.type)
@@ -57,6 +56,6 @@ extension Connection {
         }
         try flush(operation, handle)
         try readResults(operation, handle) { _ in }
-        preparedTexts[name] = text
+        prepared[name] = query
     }
 }

@@ -25,8 +25,8 @@ public actor Connection {
     /// What ended the connection, for the errors of later calls.
     var lossReason: String?
     var waitLimit = WaitLimit.untilCancelled
-    /// The texts of the queries that are prepared in the session, by name.
-    var preparedTexts: [String: String] = [:]
+    /// The queries that are prepared in the session, by name.
+    var prepared: [String: Query] = [:]
     /// Cancellations that are on their way to the server. The next statement waits for them, because they must not hit
     /// it.
     let cancellations = DispatchGroup()

@@ -110,7 +110,7 @@ public struct Pass: Sendable {
                 announce(snapshot)
                 reached.withLock { $0 = snapshot.position }
             } else {
-                for _ in 0..<SnapshotState.width { _ = try row.nextBytes() }
+                try row.skip(SnapshotState.width)
                 try body(&row)
                 counter?.countRow()
             }
