@@ -8,7 +8,7 @@ none, all on the primary, all spread over the standbys, and as many again on bot
   and the CPU time that a commit costs the primary, the standbys and the followers.
 - The writer commits as fast as it can: how many commits a second the primary takes.
 
-The primary and the writer have one core of the machine for themselves, and all else has the others, as if it ran on other
+The standbys have hot_standby_feedback on. The primary and the writer have one core of the machine for themselves, and all else has the others, as if it ran on other
 machines. Ways take turns, and the figures are medians over the rounds. The benchmark needs a C compiler, libpq and SQLite
 with their headers, and at least two cores.
 
@@ -89,6 +89,9 @@ class Standby:
         subprocess.run(
             [f"{programs}/pg_basebackup", "-d", primary.url.replace("/quakes?", "/?"), "-D", f"{self.home}/data", "-R",
              "-X", "stream", "-c", "fast", "--no-sync"], check=True, cwd="/", **account)
+        # Otherwise the primary removes old rows that followers here still read, and replay has to wait for each of them.
+        with open(f"{self.home}/data/postgresql.auto.conf", "a") as configuration:
+            configuration.write("hot_standby_feedback = on\n")
         subprocess.run([QUAKES, "database", "start"], env=self.env, check=True, stdout=sys.stderr)
         self.url = subprocess.check_output([QUAKES, "database", "url"], env=self.env, text=True).strip()
 

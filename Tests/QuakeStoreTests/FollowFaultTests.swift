@@ -205,6 +205,35 @@ struct FollowFaultTests {
         }
     }
 
+    /// follower:  reads many rows ── reads on: cancelled ── reads again, over the same connection
+    /// primary:                    locks the table
+    @Test("A pass that a standby's replay has cancelled is repeated over the same connection")
+    func replayConflict() async throws {
+        try await withServer { server, primary in
+            try await primary.importSample(20_000)
+            let settings = ["max_standby_streaming_delay": "0"]
+            try await withStandby(of: server.cluster, settings: settings) { standby in
+                try await standby.catchUp()
+                let copy = TestDatabase(url: standby.url())
+                let (view, log) = (HeldView(), RecordedLog())
+                let poll = PollInterval(standby: .milliseconds(50))
+                try await copy.following(view, poll: poll, logger: log.logger) {
+                    try await waitUntil { view.isReading }
+                    try await primary.execute("begin; lock table quake in access exclusive mode; commit")
+                    try await waitUntil {
+                        try await !copy.query(
+                            "select from pg_locks where mode = 'AccessExclusiveLock' and relation = 'quake'::regclass"
+                        ).isEmpty
+                    }
+                    view.release()
+                    try await waitUntil { view.rows.now.position != nil }
+                }
+                #expect(log.lines.contains { $0.contains("conflict with recovery") })
+                #expect(!log.lines.contains { $0.contains("reconnecting") })
+            }
+        }
+    }
+
     @Test("A reader notices that a standby was promoted without the last transactions it had seen")
     func promotedTooEarly() async throws {
         try await withServer { server, primary in
@@ -287,5 +316,25 @@ extension TestServer {
             arguments: ["-qXd", database.url, "-vON_ERROR_STOP=1", "--single-transaction"],
             input: .string(dump), output: .discarded, error: .string(limit: 1 << 16))
         #expect(result.terminationStatus.isSuccess, "\(result.standardError)")
+    }
+}
+
+/// A view that stops at the first row of its first pass until it is released.
+private final class HeldView: View {
+    let rows = MemoryView()
+    private let state = Mutex((isReading: false, isReleased: false))
+
+    var isReading: Bool { state.withLock { $0.isReading } }
+    func release() { state.withLock { $0.isReleased = true } }
+
+    func position() -> Position? { rows.position() }
+    func accepts(_ columns: [ViewColumn]) -> Bool { rows.accepts(columns) }
+
+    func apply(_ pass: Pass) async throws -> Position {
+        guard !state.withLock({ $0.isReleased }) else { return try await rows.apply(pass) }
+        return try await pass.forEachRow { _ in
+            state.withLock { $0.isReading = true }
+            while !state.withLock({ $0.isReleased }) { usleep(1000) }
+        }
     }
 }

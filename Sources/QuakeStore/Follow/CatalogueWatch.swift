@@ -69,7 +69,7 @@ public struct CatalogueWatch<V: View>: Sendable {
             }
         }
         while true {
-            try await passReader.catchUp()
+            try await passReader.catchUpOnStandby()
             told(try await state(connection))
             try await Task.sleep(for: poll.standby)
         }

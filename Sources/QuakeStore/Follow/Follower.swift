@@ -93,7 +93,7 @@ public struct Follower<V: View>: Sendable {
     private func follow(_ connection: isolated Connection) async throws {
         var passReader = try await passReader(connection)
         while try await isStandby(connection) {
-            try await passReader.catchUp()
+            try await passReader.catchUpOnStandby()
             try await passReader.reportNowAndThen()
             try await Task.sleep(for: poll.standby)
         }

@@ -68,6 +68,16 @@ struct PassReader<V: View> {
         return try await applyPass()
     }
 
+    /// Applies everything up to this moment on a hot standby. Replay may cancel a pass that stands in its way; the connection
+    /// is as good as before, and the next pass comes as far.
+    mutating func catchUpOnStandby() async throws {
+        do {
+            try await catchUp()
+        } catch let error as PostgresError where error.sqlState == "40001" && !error.connectionLost {
+            logger.notice("\(error); trying again")
+        }
+    }
+
     /// Applies everything up to this moment, without first checking whether there is anything.
     ///
     /// - Parameter isPrepared: whether its query is prepared, which takes a session. Somebody who has heard a notification
