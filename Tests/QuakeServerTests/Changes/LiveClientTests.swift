@@ -96,7 +96,8 @@ struct LiveClientTests {
     }
 
     @Test(
-        "ALTER TABLE brings a fresh start, because rows may differ without a change", arguments: [false, true])
+        "ALTER TABLE brings a fresh start, because rows may differ without a change",
+        arguments: [false, true])
     func altered(whileAway: Bool) async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -104,11 +105,14 @@ struct LiveClientTests {
                 try await StreamClient.with(site) { client in
                     var replica = StreamReplica()
                     try replica.apply(await client.pass())
-                    let ends = "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()"
+                    let end = """
+                        select pg_terminate_backend(pid) from pg_stat_activity
+                        where pid <> pg_backend_pid() and datname = current_database()
+                        """
                     try await database.execute(
                         """
                         begin; alter table quake add column region text default 'here';
-                        \(whileAway ? "\(ends) and datname = current_database();" : "") commit
+                        \(whileAway ? "\(end);" : "") commit
                         """)
                     try await database.query("delete from quake where code = 'usc1'")
                     let table = try await StreamReplica.table(of: database)
