@@ -3,6 +3,7 @@
 The environment variable QUAKES names the executable; the default is .build/release/quakes.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -113,6 +114,25 @@ class Cluster:
                        for name, type in columns]
         return (f"create table quake ({', '.join(definitions)})",
                 ", ".join(f"{expressions.get(type, 'quake.{}').format(name)} as {name}" for name, type in columns))
+
+
+def tree_cpu(pid):
+    """CPU seconds of a process, of its children that live and of those that have ended."""
+    total, pids = 0, [pid]
+    while pids:
+        pid = pids.pop()
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            with open(f"/proc/{pid}/stat") as file:
+                total += sum(map(int, file.read().rpartition(")")[2].split()[11:15]))
+            with open(f"/proc/{pid}/task/{pid}/children") as file:
+                pids += map(int, file.read().split())
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def postgres_cpu(home):
+    """CPU seconds of all processes of the private cluster in a folder: of those that live and of those that have ended."""
+    with open(f"{home}/data/postmaster.pid") as file:
+        return tree_cpu(int(file.readline()))
 
 
 def run(*arguments, **options):

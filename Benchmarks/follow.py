@@ -31,7 +31,7 @@ import time
 import goals
 from cluster import QUAKES, Cluster, finish, medians, print_table, token_of
 from followers import Sightings, cpu_of, wait_until
-from writer import Writer
+from writer import Writer, add_options
 
 QUAKES_FOLLOW, BAREST = KINDS = ["quakes follow", "barest follower"]
 FIGURES = {"p50": "p50 ms", "p90": "p90 ms", "p99": "p99 ms", "max": "max ms", "cpu": "client CPU ms a pass",
@@ -45,9 +45,7 @@ def main():
     parser.add_argument("--followers", type=int, default=50)
     parser.add_argument("--seconds", type=int, default=20,
                         help="length of a round: long enough that the log of each view is moved into its file")
-    parser.add_argument("--rate", type=float, default=10, help="transactions per second")
-    parser.add_argument("--rows", type=int, default=20, help="rows that each transaction updates")
-    parser.add_argument("--events", type=int, default=5000, help="events in the table")
+    add_options(parser, rate=10)
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

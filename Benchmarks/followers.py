@@ -1,7 +1,6 @@
 """What the benchmarks of followers share: when views were seen to move on, and CPU time of programs that still run."""
 
 import bisect
-import os
 import subprocess
 import sys
 import time
@@ -49,19 +48,6 @@ def first(view, token):
 def cpu_of(process):
     """CPU seconds of a process that runs, with all its threads: to the nanosecond, unlike in /proc."""
     return time.clock_gettime(~process << 3 | 2)  # CPUCLOCK_SCHED: see clock_getcpuclockid(3)
-
-
-def server_cpu(home):
-    """CPU seconds of all processes of a private cluster: of those that run, and of those that have ended."""
-    with open(f"{home}/data/postmaster.pid") as file:
-        postmaster = int(file.readline())
-    with open(f"/proc/{postmaster}/task/{postmaster}/children") as file:
-        running = sum(map(cpu_of, map(int, file.read().split())))
-    with open(f"/proc/{postmaster}/stat") as file:
-        fields = file.read().rpartition(")")[2].split()
-    # cutime and cstime: see proc(5), and count from after the name.
-    ended = sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
-    return cpu_of(postmaster) + running + ended
 
 
 def wait_until(what, is_so):

@@ -27,8 +27,8 @@ import sys
 import time
 
 import goals
-from cluster import QUAKES, Cluster, medians, print_table
-from writer import Writer
+from cluster import QUAKES, Cluster, medians, print_table, tree_cpu
+from writer import Writer, add_options
 
 OURS, NCHAN = KINDS = ["quakes serve", "nginx with nchan"]
 FIGURES = ["p50", "p90", "p99", "max", "cpu", "kilobytes"]
@@ -39,9 +39,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--clients", type=int, default=5000)
     parser.add_argument("--seconds", type=int, default=10)
-    parser.add_argument("--rate", type=float, default=10, help="transactions per second")
-    parser.add_argument("--rows", type=int, default=20, help="rows that each transaction updates")
-    parser.add_argument("--events", type=int, default=5000, help="events in the table")
+    add_options(parser, rate=10)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -181,22 +179,17 @@ def processes(servers):
     return found
 
 
+def cpu_of(servers):
+    """CPU seconds up to now."""
+    return sum(tree_cpu(server.pid) for server in servers)
+
+
 def memory(servers):
     """In kB."""
     total = 0
     for pid in processes(servers):
         with open(f"/proc/{pid}/smaps_rollup") as file:
             total += next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
-    return total
-
-
-def cpu_of(servers):
-    """CPU seconds up to now."""
-    total = 0
-    for pid in processes(servers):
-        with open(f"/proc/{pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return total
 
 

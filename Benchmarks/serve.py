@@ -36,7 +36,7 @@ import urllib.error
 import urllib.request
 
 import goals
-from cluster import HERE, QUAKES, Cluster, print_table
+from cluster import HERE, QUAKES, Cluster, postgres_cpu, print_table, tree_cpu
 
 FORMATS = {
     "geojson": "magnitude, place, time, updated, tz, url, detail, felt, cdi, mmi, alert, status, tsunami, sig, net, net_code,"
@@ -158,29 +158,11 @@ def nginx(cluster, body):
     return Service(["nginx", "-p", folder, "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf"], port, "/short.json")
 
 
-def tree_cpu(pid):
-    """CPU seconds of a process, of its children that live and of those that have ended."""
-    total, pids = 0, [pid]
-    while pids:
-        pid = pids.pop()
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            with open(f"/proc/{pid}/stat") as file:
-                total += sum(map(int, file.read().rpartition(")")[2].split()[11:15]))
-            with open(f"/proc/{pid}/task/{pid}/children") as file:
-                pids += map(int, file.read().split())
-    return total / os.sysconf("SC_CLK_TCK")
-
-
-def postgres_cpu(cluster):
-    with open(f"{cluster.env['QUAKES_HOME']}/data/postmaster.pid") as file:
-        return tree_cpu(int(file.readline()))
-
-
 class Stopwatch:
     """Wall and CPU seconds of a block: of this script's children, of PostgreSQL, and of a server."""
 
     def __init__(self, cluster, service=None):
-        self.cpu = lambda: postgres_cpu(cluster) + (service.cpu() if service else 0)
+        self.cpu = lambda: postgres_cpu(cluster.env['QUAKES_HOME']) + (service.cpu() if service else 0)
 
     def __enter__(self):
         self.start = time.monotonic(), self.cpu()

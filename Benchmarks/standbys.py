@@ -25,9 +25,9 @@ import subprocess
 import sys
 import time
 
-from cluster import QUAKES, Cluster, medians, print_table, token_of
-from followers import Sightings, cpu_of, server_cpu, wait_until
-from writer import Writer
+from cluster import QUAKES, Cluster, medians, postgres_cpu, print_table, token_of
+from followers import Sightings, cpu_of, wait_until
+from writer import Writer, add_options
 
 WAYS = {"no followers": (0, 0), "on the primary": (1, 0), "on the standbys": (0, 1), "as many on both": (1, 1)}
 FIGURES = {"rate": "commits/s", "commit_p50": "commit p50 ms", "commit_p99": "p99 ms", "there_p50": "primary's followers p50 ms",
@@ -40,10 +40,8 @@ def main():
     parser.add_argument("--followers", type=int, default=100, help="followers on the primary, and spread over the standbys")
     parser.add_argument("--standbys", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=15, help="how long to write at the steady rate")
-    parser.add_argument("--rate", type=float, default=2, help="transactions per second")
-    parser.add_argument("--rows", type=int, default=20, help="rows that each transaction updates")
+    add_options(parser, rate=2)
     parser.add_argument("--flat-out", type=int, default=2000, help="transactions to write as fast as possible")
-    parser.add_argument("--events", type=int, default=5000, help="events in the table")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -147,8 +145,8 @@ class Bench:
     def observe(self, files, followers):
         """Writes at the steady rate until every view has everything."""
         def cpu():
-            return {"primary": server_cpu(self.cluster.env['QUAKES_HOME']),
-                    "standby": sum(server_cpu(standby.home) for standby in self.standbys),
+            return {"primary": postgres_cpu(self.cluster.env['QUAKES_HOME']),
+                    "standby": sum(postgres_cpu(standby.home) for standby in self.standbys),
                     "follower": sum(cpu_of(follower.pid) for follower in followers)}
         with Sightings(self.observer, files, f"{self.folder}/sightings") as sightings:
             before = cpu()

@@ -6,6 +6,16 @@ import sys
 import time
 
 
+def add_options(parser, rate):
+    """The options of benchmarks that have a writer.
+
+    :param rate: transactions per second, if the option is not given.
+    """
+    parser.add_argument("--rate", type=float, default=rate, help="transactions per second")
+    parser.add_argument("--rows", type=int, default=20, help="rows that each transaction updates")
+    parser.add_argument("--events", type=int, default=5000, help="events in the table")
+
+
 class Writer:
     """A connection directly through libpq, so that nothing comes between COMMIT and the clock."""
 
