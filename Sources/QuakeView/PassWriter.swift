@@ -7,7 +7,8 @@ import QuakeStore
 /// see `FreshTable`.
 ///
 /// Values go from the server's bytes to SQLite's without a String in between. GRDB prepares the statements, once for all
-/// passes, and owns the transaction; SQLite's own functions bind and run what a row takes.
+/// passes, and commits; SQLite's own functions begin, and bind and run what a row takes, so that only the commit of a small
+/// pass goes through GRDB's queue.
 ///
 /// Its methods are called one after another, and nothing else uses the connection during a pass. This makes it safe to
 /// hold values that are not Sendable.
@@ -46,17 +47,14 @@ final class PassWriter: @unchecked Sendable {
 
     /// Opens the transaction.
     func begin(_ pass: Pass) throws {
-        try queue.writeWithoutTransaction { db in
-            try checkIsThere()
-            fresh = pass.freshStart == nil ? nil : try FreshTable(table, db)
-            try begin.execute()
-            do {
-                if fresh == nil, rows == nil { rows = try RowStatements(table, db) }
-            } catch {
-                try db.rollback()
-                throw error
-            }
+        try checkIsThere()
+        fresh = nil
+        if pass.freshStart != nil {
+            fresh = try queue.writeWithoutTransaction { try FreshTable(table, $0) }
+        } else if rows == nil {
+            rows = try queue.writeWithoutTransaction { try RowStatements(table, $0) }
         }
+        try run(begin)
     }
 
     /// A file that was removed can still be written, but nobody would ever read it.
@@ -70,7 +68,6 @@ final class PassWriter: @unchecked Sendable {
         }
     }
 
-    /// Uses only SQLite's own functions, so that a row need not go through GRDB's queue.
     func write(_ row: inout ViewRow) throws {
         if let fresh {
             try run(fresh.insert, with: &row)
