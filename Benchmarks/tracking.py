@@ -63,7 +63,7 @@ class TrackedTable:
     def __init__(self, cluster):
         self.sql = cluster.sql
         self.commit = self.sql("select pg_get_functiondef('history.commit'::regproc)")
-        self.silent_commit, found = re.subn(r"perform pg_notify\(.*\);", "", self.commit)
+        self.silent_commit, found = re.subn(r"perform pg_notify\([^;]*;", "", self.commit)
         assert found == 1
 
     def become(self, variant):
