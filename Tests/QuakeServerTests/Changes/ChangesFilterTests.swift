@@ -88,7 +88,8 @@ struct ChangesFilterTests {
     /// No least value is above its greatest one: such a query is refused.
     private func filter(_ random: inout SplitMix64) -> String {
         let all = [
-            "minmagnitude=\(Double(random.below(30)) / 10)", "maxmagnitude=\(Double(30 + random.below(30)) / 10)",
+            "minmagnitude=\(Double(random.below(30)) / 10)",
+            "maxmagnitude=\(Double(30 + random.below(30)) / 10)",
             "eventtype=quarry%20blast", "eventtype=Earthquake", "mindepth=\(random.below(700))",
             "minlongitude=\(random.below(360) - 180)&maxlongitude=\(random.below(360) - 180)",
             "latitude=0&longitude=0&maxradius=\(random.below(180) + 1)", "producttype=a,b,origin",

@@ -32,7 +32,9 @@ struct EventStoryTests {
                 #expect(state["place"] as? String == "5 km N of \"Ünder\\Wood\"")
 
                 let tag = try #require(answer.headers["etag"])
-                try await waitUntil { try await site.get("/history/usc1", ["If-None-Match": tag]).status == 304 }
+                try await waitUntil {
+                    try await site.get("/history/usc1", ["If-None-Match": tag]).status == 304
+                }
                 #expect(answer.headers["quakes-position"]?.hasPrefix("3_") == true)
             }
         }
