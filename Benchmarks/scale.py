@@ -32,7 +32,7 @@ import threading
 import time
 
 import goals
-from cluster import QUAKES, Cluster, finish, print_table
+from cluster import QUAKES, Cluster, finish, medians, print_table
 from report import ONE_SCAN, explain, statements
 
 COPY = "psql \\copy csv"
@@ -100,7 +100,7 @@ def measure(cluster, size):
 
 def copy_rows(cluster, step, size):
     """The yardstick of all steps. One copy of few rows may by chance wait for the disk, so they are copied three times, and
-    the median counts."""
+    the medians count."""
     rows = f"'{cluster.home}/rows' csv"
     subprocess.run(["psql", cluster.url, "-qXc", f"\\copy quake to {rows}"], env=cluster.env, check=True)
     rounds = []
@@ -109,7 +109,7 @@ def copy_rows(cluster, step, size):
         step.run(COPY, "psql", cluster.url, "-qXc", f"\\copy copied from {rows}")
         rounds.append(step.results[COPY])
         cluster.sql("drop table copied")
-    step.results[COPY] = sorted(rounds, key=lambda figures: figures["wall"])[len(rounds) // 2]
+    step.results[COPY] = medians(rounds)
     os.remove(f"{cluster.home}/rows")
 
 
