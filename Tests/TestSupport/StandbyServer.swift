@@ -40,13 +40,14 @@ public struct StandbyServer: Sendable {
         cluster.url(database: database)
     }
 
-    /// Waits until it shows all that is committed on the primary now.
-    public func catchUp() async throws {
+    /// Waits until it shows all that is committed on the primary now; or until a condition in SQL holds, because replay
+    /// may have to wait for the caller first.
+    public func catchUp(or condition: String = "false") async throws {
         // The place right behind a record of our own. Where the log ends is no such place: it may lie behind a
         // page's header, which nothing is replayed up to until the next record.
         let mark: String = try await TestDatabase(url: primary.url(database: "postgres"))
             .query("select pg_logical_emit_message(true, 'catch up', '')::text as mark")[0].decode("mark")
-        try await waitUntil("coalesce(pg_last_wal_replay_lsn() >= '\(mark)', false)")
+        try await waitUntil("coalesce(pg_last_wal_replay_lsn() >= '\(mark)', false) or \(condition)")
     }
 
     /// Cuts it off for good: what the primary commits after this, the standby will never have.
