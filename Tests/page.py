@@ -115,6 +115,14 @@ def load(document):
         subprocess.run([QUAKES, "import", file.name], check=True, capture_output=True)
 
 
+def without_leavers(document):
+    """Without the events that would leave one of the page's periods while the checks run, and change its counts."""
+    def leaves(feature):
+        return any(0 <= feature["properties"]["time"] / 1000 - (time.time() - days * 86400) < 7200 for days in (1, 7, 30))
+
+    return document | {"features": [feature for feature in document["features"] if not leaves(feature)]}
+
+
 def expect(condition, words):
     if not condition:
         raise AssertionError(words)
@@ -547,7 +555,7 @@ CHECKS = [first_paint, pushed, revised_out_of_the_selection, filters_and_url, wh
 def main():
     chosen = [check for check in CHECKS if len(sys.argv) < 4 or check.__name__ in sys.argv[3:]]
     sample = subprocess.run([QUAKES, "sample", "--count", "10000"], check=True, capture_output=True, text=True).stdout
-    load(sample)
+    load(without_leavers(json.loads(sample)))
     failed = 0
     server = Server()
     try:

@@ -34,8 +34,8 @@ import Testing
         let options =
             switch failing {
             // So patient that a good answer is not taken for a silent one, even on a busy machine.
-            case .silent: Self.options(waits).with(\.headTimeout, .seconds(2))
-            case .stalled: Self.options(waits).with(\.readTimeout, .seconds(2))
+            case .silent: Self.options(waits).with(\.headTimeout, .seconds(10))
+            case .stalled: Self.options(waits).with(\.readTimeout, .seconds(10))
             default: Self.options(waits)
             }
         try await TestFeedServer.run(

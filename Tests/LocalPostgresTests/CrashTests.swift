@@ -36,7 +36,8 @@ struct CrashTests {
             try await waitUntil { !lives(pid) }
 
             let sleeper = ServerProgram(
-                "/bin/sh", ["-c", "echo $$ >>\"$0\"; exec sleep 100", "\(cluster.log)"], as: try .current())
+                "/bin/sh", ["-c", "echo $$ >>\"$0\"; exec sleep 100000", "\(cluster.log)"], as: try .current()
+            )
             try await withThrowingTaskGroup { group in
                 group.addTask { _ = try await sleeper.run() }
                 var stranger: pid_t?
@@ -67,7 +68,7 @@ struct CrashTests {
                 try await withThrowingTaskGroup { group in
                     group.addTask { _ = try await LocalCluster(home: home, settings: stuckSettings).start() }
                     group.addTask {
-                        try await waitUntil { isStuck("\(home)/data.new") }
+                        try await waitUntil { try isStuck("\(home)/data.new") }
                         kill(getpid(), SIGKILL)
                     }
                     try await group.waitForAll()
@@ -88,19 +89,12 @@ struct CrashTests {
     func cancelledCreation() async throws {
         try await withCluster { (cluster) async throws in
             let start = Task { try await LocalCluster(home: cluster.home, settings: stuckSettings).start() }
-            try await waitUntil { isStuck("\(cluster.home)/data.new") }
+            try await waitUntil { try isStuck("\(cluster.home)/data.new") }
             start.cancel()
             await #expect(throws: CancellationError.self) { try await start.value }
             #expect(!exists("\(cluster.home)/data.new") && !exists(cluster.data))
             #expect(try await cluster.start() == .created)
         }
-    }
-
-    /// The process that makes the database before there is a server. The number has a minus sign (PostgreSQL's
-    /// miscinit.c, CreateLockFile).
-    private func singleUser(in data: String) throws -> pid_t? {
-        try FileSystem.read("\(data)/postmaster.pid")?.split(separator: "\n").first.flatMap { pid_t($0) }
-            .map(abs)
     }
 
     private func rewriteFirstLine(of path: String, to line: String) throws {
@@ -115,6 +109,12 @@ struct CrashTests {
 private let stuckSettings = TemporaryCluster.settings.merging(["post_auth_delay": "2000"]) { $1 }
 
 /// initdb has ended, and the process that makes the database has begun.
-private func isStuck(_ data: String) -> Bool {
-    exists("\(data)/quakes.conf") && exists("\(data)/postmaster.pid")
+private func isStuck(_ data: String) throws -> Bool {
+    try exists("\(data)/quakes.conf") && singleUser(in: data) != nil
+}
+
+/// The process that makes the database before there is a server. The number has a minus sign (PostgreSQL's miscinit.c,
+/// CreateLockFile).
+private func singleUser(in data: String) throws -> pid_t? {
+    try FileSystem.read("\(data)/postmaster.pid")?.split(separator: "\n").first.flatMap { pid_t($0) }.map(abs)
 }

@@ -157,6 +157,6 @@ struct CancellationTests {
             select state = 'active' and query like '%pg_sleep%' as active
             from pg_stat_activity where pid = \(Int(pid))
             """)
-        return try rows[0].decode("active")
+        return try rows.first?.decode("active") ?? false
     }
 }

@@ -48,6 +48,7 @@ struct EndingTests {
             defer { client.close() }
             var settings = ServerSettings(version: "0")
             settings.endingTime = endingTime
+            (settings.statementTime, settings.readTime) = (.seconds(3600), .seconds(3600))
             let reading = try await TestSite.run(of: database, settings) { site in
                 let head = await onThread {
                     client.connect(to: site.port)

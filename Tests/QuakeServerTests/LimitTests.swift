@@ -187,6 +187,7 @@ struct LimitTests {
     private var patient: ServerSettings {
         var settings = ServerSettings(version: "0")
         (settings.idleTime, settings.readTime) = (.seconds(3600), .seconds(3600))
+        settings.statementTime = .seconds(3600)
         return settings
     }
 }

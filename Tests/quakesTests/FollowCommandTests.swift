@@ -361,7 +361,8 @@ struct FollowCommandTests {
                     return ioctl(reader, UInt(FIONREAD), &count) == 0 && count > 60_000
                 }
                 let ended = Set(try await database.otherSessions(ending: true))
-                #expect(ended.count == 1)
+                // An earlier one may just be ending as well.
+                #expect(!ended.isEmpty)
                 try await waitUntil { try await ended.isDisjoint(with: database.otherSessions()) }
                 while !stream.withLock({ $0.suffix(1000).contains("\n{\"store\"".utf8) }) {
                     stream.withLock { $0.append(pipe.fileHandleForReading.availableData) }

@@ -168,7 +168,8 @@ extension Connection {
     }
 
     /// Asks the server to cancel the running statement. This takes a second connection, which can hang just like this
-    /// one, so it is made in the background.
+    /// one, so it is made in the background; on a queue of its own, because the threads of the global one may all be at
+    /// work.
     func cancelStatement(_ handle: OpaquePointer) {
         switch waitLimit {
         case .untilCancelled, .limited: waitLimit = .cancelling(until: .now + Self.answerLimit)
@@ -176,7 +177,7 @@ extension Connection {
         }
         guard let pointer = PQgetCancel(handle) else { return }
         nonisolated(unsafe) let cancel = pointer
-        DispatchQueue.global().async(group: cancellations) { [notices] in
+        DispatchQueue(label: "postgresql.cancellation").async(group: cancellations) { [notices] in
             var reason = [CChar](repeating: 0, count: 256)
             if PQcancel(cancel, &reason, Int32(reason.count)) == 0 {
                 notices.logger.warning("cannot cancel a statement: \(oneLine(reason))")
