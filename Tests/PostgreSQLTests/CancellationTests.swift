@@ -1,6 +1,9 @@
+import Dispatch
+import Glibc
 import Logging
 import PostgreSQL
 import SampleFeed
+import Synchronization
 import TestSupport
 import Testing
 
@@ -111,6 +114,59 @@ struct CancellationTests {
         }
     }
 
+    @Test("A cancelled task ends a stream without end, however slowly it takes the rows")
+    func endlessStream() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            let many = "select generate_series(1, 1000000000000)"
+            try await database.withConnection { connection in
+                for takes in [copying, selecting] {
+                    let (begun, teller) = AsyncStream.makeStream(of: Void.self)
+                    let taking = Task {
+                        try await takes(connection, many) {
+                            teller.yield()
+                            usleep(1000)
+                        }
+                    }
+                    for await _ in begun { break }
+                    taking.cancel()
+                    await #expect(throws: CancellationError.self) { try await taking.value }
+                    try await connection.expectUsable()
+                }
+            }
+        }
+    }
+
+    private typealias Taking =
+        @Sendable (Connection, String, @escaping @Sendable () -> Void) async throws ->
+        Void
+    private let copying: Taking = { connection, query, body in
+        try await connection.copy(rowsOf: query, to: "stream") { _ in body() }
+    }
+    private let selecting: Taking = { connection, query, body in
+        try await connection.forEachRow(of: "\(unescaped: query)", to: "stream") { _ in body() }
+    }
+
+    /// In a process of its own: it takes all threads that compute.
+    @Test("A cancellation sets out even while every thread of the process is at work")
+    func busyThreads() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            await #expect(processExitsWith: .success) { [url = database.url as String] in
+                try await TestDatabase(url: url).withConnection { connection in
+                    await connection.run { connection in
+                        let work = EndlessWork()
+                        defer { work.end() }
+                        #expect(throws: Stop.self) {
+                            let many: Query = "select generate_series(1, 1000000000000)"
+                            try connection.forEachRow(of: many, to: "stream") { _ in throw Stop() }
+                        }
+                        let isClosed = connection.isClosed
+                        #expect(!isClosed)
+                    }
+                }
+            }
+        }
+    }
+
     @Test("shieldingFromCancellation lets a cancelled task finish its work")
     func shieldingFromCancellation() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
@@ -159,4 +215,19 @@ struct CancellationTests {
             """)
         return try rows.first?.decode("active") ?? false
     }
+}
+
+/// Keeps more threads at work than the global queue has.
+private final class EndlessWork: Sendable {
+    private let isDone = Atomic(false)
+
+    init() {
+        for _ in 0..<256 {
+            DispatchQueue.global().async {
+                while !self.isDone.load(ordering: .relaxed) { sched_yield() }
+            }
+        }
+    }
+
+    func end() { isDone.store(true, ordering: .relaxed) }
 }

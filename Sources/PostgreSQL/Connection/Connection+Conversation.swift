@@ -67,11 +67,15 @@ extension Connection {
         do {
             while let result = try nextResult(operation, handle) {
                 defer { PQclear(result) }
-                guard firstError == nil else { continue }
+                guard firstError == nil else {
+                    try watchDropping(operation, handle)
+                    continue
+                }
                 let status = PQresultStatus(result)
                 switch status {
                 case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_SINGLE_TUPLE:
                     do {
+                        if status == PGRES_SINGLE_TUPLE { try checkCancellation() }
                         try body(result)
                     } catch {
                         firstError = error
@@ -153,6 +157,18 @@ extension Connection {
         case .cleanup(nil, let limit):
             if Task.isCancelled { waitLimit = .cleanup(until: .now + limit, limit: limit) }
         }
+    }
+
+    /// Before a row is handed over: a cancelled task takes no more rows of a stream, which may come faster than it takes
+    /// them.
+    func checkCancellation() throws {
+        if case .cleanup = waitLimit { return }
+        try Task.checkCancellation()
+    }
+
+    /// While the rest of a cancelled stream is dropped: it has no end when the cancellation does not arrive.
+    func watchDropping(_ operation: String, _ handle: OpaquePointer) throws {
+        if case .cancelling = waitLimit { try watchWaitLimit(operation, handle) }
     }
 
     private func giveUp(_ operation: String, after end: ContinuousClock.Instant, _ limit: Duration) throws {

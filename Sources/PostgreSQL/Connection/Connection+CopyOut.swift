@@ -48,15 +48,24 @@ extension Connection {
         _ operation: String, _ handle: OpaquePointer, _ body: (inout BinaryRow) throws -> Void
     ) throws -> (any Error)? {
         var bodyError: (any Error)?
-        while let message = try nextCopyMessage(operation, handle) {
-            defer { PQfreemem(message.baseAddress) }
-            guard bodyError == nil, var row = BinaryRow(message: message) else { continue }
-            do {
-                try body(&row)
-            } catch {
-                bodyError = error
-                cancelStatement(handle)
+        do {
+            while let message = try nextCopyMessage(operation, handle) {
+                defer { PQfreemem(message.baseAddress) }
+                guard bodyError == nil else {
+                    try watchDropping(operation, handle)
+                    continue
+                }
+                guard var row = BinaryRow(message: message) else { continue }
+                do {
+                    try checkCancellation()
+                    try body(&row)
+                } catch {
+                    bodyError = error
+                    cancelStatement(handle)
+                }
             }
+        } catch {
+            throw bodyError ?? error
         }
         return bodyError
     }

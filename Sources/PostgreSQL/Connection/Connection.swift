@@ -9,9 +9,9 @@ import QueueExecutor
 /// - libpq's calls run on the connection's own dispatch queue, and never block Swift's cooperative pool.
 /// - Use it from one task at a time. Calls are serialised, but a transaction belongs to the connection: a second task
 ///   that calls in between takes part in it.
-/// - A cancelled task starts no statement. Cancelling it during a statement cancels that statement on the server: the
-///   call throws `CancellationError`, and the connection stays usable. A statement that ended before the cancellation
-///   reached it has succeeded, and its call returns.
+/// - A cancelled task starts no statement, and takes no more rows of a stream. Cancelling it during a statement cancels
+///   that statement on the server: the call throws `CancellationError`, and the connection stays usable. A statement
+///   that ended before the cancellation reached it has succeeded, and its call returns, unless it had rows left to take.
 /// - If the server does not answer the cancellation within 5 s, the call throws `CancellationError` as well, the
 ///   connection is closed, and a warning is logged.
 /// - After an error with `connectionLost`, every call throws an error that says what happened. Open a new connection.
