@@ -102,6 +102,8 @@ struct LiveClientTests {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
             try await TestSite.run(of: database) { site in
+                // It has to know the columns before they change.
+                try await waitUntil { try await site.get("/metrics").text.contains("quakes_token 1\n") }
                 try await StreamClient.with(site) { client in
                     var replica = StreamReplica()
                     try replica.apply(await client.pass())
