@@ -153,6 +153,7 @@ struct LimitTests {
                 let slow = LoopbackSocket()
                 defer { slow.close() }
                 let head = await site.begin(dayPath, on: slow, "Connection: close\r\n")
+                try await waitUntil { try await site.get(dayPath, method: "HEAD").status == 503 }
                 // While the answer is being written, the system may still take what waits, and there is room once more.
                 var (refused, number): (TestAnswer?, Int) = (nil, 0)
                 try await waitUntil {

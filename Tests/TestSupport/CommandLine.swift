@@ -16,6 +16,9 @@ public struct QuakesCommand: Sendable {
     /// What starts the executable and becomes it, such as `prlimit --fsize=0`; empty when nothing is between.
     public var launcher: [String] = []
 
+    /// Followed by a file's path, a launcher that writes there what the executable says on standard error.
+    public static let intoFile = ["sh", "-c", #"exec "$@" 2>"$0""#]
+
     public init(_ environment: [String: String] = [:]) {
         self.environment = environment
     }

@@ -8,7 +8,7 @@ struct ServeCommandTests {
     @Test("Prints the port that it took, answers there, and ends with exit code 0 on SIGTERM")
     func port() async throws {
         try await TestServer.shared.withDatabase { database in
-            try await serve(database, ["--listen", "127.0.0.1:0"], launcher: Self.intoFile)
+            try await serve(database, ["--listen", "127.0.0.1:0"], launcher: QuakesCommand.intoFile)
         }
     }
 
@@ -53,8 +53,6 @@ struct ServeCommandTests {
         }
     }
 
-    /// Starts the command with its words in the file `$0`.
-    private static let intoFile = ["sh", "-c", #"exec "$@" 2>"$0""#]
     /// Does as systemd does.
     private static let activating = [
         "python3", "-c",

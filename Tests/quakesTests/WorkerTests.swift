@@ -147,19 +147,19 @@ struct WorkerTests {
                     "\(urls[0]): left alone for 3600 s, as its server asks\n",
                     "\(urls[1]): its server says that it will not change for 2147483648 s; asking again after 900 s\n",
                 ]
-                let errors = FileManager.default.temporaryDirectory.appending(path: "left-alone-\(UUID())")
-                    .path
-                defer { try? FileManager.default.removeItem(atPath: errors) }
-                var quakes = QuakesCommand(["DATABASE_URL": database.url])
-                quakes.launcher = ["sh", "-c", #"exec "$@" 2>"$0""#, errors]
-                _ = try await quakes.run(["import"] + urls + ["--every", "0.01s"]) { process in
-                    try await waitUntil {
-                        let lines = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
-                        return said.allSatisfy(lines.contains)
+                try await withFolder { folder in
+                    let errors = folder.appending(path: "errors").path
+                    var quakes = QuakesCommand(["DATABASE_URL": database.url])
+                    quakes.launcher = QuakesCommand.intoFile + [errors]
+                    _ = try await quakes.run(["import"] + urls + ["--every", "0.01s"]) { process in
+                        try await waitUntil {
+                            let lines = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
+                            return said.allSatisfy(lines.contains)
+                        }
+                        let before = count("/feed")
+                        try await waitUntil { count("/feed") > before + 10 }
+                        kill(process, SIGTERM)
                     }
-                    let before = count("/feed")
-                    try await waitUntil { count("/feed") > before + 10 }
-                    kill(process, SIGTERM)
                 }
                 #expect(count("/busy") == 1 && count("/still") == 1)
             }
