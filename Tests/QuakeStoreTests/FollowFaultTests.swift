@@ -209,7 +209,8 @@ struct FollowFaultTests {
     /// primary:                    locks the table
     @Test("A pass that a standby's replay has cancelled is repeated over the same connection")
     func replayConflict() async throws {
-        try await withServer { server, primary in
+        // Replaying a vacuum's work would cancel the reader too.
+        try await withServer(["autovacuum": "off"]) { server, primary in
             try await primary.importSample(20_000)
             let settings = ["max_standby_streaming_delay": "0"]
             try await withStandby(of: server.cluster, settings: settings) { standby in
@@ -225,10 +226,12 @@ struct FollowFaultTests {
                     try await standby.catchUp(
                         or: "exists (select from pg_locks where mode = 'AccessExclusiveLock')")
                     view.release()
-                    try await waitUntil { view.rows.now.position != nil }
+                    try await waitUntil { view.position() != nil }
                 }
                 #expect(log.lines.contains { $0.contains("conflict with recovery") })
-                #expect(!log.lines.contains { $0.contains("reconnecting") })
+                // PostgreSQL 15 also ends the session if replay asks again just while the statement is being cancelled.
+                let isEnded = log.lines.contains { $0.contains("server: terminating connection") }
+                #expect(isEnded || !log.lines.contains { $0.contains("reconnecting") }, "\(log.lines)")
             }
         }
     }
@@ -318,22 +321,29 @@ extension TestServer {
     }
 }
 
-/// A view that stops at the first row of its first pass until it is released.
+/// A view that stops at the first row of its first pass until it is released. It reads each pass with one statement, as
+/// views do: a session that is idle in a transaction is not cancelled but ended.
 private final class HeldView: View {
-    let rows = MemoryView()
-    private let state = Mutex((isReading: false, isReleased: false))
+    private struct State {
+        var isReading = false
+        var isReleased = false
+        var position: Position?
+        var columns: [ViewColumn] = []
+    }
+    private let state = Mutex(State())
 
     var isReading: Bool { state.withLock { $0.isReading } }
     func release() { state.withLock { $0.isReleased = true } }
 
-    func position() -> Position? { rows.position() }
-    func accepts(_ columns: [ViewColumn]) -> Bool { rows.accepts(columns) }
+    func position() -> Position? { state.withLock { $0.position } }
+    func accepts(_ columns: [ViewColumn]) -> Bool { state.withLock { $0.columns == columns } }
 
     func apply(_ pass: Pass) async throws -> Position {
-        guard !state.withLock({ $0.isReleased }) else { return try await rows.apply(pass) }
-        return try await pass.forEachRow { _ in
+        let position = try await pass.forEachRow { _ in
             state.withLock { $0.isReading = true }
             while !state.withLock({ $0.isReleased }) { usleep(1000) }
         }
+        state.withLock { ($0.position, $0.columns) = (position, pass.columns) }
+        return position
     }
 }
