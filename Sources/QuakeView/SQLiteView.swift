@@ -82,10 +82,10 @@ public final class SQLiteView: View {
         }
     }
 
-    public func accepts(_ columns: [ViewColumn]) -> Bool {
+    public func accepts(_ table: TableShape) -> Bool {
         let known = writer.withLock { $0?.table }
-        let table = known?.columns == columns ? known : nil
-        return definition.withLock { $0 == (table ?? SQLiteTable(columns)).definition }
+        let own = known?.columns == table.columns ? known : nil
+        return definition.withLock { $0 == (own ?? SQLiteTable(table.columns)).definition }
     }
 
     public func apply(_ pass: Pass) async throws -> Position {

@@ -336,7 +336,7 @@ private final class HeldView: View {
     func release() { state.withLock { $0.isReleased = true } }
 
     func position() -> Position? { state.withLock { $0.position } }
-    func accepts(_ columns: [ViewColumn]) -> Bool { state.withLock { $0.columns == columns } }
+    func accepts(_ table: TableShape) -> Bool { state.withLock { $0.columns == table.columns } }
 
     func apply(_ pass: Pass) async throws -> Position {
         let position = try await pass.forEachRow { _ in

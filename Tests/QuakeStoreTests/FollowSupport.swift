@@ -35,7 +35,7 @@ final class MemoryView: View {
 
     func position() -> Position? { now.position }
 
-    func accepts(_ columns: [ViewColumn]) -> Bool { now.columns == columns }
+    func accepts(_ table: TableShape) -> Bool { now.columns == table.columns }
 
     func apply(_ pass: Pass) async throws -> Position {
         var next = now

@@ -49,12 +49,14 @@ struct ChangesDelivery: Sendable {
 
     @concurrent
     private func follow(_ output: inout StreamOutput, _ client: Client, _ channel: any Channel) async throws {
-        var epoch: Int? = live.ring.epoch
+        let ring = live.ring
+        var epoch: Int? = ring.epoch
         var position: Position
+        var signature = ring.signature
         let known: Position? =
             switch request.start {
-            case .now: live.position()
-            case .position(let position) where live.ring.place(after: position, epoch: nil) != nil: position
+            case .now: ring.position
+            case .position(let position) where ring.place(after: position, epoch: nil) != nil: position
             case .position, .token, .snapshot: nil
             }
         if let known {
@@ -64,26 +66,27 @@ struct ChangesDelivery: Sendable {
             request.form.format.append(known, to: &bytes)
             try await output.write(ByteBuffer(bytes: bytes))
         } else {
-            position = try await catchUp(.init(request.start), &output, client)
+            (position, signature) = try await catchUp(.init(request.start), &output, client)
         }
         let handler = try await liveHandler(on: channel)
         while true {
-            let from = position
-            let inEpoch = epoch
+            let (reached, table, since) = (position, signature, epoch)
             let end = await withCheckedContinuation { continuation in
-                handler.eventLoop.execute { handler.value.follow(after: from, epoch: inEpoch, continuation) }
+                handler.eventLoop.execute {
+                    handler.value.follow(after: reached, of: table, epoch: since, continuation)
+                }
             }
             switch end {
             case .gone: throw CancellationError()
             case .ended: return
-            case .restart(let reached, let isAltered):
+            case .restart(let reached):
                 var backoff = Backoff(from: .milliseconds(250), to: .seconds(10))
                 while true {
                     epoch = live.ring.epoch
                     let before = output.size
                     do {
-                        position = try await catchUp(
-                            .position(reached, isAltered: isAltered), &output, client)
+                        (position, signature) = try await catchUp(
+                            .position(reached, of: signature), &output, client)
                         break
                     } catch  where output.size == before && responder.reply(to: error).status == 503 {
                         // The database is away. Nobody has to come back for that.
@@ -113,7 +116,7 @@ struct ChangesDelivery: Sendable {
     @concurrent
     private func catchUp(
         _ start: StreamedPass.Start, _ output: inout StreamOutput, _ client: Client
-    ) async throws -> Position {
+    ) async throws -> (Position, signature: String?) {
         let spool = AnswerSpool(in: responder.room)
         client.begin(spool)
         defer { client.end() }

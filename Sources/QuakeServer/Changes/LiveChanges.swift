@@ -18,8 +18,6 @@ final class LiveChanges: View, Sendable {
 
     private struct State {
         var ring = Ring()
-        /// The table's columns in the last pass; nil before the first one.
-        var columns: [ViewColumn]?
         /// Requests for a stream that are under way, whether they are live yet or not.
         var clients = 0
         var loops: [ObjectIdentifier: LiveLoop] = [:]
@@ -32,10 +30,10 @@ final class LiveChanges: View, Sendable {
         var passes: [LivePass] = []
         /// The follower's position: the end of the last pass. nil before the first one.
         var position: Position?
+        /// The signature of the table in these passes; nil before the first one.
+        var signature: String?
         /// Changes whenever the passes do not follow on those before.
         var epoch = 0
-        /// The last epoch that began because the table was altered.
-        var alteredEpoch = 0
         var isEnding = false
 
         var next: Int { first + passes.count }
@@ -118,24 +116,19 @@ final class LiveChanges: View, Sendable {
 
     func position() -> Position? { state.withLock { $0.ring.position } }
 
-    /// Columns may change while the connection is lost.
-    func accepts(_ columns: [ViewColumn]) -> Bool {
-        state.withLock { $0.columns == nil || $0.columns == columns }
+    /// The table may be altered while the connection is lost.
+    func accepts(_ table: TableShape) -> Bool {
+        let known = ring.signature
+        return known == nil || known == table.signature
     }
 
     func apply(_ pass: Pass) async throws -> Position {
-        let position = try await take(pass)
-        state.withLock { $0.columns = pass.columns }
-        return position
-    }
-
-    private func take(_ pass: Pass) async throws -> Position {
         guard pass.freshStart == nil, let start = position(), state.withLock({ $0.clients > 0 }) else {
             let position = try await pass.skip()
             if let reason = pass.freshStart, reason != .first {
                 logger.notice("\(reason); the clients that follow the changes start anew")
             }
-            skip(to: position, isAltered: pass.freshStart == .altered)
+            skip(to: position, pass.table.signature)
             return position
         }
         let limit = settings.passSize
@@ -154,7 +147,7 @@ final class LiveChanges: View, Sendable {
             }
         } else {
             logger.notice("a pass is too large to be kept; the clients read it from the history")
-            skip(to: end, isAltered: false)
+            skip(to: end, pass.table.signature)
         }
         return end
     }
@@ -170,17 +163,17 @@ final class LiveChanges: View, Sendable {
     }
 
     /// Goes on elsewhere. Whoever is following reads from the history what is in between.
-    private func skip(to position: Position, isAltered: Bool) {
+    private func skip(to position: Position, _ signature: String) {
         let hasClients = state.withLock { state in
             state.ring.first = state.ring.next
             state.ring.passes = []
             state.ring.position = position
+            state.ring.signature = signature
             guard state.clients > 0 else { return false }
             state.ring.epoch += 1
-            if isAltered { state.ring.alteredEpoch = state.ring.epoch }
             return true
         }
-        if hasClients { wake { $0.restart(isAltered: isAltered) } }
+        if hasClients { wake { $0.restart() } }
     }
 
     /// Drops what is old or too much. The newest pass stays.

@@ -15,7 +15,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private let readTime: TimeAmount
     private let heartbeat: ByteBuffer
     private var context: ChannelHandlerContext?
-    private var following: (place: LivePlace, end: CheckedContinuation<LiveEnd, Never>)?
+    private var following: (place: LivePlace, signature: String?, end: CheckedContinuation<LiveEnd, Never>)?
     /// What is left of the pass before the next one.
     private var rest = ByteBuffer()
     private var isBehind = false
@@ -48,15 +48,21 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Follows from here on, until `end` is told why it ended.
     ///
-    /// - Parameter epoch: that in which the position was read from the database; nil if the client names it.
-    func follow(after position: Position, epoch: Int?, _ end: CheckedContinuation<LiveEnd, Never>) {
+    /// - Parameters:
+    ///   - signature: that of the table when the client got what it has.
+    ///   - epoch: that in which the position was read from the database; nil if the client names it.
+    func follow(
+        after position: Position, of signature: String?, epoch: Int?,
+        _ end: CheckedContinuation<LiveEnd, Never>
+    ) {
         let ring = changes.ring
         guard context?.channel.isActive == true else { return end.resume(returning: .gone) }
-        guard let place = ring.place(after: position, epoch: epoch) else {
-            let isAltered = epoch.map { $0 < ring.alteredEpoch } ?? false
-            return end.resume(returning: .restart(after: position, isAltered: isAltered))
+        guard epoch != nil || signature == ring.signature,
+            let place = ring.place(after: position, epoch: epoch)
+        else {
+            return end.resume(returning: .restart(after: position))
         }
-        following = (place, end)
+        following = (place, signature, end)
         lastWrite = .now()
         loop.insert(self)
         pump(ring)
@@ -105,14 +111,16 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Sends the client to the history, unless it has come as far as the passes go on from. If it has got a part of a pass,
     /// it is dropped, and comes back.
-    func restart(_ ring: LiveChanges.Ring, isAltered: Bool) {
+    func restart(_ ring: LiveChanges.Ring) {
         guard let following else { return }
         guard rest.readableBytes == 0 else { return drop() }
-        if !isAltered, let place = ring.place(after: following.place.reached, epoch: nil) {
+        if following.signature == ring.signature,
+            let place = ring.place(after: following.place.reached, epoch: nil)
+        {
             self.following?.place = place
             return pump(ring)
         }
-        finish(.restart(after: following.place.reached, isAltered: isAltered))
+        finish(.restart(after: following.place.reached))
     }
 
     /// Shows the client that the stream is alive, and drops it if it has not read for long.
@@ -153,6 +161,6 @@ enum LiveEnd: Sendable {
     case gone
     /// The server is ending.
     case ended
-    /// What follows this position has to be read from the history; if the table was altered, all of it anew.
-    case restart(after: Position, isAltered: Bool)
+    /// What follows this position has to be read from the history.
+    case restart(after: Position)
 }

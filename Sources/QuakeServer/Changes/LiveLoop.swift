@@ -42,9 +42,9 @@ final class LiveLoop: Sendable {
     }
 
     /// Sends each client to the history.
-    func restart(isAltered: Bool) {
+    func restart() {
         let ring = changes.ring
-        for client in members.value.clients.values { client.restart(ring, isAltered: isAltered) }
+        for client in members.value.clients.values { client.restart(ring) }
     }
 
     private func beat() {

@@ -16,14 +16,15 @@ final class StreamedPass: View {
         /// Where the pass begins; nil for all rows.
         var position: Position?
         var hasWritten = false
-        var reached: Position?
+        var reached: (position: Position, signature: String)?
     }
 
     enum Start: Sendable {
         case snapshot
         case now
         case token(Int)
-        case position(Position, isAltered: Bool)
+        /// From a position on, which somebody reached when the table had this signature; nil if nobody knows which.
+        case position(Position, of: String?)
 
         init(_ start: ChangesRequest.Start) {
             self =
@@ -31,7 +32,7 @@ final class StreamedPass: View {
                 case .snapshot: .snapshot
                 case .now: .now
                 case .token(let token): .token(token)
-                case .position(let position): .position(position, isAltered: false)
+                case .position(let position): .position(position, of: nil)
                 }
         }
     }
@@ -43,8 +44,8 @@ final class StreamedPass: View {
     }
 
     var hasWritten: Bool { state.withLock { $0.hasWritten } }
-    /// The position at the end of the pass; nil as long as it has none.
-    var reached: Position? { state.withLock { $0.reached } }
+    /// The position at the end of the pass, and the table's signature in it; nil as long as it has none.
+    var reached: (position: Position, signature: String)? { state.withLock { $0.reached } }
 
     func read(over connection: Connection, logger: Logger) async throws {
         let position: Position? =
@@ -59,8 +60,8 @@ final class StreamedPass: View {
 
     func position() -> Position? { state.withLock { $0.position } }
 
-    func accepts(_ columns: [ViewColumn]) -> Bool {
-        if case .position(_, isAltered: true) = start { false } else { true }
+    func accepts(_ table: TableShape) -> Bool {
+        if case .position(_, let signature?) = start { signature == table.signature } else { true }
     }
 
     func apply(_ pass: Pass) async throws -> Position {
@@ -89,7 +90,7 @@ final class StreamedPass: View {
             bytes.withLock { format.append(reached, to: &$0) }
         }
         try write(bytes.withLock { $0 })
-        state.withLock { $0.reached = reached }
+        state.withLock { $0.reached = (reached, pass.table.signature) }
         return reached
     }
 

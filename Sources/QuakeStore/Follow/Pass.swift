@@ -11,10 +11,10 @@ import Synchronization
 public struct Pass: Sendable {
     /// nil when the view continues from its position; otherwise the view drops what it holds.
     public let freshStart: FreshStart?
+    public let table: TableShape
     /// The table's columns.
     public var columns: [ViewColumn] { table.columns }
 
-    let table: TableShape
     /// The view's position.
     let reader: Position?
     let connection: Connection

@@ -60,7 +60,7 @@ struct PassReader<V: View> {
             let (table, snapshot) = try await connection.expectingAnswer(within: answerLimit) {
                 (try await knownTable(), try await SnapshotState.read(of: position, on: connection))
             }
-            if snapshot.position == position, snapshot.shape == table.signature, view.accepts(table.columns) {
+            if snapshot.position == position, snapshot.shape == table.signature, view.accepts(table) {
                 observer = nil
                 return position
             }
@@ -88,7 +88,7 @@ struct PassReader<V: View> {
         while true {
             let wasKnown = table != nil
             let table = try await knownTable()
-            if freshStart == nil, !view.accepts(table.columns) { freshStart = .altered }
+            if freshStart == nil, !view.accepts(table) { freshStart = .altered }
             var pass = Pass(
                 freshStart: freshStart, table: table, reader: position, connection: connection,
                 logger: logger,

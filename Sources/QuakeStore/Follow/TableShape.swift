@@ -1,10 +1,10 @@
 import PostgreSQL
 
 /// The followed table's columns, and the expressions that read them.
-struct TableShape: Sendable {
+public struct TableShape: Sendable {
     /// Changes when the columns change, and when the table is rewritten.
-    let signature: String
-    let columns: [ViewColumn]
+    public let signature: String
+    public let columns: [ViewColumn]
     let expressions: String
 
     /// The file node is always the current one, whatever the snapshot: to a snapshot from before a rewrite, the table

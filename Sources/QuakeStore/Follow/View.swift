@@ -3,8 +3,8 @@ public protocol View: Sendable {
     /// The view's position; nil when it holds nothing yet. Read once per connection.
     func position() async throws -> Position?
 
-    /// Whether the view can take rows with these columns without a fresh start.
-    func accepts(_ columns: [ViewColumn]) -> Bool
+    /// Whether the view can take rows of this table without a fresh start.
+    func accepts(_ table: TableShape) -> Bool
 
     /// Applies a pass and stores its position, both or neither. Runs on the connection's executor, so that rows reach
     /// the view without a change of threads.

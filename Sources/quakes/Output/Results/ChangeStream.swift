@@ -30,7 +30,7 @@ struct ChangeStream: View {
     func position() -> Position? { state.position.withLock { $0 } }
 
     /// Always true, because each row names its columns.
-    func accepts(_ columns: [ViewColumn]) -> Bool { true }
+    func accepts(_ table: TableShape) -> Bool { true }
 
     func apply(_ pass: Pass) async throws -> Position {
         state.output.withLock { $0.begin() }
