@@ -90,7 +90,7 @@ public final class SQLiteView: View {
 
     public func apply(_ pass: Pass) async throws -> Position {
         do {
-            let writer = try writer(for: pass.columns)
+            let writer = try writer(for: pass.table.columns)
             try writer.begin(pass)
             do {
                 let position = try await pass.forEachRow { row in try writer.write(&row) }

@@ -328,7 +328,6 @@ private final class HeldView: View {
         var isReading = false
         var isReleased = false
         var position: Position?
-        var columns: [ViewColumn] = []
     }
     private let state = Mutex(State())
 
@@ -336,14 +335,14 @@ private final class HeldView: View {
     func release() { state.withLock { $0.isReleased = true } }
 
     func position() -> Position? { state.withLock { $0.position } }
-    func accepts(_ table: TableShape) -> Bool { state.withLock { $0.columns == table.columns } }
+    func accepts(_ table: TableShape) -> Bool { true }
 
     func apply(_ pass: Pass) async throws -> Position {
         let position = try await pass.forEachRow { _ in
             state.withLock { $0.isReading = true }
             while !state.withLock({ $0.isReleased }) { usleep(1000) }
         }
-        state.withLock { ($0.position, $0.columns) = (position, pass.columns) }
+        state.withLock { $0.position = position }
         return position
     }
 }

@@ -39,7 +39,7 @@ final class MemoryView: View {
 
     func apply(_ pass: Pass) async throws -> Position {
         var next = now
-        next.columns = pass.columns
+        next.columns = pass.table.columns
         next.passes += 1
         if let reason = pass.freshStart {
             next.starts.append(reason)
@@ -76,7 +76,7 @@ final class MemoryView: View {
         let rows = Mutex(rows)
         let position = try await pass.forEachRow { row in
             let code = String(decoding: row.code, as: UTF8.self)
-            let values = row.isGone ? nil : try pass.columns.map { try row.next($0.kind).text }
+            let values = row.isGone ? nil : try pass.table.columns.map { try row.next($0.kind).text }
             rows.withLock { $0[code] = values }
         }
         return (rows.withLock { $0 }, position)

@@ -56,7 +56,8 @@ struct ChangesDelivery: Sendable {
         let known: Position? =
             switch request.start {
             case .now: ring.position
-            case .position(let position) where ring.place(after: position, epoch: nil) != nil: position
+            case .position(let position)
+            where ring.place(after: position, of: ring.signature, epoch: nil) != nil: position
             case .position, .token, .snapshot: nil
             }
         if let known {
@@ -116,7 +117,7 @@ struct ChangesDelivery: Sendable {
     @concurrent
     private func catchUp(
         _ start: StreamedPass.Start, _ output: inout StreamOutput, _ client: Client
-    ) async throws -> (Position, signature: String?) {
+    ) async throws -> (position: Position, signature: String) {
         let spool = AnswerSpool(in: responder.room)
         client.begin(spool)
         defer { client.end() }

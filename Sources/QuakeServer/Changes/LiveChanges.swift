@@ -40,21 +40,24 @@ final class LiveChanges: View, Sendable {
 
         /// Where somebody goes on who has come this far; nil if that is not known here.
         ///
-        /// - Parameter epoch: that in which the position was read from the database; nil if somebody else names it.
-        func place(after position: Position, epoch: Int?) -> LivePlace? {
+        /// - Parameters:
+        ///   - signature: the table's, when they got what they have.
+        ///   - epoch: that in which the position was read from the database; nil if somebody else names it.
+        func place(after position: Position, of signature: String?, epoch: Int?) -> LivePlace? {
             if let epoch {
                 guard epoch == self.epoch else { return nil }
                 guard let start = passes.first?.start ?? self.position else {
-                    return LivePlace(next: next, reached: position)
+                    return LivePlace(next: next, reached: position, signature: signature)
                 }
                 guard start.token <= position.token else { return nil }
             } else {
+                guard signature == self.signature else { return nil }
                 guard position == self.position || passes.contains(where: { $0.start == position }) else {
                     return nil
                 }
             }
             let index = passes.firstIndex { $0.end.token > position.token } ?? passes.count
-            return LivePlace(next: first + index, reached: position)
+            return LivePlace(next: first + index, reached: position, signature: signature)
         }
     }
 
@@ -201,4 +204,6 @@ struct LivePlace {
     var next: Int
     /// What the client has got, which may be within the next pass.
     var reached: Position
+    /// The table's signature when the client got what it has.
+    let signature: String?
 }

@@ -15,7 +15,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private let readTime: TimeAmount
     private let heartbeat: ByteBuffer
     private var context: ChannelHandlerContext?
-    private var following: (place: LivePlace, signature: String?, end: CheckedContinuation<LiveEnd, Never>)?
+    private var following: (place: LivePlace, end: CheckedContinuation<LiveEnd, Never>)?
     /// What is left of the pass before the next one.
     private var rest = ByteBuffer()
     private var isBehind = false
@@ -49,7 +49,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     /// Follows from here on, until `end` is told why it ended.
     ///
     /// - Parameters:
-    ///   - signature: that of the table when the client got what it has.
+    ///   - signature: the table's, when the client got what it has.
     ///   - epoch: that in which the position was read from the database; nil if the client names it.
     func follow(
         after position: Position, of signature: String?, epoch: Int?,
@@ -57,12 +57,10 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     ) {
         let ring = changes.ring
         guard context?.channel.isActive == true else { return end.resume(returning: .gone) }
-        guard epoch != nil || signature == ring.signature,
-            let place = ring.place(after: position, epoch: epoch)
-        else {
+        guard let place = ring.place(after: position, of: signature, epoch: epoch) else {
             return end.resume(returning: .restart(after: position))
         }
-        following = (place, signature, end)
+        following = (place, end)
         lastWrite = .now()
         loop.insert(self)
         pump(ring)
@@ -109,18 +107,17 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         return true
     }
 
-    /// Sends the client to the history, unless it has come as far as the passes go on from. If it has got a part of a pass,
-    /// it is dropped, and comes back.
+    /// Sends the client to the history, unless it has come as far as the passes go on from, and the table is still the same.
+    /// If it has got a part of a pass, it is dropped, and comes back.
     func restart(_ ring: LiveChanges.Ring) {
         guard let following else { return }
         guard rest.readableBytes == 0 else { return drop() }
-        if following.signature == ring.signature,
-            let place = ring.place(after: following.place.reached, epoch: nil)
-        {
+        let (reached, signature) = (following.place.reached, following.place.signature)
+        if let place = ring.place(after: reached, of: signature, epoch: nil) {
             self.following?.place = place
             return pump(ring)
         }
-        finish(.restart(after: following.place.reached))
+        finish(.restart(after: reached))
     }
 
     /// Shows the client that the stream is alive, and drops it if it has not read for long.

@@ -23,7 +23,7 @@ final class StreamedPass: View {
         case snapshot
         case now
         case token(Int)
-        /// From a position on, which somebody reached when the table had this signature; nil if nobody knows which.
+        /// The changes since a position, or all rows if the table's signature is no longer this one; nil if it is not known.
         case position(Position, of: String?)
 
         init(_ start: ChangesRequest.Start) {

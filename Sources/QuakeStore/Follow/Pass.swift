@@ -11,9 +11,8 @@ import Synchronization
 public struct Pass: Sendable {
     /// nil when the view continues from its position; otherwise the view drops what it holds.
     public let freshStart: FreshStart?
+    /// The table as it is in this snapshot.
     public let table: TableShape
-    /// The table's columns.
-    public var columns: [ViewColumn] { table.columns }
 
     /// The view's position.
     let reader: Position?

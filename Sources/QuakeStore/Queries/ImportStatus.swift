@@ -43,7 +43,7 @@ public struct ImportStatus: Sendable, Equatable {
     }
 
     /// - Parameter wanted: only these sources; empty for all.
-    /// - Throws: `UnknownSource` for a source that was never imported; `PostgresError`.
+    /// - Throws: `UnknownSource` if one of them has never been imported, or `PostgresError`.
     public static func read(
         of wanted: [FeedSource] = [], on connection: Connection
     ) async throws -> ImportStatus {

@@ -33,6 +33,7 @@ private enum JSONValue {
     case json(String)
 
     init(_ json: String) {
+        // What it cannot read is shown as it is.
         let value = try? JSONSerialization.jsonObject(with: Data(json.utf8), options: .fragmentsAllowed)
         switch value {
         case is NSNull: self = .null
