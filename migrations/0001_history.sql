@@ -145,11 +145,11 @@ set enable_seqscan = off
 as $$
 declare
     entity constant text := tg_argv[0];
-    key constant text := tg_argv[1];
     channel constant text := tg_argv[2];
     reason constant text := nullif(current_setting('history.reason', true), '');
     hint constant text[] := regexp_match(current_setting('history.transaction', true),
                                          '^([0-9]{1,18}) ([(][0-9]{1,9},[0-9]{1,4}[)])$');
+    key name;
     statement text;
     is_known boolean;
     own record;
@@ -158,17 +158,25 @@ declare
 begin
     if tg_op = 'INSERT' then
         if not exists (select from new_rows) then return null; end if;
+    elsif not exists (select from old_rows) then
+        return null;
+    end if;
+    select t.key into key from history.tracked t where t.relation = tg_relid;
+    if not found then
+        raise exception '% has the triggers of a tracked table, but is none', tg_relid::regclass
+            using errcode = 'object_not_in_prerequisite_state',
+                  hint = 'It must belong to the owner of history.record(), and have the trigger history_key.';
+    end if;
+    if tg_op = 'INSERT' then
         statement := format(
             'insert into history.change (transaction, ordinal, entity, key, operation, reason)
              select $1, $2 + row_number() over (), $3, %I, ''insert'', $4 from new_rows', key);
     elsif tg_op = 'DELETE' then
-        if not exists (select from old_rows) then return null; end if;
         statement := format(
             'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
              select $1, $2 + row_number() over (), $3, %I, ''delete'', $4, to_jsonb(old_rows.*) from old_rows', key);
     else
         -- An update of the key is a delete and an insert. An update that leaves a row as it was is no change.
-        if not exists (select from old_rows) then return null; end if;
         -- `offset 0` keeps the planner from taking the subquery apart; it would convert each row to jsonb once per column.
         statement := format(
             'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
@@ -276,27 +284,57 @@ end
 $$;
 comment on function history.refuse_truncate() is 'Trigger: refuses TRUNCATE, which would leave no history.';
 
+-- What is tracked, found in the catalogue by what nobody but the owner can make: a trigger whose function is history.record(),
+-- which nobody else may attach to anything, on a table that belongs to the function's owner. Names prove nothing: any login
+-- may call a trigger of its own history_insert.
+--
+-- The key is the column that the trigger history_key names, so that it may be renamed.
+create view history.tracked as
+select convert_from(substring(t.tgargs from 1 for position(decode('00', 'hex') in t.tgargs) - 1), 'UTF8') as entity,
+       t.tgrelid::regclass as relation, a.attname as key
+from pg_catalog.pg_trigger t
+join pg_catalog.pg_class c on c.oid = t.tgrelid
+join pg_catalog.pg_proc p on p.oid = t.tgfoid and p.proowner = c.relowner
+join pg_catalog.pg_attribute a on a.attrelid = t.tgrelid and a.attnum = t.tgattr[0]
+where t.tgfoid = 'history.record()'::regprocedure;
+comment on view history.tracked is 'The tables under history.';
+comment on column history.tracked.entity is 'The name under which history keeps the table''s changes: what it was called when it was tracked.';
+comment on column history.tracked.relation is 'The table.';
+comment on column history.tracked.key is 'The column that is its key.';
+
 create function history.track(tracked regclass, key name, channel text) returns void
 language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
-    entity constant text := (select case n.nspname when 'public' then c.relname else n.nspname || '.' || c.relname end
-                             from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    owner constant regrole := (select p.proowner from pg_proc p where p.oid = 'history.record()'::regprocedure);
+    called constant text := (select case n.nspname when 'public' then c.relname else n.nspname || '.' || c.relname end
+                             from pg_class c join pg_namespace n on n.oid = c.relnamespace
                              where c.oid = tracked);
-    arguments constant text := format('%L, %L, %L', entity, key, channel);
+    arguments constant text := format('%L, %L, %L', called, key, channel);
 begin
-    if (select relkind from pg_catalog.pg_class where oid = tracked) <> 'r'
-       or exists (select from pg_catalog.pg_inherits where tracked in (inhrelid, inhparent)) then
+    if (select relkind from pg_class where oid = tracked) <> 'r'
+       or exists (select from pg_inherits where tracked in (inhrelid, inhparent)) then
         raise exception '% can''t be tracked: it is not a plain table (but partitioned, inherited, a view …)', tracked
             using errcode = 'feature_not_supported';
     end if;
+    -- Its owner can do with it what it likes, and could say anything in everybody's stream.
+    if (select relowner from pg_class where oid = tracked) <> owner then
+        raise exception '% can''t be tracked: it does not belong to %', tracked, owner
+            using errcode = 'insufficient_privilege', hint = format('alter table %s owner to %s', tracked, owner);
+    end if;
     if not exists (
-        select from pg_catalog.pg_attribute a
-        join pg_catalog.pg_index i on i.indrelid = a.attrelid and i.indisunique and i.indpred is null
+        select from pg_attribute a
+        join pg_index i on i.indrelid = a.attrelid and i.indisunique and i.indpred is null
              and i.indnkeyatts = 1 and i.indkey[0] = a.attnum
         where a.attrelid = tracked and a.attname = key and a.atttypid = 'text'::regtype and a.attnotnull) then
         raise exception '% can''t be tracked by %: a key is a text column, not null, with a unique index of its own', tracked, key
             using errcode = 'invalid_table_definition';
+    end if;
+    -- A table that was renamed keeps its name in the history.
+    if exists (select from history.tracked t where t.entity = called and t.relation <> tracked) then
+        raise exception '% can''t be tracked: another table is tracked as %', tracked, called
+            using errcode = 'duplicate_object';
     end if;
     -- What pg_notify accepts. Without this, the first write would fail instead.
     if channel is null or octet_length(channel) not between 1 and 63 then
@@ -311,10 +349,17 @@ begin
                     for each statement execute function history.record(%s)', tracked, arguments);
     execute format('create trigger history_truncate before truncate on %s
                     for each statement execute function history.refuse_truncate()', tracked);
+    -- Never fires. It names the column, whatever becomes of the column's name, and keeps it from being dropped.
+    execute format('create trigger history_key before update of %I on %s
+                    for each statement when (false) execute function history.record(%s)', key, tracked, arguments);
 end
 $$;
 comment on function history.track(regclass, name, text) is
-    'Puts a table under history from now on: the table, its text key, and the channel on which each transaction that changes it announces its token.';
+    'Puts a table under history from now on: the table, its text key, and the channel on which each transaction that changes it announces its token. The table must belong to the owner of the schema history.';
+
+-- Whoever may execute a trigger function can attach it to a table of its own: history.record() would write whatever that
+-- table's owner likes into the history, and history.commit() would date it.
+revoke execute on function history.record(), history.commit() from public;
 
 -- Reading.
 --
@@ -391,10 +436,7 @@ as $$
 declare
     tracked record;
 begin
-    select t.tgrelid::regclass as "table", arguments[2] as key into tracked
-    from pg_trigger t,
-         lateral (select string_to_array(encode(t.tgargs, 'escape'), E'\\000') as arguments) as a
-    where t.tgname = 'history_insert' and arguments[1] = encode(convert_to(of_entity, 'UTF8'), 'escape');
+    select t.relation, t.key into tracked from history.tracked t where t.entity = of_entity;
     if not found then
         raise exception '% is not tracked', of_entity using errcode = 'undefined_object';
     end if;
@@ -407,7 +449,7 @@ begin
                where t.token > $1 and t.token <= $3 and c.entity = $2) as c
          left join %s as q on c.is_last and q.%I = c.key
          order by c.token, c.ordinal',
-        tracked."table", convert_from(decode(tracked.key, 'escape'), 'UTF8'))
+        tracked.relation, tracked.key)
     using after, of_entity, coalesce(up_to, 9223372036854775807);
 end
 $$;

@@ -28,7 +28,7 @@ struct RolesTests {
             "import.migration": ["select"], "import.run": ["select"], "import.reject": ["select"],
             "import.feed": ["select"], "import.settled": ["select"], "import.last_run": ["select"],
             "history.transaction": ["select"], "history.change": ["select"], "history.store": ["select"],
-            "history.reader": ["select"], "history.reader_lag": ["select"],
+            "history.reader": ["select"], "history.reader_lag": ["select"], "history.tracked": ["select"],
         ],
         .report: ["import.migration": ["select"]],
     ]
@@ -332,6 +332,23 @@ struct RolesTests {
 
             #expect(created == [])
             #expect(try await roles.database.privileges() == before)
+        }
+    }
+
+    @Test("The roles' owner takes over every table under history, which stays there")
+    func otherTables() async throws {
+        try await server.withRoles { roles in
+            try await server.withNotes { database in
+                try await database.execute("insert into note values ('a', 1, null)")
+                _ = try await database.withConnection { try await roles.roles.establish(on: $0) }
+                let owner = roles.roles.name(.owner)
+                try await database.execute("set role \(owner); update note set number = 2")
+                try await database.execute("insert into note values ('b', 3, null)")
+                #expect(
+                    try await database.changes() == [
+                        "1.1 a insert -", #"2.1 a update {"number": 1}"#, "3.1 b insert -",
+                    ])
+            }
         }
     }
 

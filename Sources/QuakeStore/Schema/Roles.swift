@@ -90,7 +90,8 @@ public struct Roles: Sendable {
             """
     }
 
-    /// Gives the owner everything in our schemas that belongs to another role. For that, it needs CREATE on them.
+    /// Gives the owner everything in our schemas that belongs to another role, and every table under history: history holds
+    /// for tables of its owner only. For that, it needs CREATE on the schemas.
     private var ownership: String {
         let owner = name(.owner)
         return """
@@ -118,6 +119,10 @@ public struct Roles: Sendable {
                       and not exists (select from pg_depend d
                                       where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'i'
                                         and d.refclassid = 'pg_class'::regclass)
+                    union all
+                    select format('alter table %s owner to \(owner)', t.relation)
+                    from history.tracked t join pg_class c on c.oid = t.relation
+                    where t.relation <> 'public.quake'::regclass and c.relowner <> '\(owner)'::regrole
                     union all
                     select format('alter type %s owner to \(owner)', t.oid::regtype)
                     from pg_type t join pg_namespace n on n.oid = t.typnamespace
@@ -174,7 +179,7 @@ public struct Roles: Sendable {
             grant select on public.quake, import.run, import.reject, import.feed, import.settled,
                 import.last_run to \(reader);
             grant usage on schema history to \(reader);
-            grant select on history.transaction, history.change, history.store, history.reader,
+            grant select on history.tracked, history.transaction, history.change, history.store, history.reader,
                 history.reader_lag to \(reader);
             grant execute on function history.position(), history.check(uuid, bigint, timestamptz),
                 history.changes(bigint, text, bigint), history.changed_keys(bigint, text), history.current_token(),

@@ -1,0 +1,170 @@
+import Foundation
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+/// Which tables are under history, and who says so.
+@Suite("Tracked tables")
+struct TrackedTests {
+    let server = TestServer.shared
+
+    @Test("A login's own table with a trigger named like the history's says nothing in anybody's stream")
+    func forgedTrigger() async throws {
+        try await server.withRoles { roles in
+            try await roles.login(.writer).importFeatures([SmallFeed.feature("a")])
+            let forger = roles.loginName(.report)
+            try await roles.database.execute("create schema forged authorization \(forger)")
+            try await roles.login(.report).execute(
+                """
+                create table forged.quake (code text primary key, title text);
+                insert into forged.quake values ('a', 'forged');
+                create function forged.record() returns trigger language plpgsql as 'begin return null; end';
+                create trigger history_insert after insert on forged.quake
+                for each statement execute function forged.record('quake', 'code', 'quake_changes');
+                create trigger history_key before update of code on forged.quake
+                for each statement when (false) execute function forged.record('quake', 'code', 'quake_changes')
+                """)
+            // The forger's table is the older one now.
+            try await roles.login(.owner).execute(
+                """
+                drop trigger history_insert on quake; drop trigger history_update on quake;
+                drop trigger history_delete on quake; drop trigger history_truncate on quake;
+                drop trigger history_key on quake;
+                select history.track('quake', 'code', 'quake_changes')
+                """)
+
+            let rows = try await roles.login(.reader).query(
+                "select \"row\" ->> 'title' as title, \"row\" ? 'magnitude' as is_whole from history.changes(0, 'quake')"
+            )
+
+            #expect(try rows.map { try $0.decodeIfPresent("title", as: String.self) } != ["forged"])
+            #expect(try rows.map { try $0.decode("is_whole", as: Bool.self) } == [true])
+        }
+    }
+
+    @Test(
+        "From the migration on, nobody else may attach the history's functions to a table",
+        arguments: [
+            """
+            create trigger history_insert after insert on mine.note referencing new table as new_rows
+            for each statement execute function history.record('quake', 'key', 'quake_changes')
+            """,
+            "create trigger commit after insert on mine.note for each row execute function history.commit()",
+        ])
+    func attached(_ statement: String) async throws {
+        try await server.withRole { role, database in
+            try await database.execute(
+                """
+                create schema mine authorization \(role); grant usage on schema history to \(role);
+                set role \(role); create table mine.note (key text primary key)
+                """)
+            await #expect {
+                try await database.execute("set role \(role); \(statement)")
+            } throws: { ($0 as? PostgresError)?.sqlState == "42501" }
+        }
+    }
+
+    @Test("A table of another owner is not tracked, and one that gets another owner is no longer")
+    func owner() async throws {
+        try await server.withRole { role, database in
+            try await database.execute(
+                "create table note (key text primary key); alter table note owner to \(role)")
+            await #expect {
+                try await database.execute("select history.track('note', 'key', 'note_changes')")
+            } throws: { ($0 as? PostgresError)?.message.contains("does not belong to") == true }
+
+            try await database.execute(
+                """
+                alter table note owner to current_user; select history.track('note', 'key', 'note_changes');
+                insert into note values ('a')
+                """)
+            #expect(try await database.changes() == ["1.1 a insert -"])
+            try await database.execute("alter table note owner to \(role)")
+
+            // Better refused than unrecorded.
+            await #expect {
+                try await database.execute("set role \(role); insert into note values ('b')")
+            } throws: { ($0 as? PostgresError)?.message.contains("is none") == true }
+            await #expect {
+                try await database.changes()
+            } throws: { ($0 as? PostgresError)?.message == "note is not tracked" }
+        }
+    }
+
+    @Test("Two tables never share a name in the history, also after one was renamed")
+    func sameName() async throws {
+        try await server.withNotes { database in
+            try await database.execute(
+                "insert into note values ('a', 1, null); alter table note rename to remark; update remark set number = 2"
+            )
+            #expect(try await database.changes() == ["1.1 a insert -", #"1.2 a update {"number": 1}"#])
+            try await database.execute("create table note (key text primary key)")
+
+            await #expect {
+                try await database.execute("select history.track('note', 'key', 'any')")
+            } throws: { ($0 as? PostgresError)?.message.contains("another table is tracked as note") == true }
+        }
+    }
+
+    @Test("The key of a tracked table may be renamed, but not dropped")
+    func renamedKey() async throws {
+        try await server.withNotes { database in
+            try await database.execute("insert into note values ('a', 1, null), ('b', 2, null)")
+            try await database.execute("alter table note rename column key to name")
+
+            try await database.execute("insert into note values ('c', 3, null)")
+            try await database.execute("update note set number = 4 where name = 'a'")
+            try await database.execute("update note set name = 'd' where name = 'c'")
+            try await database.execute("delete from note where name = 'b'")
+
+            #expect(
+                try await database.changes().dropFirst(2) == [
+                    "2.1 c insert -", #"3.1 a update {"number": 1}"#,
+                    #"4.1 c delete {"name": "c", "text": null, "number": 3}"#, "4.2 d insert -",
+                    #"5.1 b delete {"name": "b", "text": null, "number": 2}"#,
+                ])
+            let rows = try await database.query(
+                "select \"row\" ->> 'name' as name from history.changes(2, 'note') where \"row\" is not null")
+            #expect(try rows.map { try $0.decode("name", as: String.self) } == ["a", "d"])
+            await #expect {
+                try await database.execute("alter table note drop column name")
+            } throws: { ($0 as? PostgresError)?.sqlState == "2BP01" }
+        }
+    }
+
+    @Test(
+        "A table's name may hold what its trigger's arguments are told apart by",
+        arguments: [#"back\000slash"#, "Ümläut", "quo'te", #"dou"ble"#, "do.t"])
+    func oddNames(_ name: String) async throws {
+        try await server.withDatabase { database in
+            let table = "\"\(name.replacing("\"", with: "\"\""))\""
+            try await database.execute(
+                """
+                create table \(table) ("the \\000 key" text primary key);
+                select history.track('\(table.replacing("'", with: "''"))', 'the \\000 key', 'any');
+                insert into \(table) values ('a')
+                """)
+            #expect(try await database.changes(of: name) == ["1.1 a insert -"])
+        }
+    }
+}
+
+extension TestServer {
+    /// A database, and a role that owns nothing.
+    fileprivate func withRole(_ body: (_ role: String, _ database: TestDatabase) async throws -> Void)
+        async throws
+    {
+        let role = "r\(UUID().uuidString.lowercased().prefix(8))"
+        try await withDatabase { database in
+            try await database.execute("create role \(role)")
+            do {
+                try await body(role, database)
+            } catch {
+                try await database.execute("drop owned by \(role) cascade; drop role \(role)")
+                throw error
+            }
+            try await database.execute("drop owned by \(role) cascade; drop role \(role)")
+        }
+    }
+}
