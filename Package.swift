@@ -75,7 +75,8 @@ let package = Package(
             path: "migrations",
             resources: [
                 .embedInCode("0001_history.sql"), .embedInCode("0002_quake.sql"),
-                .embedInCode("0003_import.sql"), .embedInCode("0004_report.sql"),
+                .embedInCode("0003_import.sql"), .embedInCode("0004_settling.sql"),
+                .embedInCode("0005_report.sql"),
             ]
         ),
         .target(

@@ -38,6 +38,7 @@ public struct Migration: Sendable {
         Migration(1, "history", PackageResources._001_history_sql),
         Migration(2, "quake", PackageResources._002_quake_sql),
         Migration(3, "import", PackageResources._003_import_sql),
-        Migration(4, "report", PackageResources._004_report_sql),
+        Migration(4, "settling", PackageResources._004_settling_sql),
+        Migration(5, "report", PackageResources._005_report_sql),
     ]
 }

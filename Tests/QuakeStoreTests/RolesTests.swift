@@ -187,11 +187,11 @@ struct RolesTests {
                     let summary = try await roles.login(.writer).importFile(path)
                     #expect(summary.failure == nil && summary.counts.inserted == 1)
                     try await roles.database.execute(
-                        "drop schema report cascade; delete from import.migration where number = 4")
+                        "drop schema report cascade; delete from import.migration where number = 5")
                     let applied = try await roles.login(.owner).withConnection {
                         try await Migrator($0).migrate()
                     }
-                    #expect(applied == ["0004_report"])
+                    #expect(applied == ["0005_report"])
                 }
             }
         }
@@ -377,12 +377,12 @@ struct RolesTests {
             try await owner.execute(
                 """
                 drop schema report cascade;
-                delete from import.migration where number = 4
+                delete from import.migration where number = 5
                 """)
 
             let applied = try await owner.withConnection { try await Migrator($0).migrate() }
 
-            #expect(applied == ["0004_report"])
+            #expect(applied == ["0005_report"])
             let row = try await roles.database.query(
                 """
                 select pg_get_userbyid(nspowner) as owner,
