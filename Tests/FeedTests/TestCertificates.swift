@@ -29,11 +29,17 @@ struct TestCertificates {
         process.executableURL = URL(filePath: openssl)
         process.arguments = arguments.split(separator: " ").map(String.init)
         process.currentDirectoryURL = folder
-        process.standardError = FileHandle.nullDevice
+        let words = Pipe()
+        process.standardError = words
         try process.run()
+        let said = String(decoding: words.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Failed() }
+        guard process.terminationStatus == 0 else {
+            throw Failed(program: openssl, arguments: arguments, said: said)
+        }
     }
 
-    struct Failed: Error {}
+    struct Failed: Error {
+        let program, arguments, said: String
+    }
 }

@@ -25,10 +25,10 @@ extension TestDatabase {
     func notifications(_ body: () async throws -> Void) async throws -> [String] {
         let listener = Process()
         let (input, output) = (Pipe(), Pipe())
-        listener.executableURL = URL(filePath: "/usr/bin/env")
+        listener.executableURL = URL(filePath: try await TestServer.shared.cluster().program("psql"))
         let channels = ["quake_changes", "note_changes", "memo_changes"]
         listener.arguments =
-            ["psql", url, "-qAt"] + channels.flatMap { ["-c", "listen \($0)"] } + ["-f", "-"]
+            [url, "-qAt"] + channels.flatMap { ["-c", "listen \($0)"] } + ["-f", "-"]
         listener.standardInput = input
         listener.standardOutput = output
         try listener.run()

@@ -2,6 +2,7 @@ import Foundation
 import PostgreSQL
 import QuakeStore
 import SampleFeed
+import Subprocess
 import Synchronization
 import TestSupport
 import Testing
@@ -11,7 +12,7 @@ import Testing
 struct ReplayTests {
     @Test("Each step inserts, updates and retracts what the archive's own record says")
     func replay() async throws {
-        let steps = try Step.all()
+        let steps = try await Step.all()
         try await TestServer.shared.withDatabase { database in
             var oracle = Oracle()
             for (number, step) in steps.enumerated() {
@@ -33,7 +34,7 @@ struct ReplayTests {
     /// order: 1, 0, 2, 1, 3, 2, …
     @Test("Snapshots that arrive again, after their successors, retract nothing and bring nothing back")
     func lateSnapshots() async throws {
-        let steps = try Step.all()
+        let steps = try await Step.all()
         try await TestServer.shared.withDatabase { database in
             var oracle = Oracle()
             for (previous, step) in zip([steps[0]] + steps, steps) {
@@ -55,7 +56,7 @@ struct ReplayTests {
         "A service that fails at random leads to the same table, and to no wrong retraction"
     )
     func failingService() async throws {
-        let steps = try Step.all()
+        let steps = try await Step.all()
         let script = Mutex((random: seededRandom(), step: 0, failures: 0))
         try await TestServer.shared.withDatabase { database in
             try await TestFeedServer.run(answering: { _ in
@@ -156,30 +157,31 @@ struct ReplayTests {
             }
         }
 
-        static func all() throws -> [Step] {
+        static func all() async throws -> [Step] {
             let folder = RealFeeds.folder.appending(path: "replay-all_day")
             let accounts = try JSONDecoder().decode(
                 [Account].self, from: Data(contentsOf: folder.appending(path: "expected.json")))
-            return try (0..<120).map { number in
+            var steps: [Step] = []
+            for number in 0..<120 {
                 let name = String(repeating: "0", count: 3 - "\(number)".count) + "\(number).geojson.gz"
                 let path = folder.appending(path: name).path
-                let document = try JSONDecoder().decode(Document.self, from: try inflated(path))
+                let document = try JSONDecoder().decode(Document.self, from: try await inflated(path))
                 let events = document.features.map { ($0.id, ($0.properties.time, $0.properties.updated)) }
-                return Step(
-                    path: path, bytes: Array(try Data(contentsOf: URL(filePath: path))),
-                    generated: document.metadata.generated,
-                    events: Dictionary(events) { $1 }, account: accounts.first { $0.step == number })
+                steps.append(
+                    Step(
+                        path: path, bytes: Array(try Data(contentsOf: URL(filePath: path))),
+                        generated: document.metadata.generated,
+                        events: Dictionary(events) { $1 }, account: accounts.first { $0.step == number }))
             }
+            return steps
         }
 
-        private static func inflated(_ path: String) throws -> Data {
-            let gzip = Process()
-            let pipe = Pipe()
-            gzip.executableURL = URL(filePath: "/usr/bin/env")
-            gzip.arguments = ["gzip", "-dc", path]
-            gzip.standardOutput = pipe
-            try gzip.run()
-            return pipe.fileHandleForReading.readDataToEndOfFile()
+        private static func inflated(_ path: String) async throws -> Data {
+            let result = try await Subprocess.run(
+                .name("gzip"), arguments: ["-dc", path], output: .bytes(limit: 16 << 20),
+                error: .string(limit: 1 << 16))
+            #expect(result.terminationStatus.isSuccess, "\(result.standardError)")
+            return Data(result.standardOutput)
         }
     }
 }

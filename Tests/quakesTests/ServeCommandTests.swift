@@ -84,9 +84,8 @@ struct ServeCommandTests {
                 return port.flatMap { Int($0.1) }
             }
             try await waitUntil { port() != nil }
-            let url = "http://127.0.0.1:\(port() ?? 0)/health"
             try await waitUntil {
-                try await QuakesCommand.fetched(url).contains("\"status\":\"ok\"")
+                LoopbackSocket.health(at: port() ?? 0).contains("\"status\":\"ok\"")
             }
             try await body(port() ?? 0)
             kill(process, SIGTERM)
@@ -98,22 +97,31 @@ struct ServeCommandTests {
 extension LoopbackSocket {
     /// Asks for the head of a count of events, and returns what comes.
     fileprivate func askedForCount() -> String {
-        Array("HEAD /fdsnws/event/1/count HTTP/1.1\r\nHost: x\r\n\r\n".utf8).withUnsafeBytes { _ = write($0) }
-        var head = [UInt8](repeating: 0, count: 4096)
-        let count = head.withUnsafeMutableBytes { read($0) }
-        return String(decoding: head.prefix(max(0, count)), as: UTF8.self)
+        send("HEAD /fdsnws/event/1/count HTTP/1.1\r\nHost: x\r\n\r\n")
+        return received()
     }
-}
 
-extension QuakesCommand {
-    /// What curl gets, which may be nothing.
-    fileprivate static func fetched(_ url: String) async throws -> String {
-        let pipe = Pipe()
-        let curl = Process()
-        curl.executableURL = URL(filePath: "/usr/bin/env")
-        curl.arguments = ["curl", "--silent", url]
-        curl.standardOutput = pipe
-        try curl.run()
-        return String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    /// What the server at a port says of its health, which may be nothing.
+    fileprivate static func health(at port: Int) -> String {
+        let socket = LoopbackSocket()
+        defer { socket.close() }
+        guard socket.connect(to: port) else { return "" }
+        socket.send("GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        var (answer, part) = ("", socket.received())
+        while !part.isEmpty {
+            answer += part
+            part = socket.received()
+        }
+        return answer
+    }
+
+    private func send(_ request: String) {
+        Array(request.utf8).withUnsafeBytes { _ = write($0) }
+    }
+
+    private func received() -> String {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = bytes.withUnsafeMutableBytes { read($0) }
+        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
     }
 }
