@@ -12,11 +12,11 @@ INPUTS := $(shell find Makefile $(wildcard Package.swift Sources migrations scri
 # Tests never see the caller's database. (make knows every environment variable as a variable of its own.)
 WITHOUT_DATABASE := env $(addprefix -u,$(filter DATABASE_URL PG% QUAKES_%,$(.VARIABLES)))
 
-.PHONY: help setup run test sanitize soak bench fuzz docs build install deb format lint clean
+.PHONY: help setup run test sanitize soak fresh-check bench fuzz docs build install deb format lint clean
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
-		printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
+		printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 setup: ## Install the packages that are missing (Debian, Ubuntu)
 	@scripts/setup
@@ -32,6 +32,9 @@ sanitize: setup ## Run all tests under ThreadSanitizer and AddressSanitizer
 
 soak: setup ## Run everything while everything fails, for MINUTES=5; SEED= repeats what happens
 	$(WITHOUT_DATABASE) scripts/soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
+
+fresh-check: ## Run `make run` and `make test` as a newcomer does, in a minimal Debian (takes root and half an hour); SUITE=trixie
+	scripts/fresh-check $(SUITE)
 
 bench: ## Measure everything beside well-known tools (takes an hour); JSON=1 prints JSON
 	@scripts/bench $(if $(JSON),--json)
