@@ -39,6 +39,13 @@ return type is null or type = 'earthquake';
 comment on function report.is_earthquake(text) is
     'Whether a type of event is an earthquake. An event without a type counts as one, because older feeds give no type.';
 
+-- In the letters of ASCII, or REVIEWED would have a dotless i in Turkish.
+create function report.review_status(status text) returns text
+language sql immutable parallel safe
+return lower(status collate "C") collate "default";
+comment on function report.review_status(text) is
+    'A review status in lower case: feeds write reviewed and REVIEWED.';
+
 create function report.energy_joule(magnitude double precision) returns double precision
 language sql immutable parallel safe
 return power(10::double precision, 4.8 + 1.5 * magnitude);
@@ -90,7 +97,7 @@ select time as origin_time, code, latitude, longitude, depth as depth_km,
        magnitude, magnitude_type, report.magnitude_class(magnitude) as magnitude_class,
        case when report.is_earthquake(type) then report.energy_joule(magnitude) end as energy_joule,
        coalesce(type, 'earthquake') as event_type, report.is_earthquake(type) as is_earthquake, report.region(place) as region, place, net as network,
-       status as review_status, felt as felt_reports, cdi as reported_intensity, mmi as estimated_intensity,
+       report.review_status(status) as review_status, felt as felt_reports, cdi as reported_intensity, mmi as estimated_intensity,
        alert as alert_level, sig as significance, nst as stations, gap as azimuthal_gap_deg,
        dmin as nearest_station_deg, rms as residual_s, url, updated as revised_at, imported_at
 from public.quake;
@@ -109,7 +116,7 @@ comment on column report.event.is_earthquake is 'Whether it is an earthquake; an
 comment on column report.event.region is 'What follows the last comma of the place name, or all of it.';
 comment on column report.event.place is 'Named place near the epicentre.';
 comment on column report.event.network is 'Preferred network of the event, such as us or ci.';
-comment on column report.event.review_status is 'automatic or reviewed.';
+comment on column report.event.review_status is 'automatic, reviewed or deleted, in lower case: feeds write REVIEWED, too.';
 comment on column report.event.felt_reports is 'Number of felt reports.';
 comment on column report.event.reported_intensity is 'Maximum reported intensity (community internet intensity), 0 to 10.';
 comment on column report.event.estimated_intensity is 'Maximum estimated instrumental intensity (modified Mercalli), 0 to 10.';
@@ -234,6 +241,46 @@ comment on column report.monthly_gutenberg_richter.b_value is 'b by maximum like
 comment on column report.monthly_gutenberg_richter.b_standard_error is 'Standard error of b (Shi and Bolt 1982).';
 comment on column report.monthly_gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in the month, according to the relation.';
 
+-- The functions with parameters ask these first. They depend on nothing but the parameters, so they are asked once.
+
+create function report.check_selection(
+    since timestamptz, until timestamptz,
+    latitude double precision, longitude double precision, radius_km double precision) returns boolean
+language plpgsql immutable parallel safe as $$
+begin
+    if until < since then
+        raise invalid_parameter_value using message = 'until is earlier than since';
+    elsif num_nulls(latitude, longitude, radius_km) not in (0, 3) then
+        raise invalid_parameter_value using
+            message = 'latitude, longitude and radius_km make a circle together: give all of them or none';
+    elsif latitude not between -90 and 90 then
+        raise invalid_parameter_value using message = 'latitude is beyond ±90';
+    elsif longitude not between -360 and 360 then
+        raise invalid_parameter_value using message = 'longitude is beyond ±360';
+    elsif radius_km not between 0 and 'infinity' then -- NaN is greater
+        raise invalid_parameter_value using message = 'radius_km is not a distance';
+    end if;
+    return true;
+end $$;
+comment on function report.check_selection(timestamptz, timestamptz, double precision, double precision, double precision) is
+    'Refuses parameters that select nothing that can be meant, such as half of a circle; else true. Null means not given.';
+
+create function report.check_aftershocks(
+    radius_km double precision, days double precision, minimum_magnitude double precision) returns boolean
+language plpgsql immutable parallel safe as $$
+begin
+    if radius_km not between 0 and 'infinity' then
+        raise invalid_parameter_value using message = 'radius_km is not a distance';
+    elsif days not between 0 and 36500000 then
+        raise invalid_parameter_value using message = 'days is not between 0 and 36500000';
+    elsif minimum_magnitude = 'nan' then
+        raise invalid_parameter_value using message = 'minimum_magnitude is not a number';
+    end if;
+    return true;
+end $$;
+comment on function report.check_aftershocks(double precision, double precision, double precision) is
+    'Refuses parameters of report.aftershocks() that cannot be meant, such as a negative radius; else true. Null means not given.';
+
 create type report.magnitude_frequency as (
     magnitude double precision, earthquakes bigint, earthquakes_or_larger bigint);
 comment on type report.magnitude_frequency is 'A row of report.magnitude_frequency().';
@@ -253,15 +300,16 @@ begin atomic
     from (select report.magnitude_bin(counted.magnitude) as bin, sum(counted.n)::bigint as n
           from (select e.magnitude, count(*) as n
                 from report.event e
-                where e.is_earthquake and e.magnitude is not null
-                  and e.origin_time >= $1 and e.origin_time < $2
+                where report.check_selection($1, $2, $3, $4, $5)
+                  and e.is_earthquake and e.magnitude is not null
+                  and e.origin_time >= coalesce($1, '-infinity') and e.origin_time < coalesce($2, 'infinity')
                   and ($5 is null or report.distance_km($3, $4, e.latitude, e.longitude) <= $5)
                 group by e.magnitude) as counted
           group by report.magnitude_bin(counted.magnitude)) as binned
     order by bin;
 end;
 comment on function report.magnitude_frequency(timestamptz, timestamptz, double precision, double precision, double precision) is
-    'Magnitude–frequency distribution of the earthquakes since one time and before another. If latitude, longitude and radius_km are all given, only earthquakes within that radius of the place.';
+    'Magnitude–frequency distribution of the earthquakes since one time and before another. latitude, longitude and radius_km, which must be given together, select a circle. Null means not given.';
 
 create type report.gutenberg_richter as (
     completeness double precision, earthquakes bigint, mean_magnitude double precision, b_value double precision,
@@ -331,13 +379,13 @@ begin atomic
       on a.origin_time > m.origin_time
      and a.origin_time <= m.origin_time
                           + coalesce($3, report.aftershock_days(m.magnitude)) * interval '86400 seconds'
-     and a.is_earthquake and a.magnitude >= $4
+     and a.is_earthquake and a.magnitude >= coalesce($4, '-infinity')
      and report.distance_km(m.latitude, m.longitude, a.latitude, a.longitude)
          <= coalesce($2, report.aftershock_radius_km(m.magnitude))
-    where m.code = $1;
+    where m.code = $1 and report.check_aftershocks($2, $3, $4);
 end;
 comment on function report.aftershocks(text, double precision, double precision, double precision) is
-    'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude.';
+    'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude. An event without a magnitude has none unless both are given. Null means not given.';
 
 create type report.aftershock_rate as (
     from_days double precision, to_days double precision, aftershocks bigint, rate_per_day double precision,
@@ -359,7 +407,7 @@ begin atomic
         -- How long the catalogue continues after the mainshock, but no longer than the window.
         select least(coalesce($3, report.aftershock_days(m.magnitude)),
                      report.seconds((select max(e.origin_time) from report.event e) - m.origin_time) / 86400) as days
-        from report.event m where m.code = $1),
+        from report.event m where m.code = $1 and report.check_aftershocks($2, $3, $4)),
     edge as (
         -- Five bins per decade from a thousandth of a day on, and one bin before them.
         select case when k = -16 then 0 else power(10::double precision, k / 5.0::double precision) end as from_days,
@@ -386,12 +434,12 @@ select quake.time as origin_time, quake.code, quake.net as network,
        quake.magnitude as last_magnitude,
        change.revisions,
        report.seconds(quake.imported_at - quake.time) as import_delay_s,
-       coalesce(change.statuses[1], quake.status) as first_review_status,
-       case when coalesce(change.statuses[1], quake.status) = 'reviewed'
+       coalesce(change.statuses[1], report.review_status(quake.status)) as first_review_status,
+       case when coalesce(change.statuses[1], report.review_status(quake.status)) = 'reviewed'
             then report.seconds(quake.imported_at - quake.time)
             when change.statuses is not null
             then (select report.seconds(min(turn.at) - quake.time)
-                  from unnest(change.status_times, change.statuses[2:] || quake.status) as turn (at, status)
+                  from unnest(change.status_times, change.statuses[2:] || report.review_status(quake.status)) as turn (at, status)
                   where turn.status = 'reviewed') end as review_delay_s,
        change.last_revised_at
 from public.quake
@@ -399,7 +447,7 @@ from public.quake
 cross join lateral (
     select count(*) as revisions, max(t.committed_at) as last_revised_at,
            array_agg(c.before -> 'magnitude' order by t.token, c.ordinal) filter (where c.before ? 'magnitude') as magnitudes,
-           array_agg(c.before ->> 'status' order by t.token, c.ordinal) filter (where c.before ? 'status') as statuses,
+           array_agg(report.review_status(c.before ->> 'status') order by t.token, c.ordinal) filter (where c.before ? 'status') as statuses,
            array_agg(t.committed_at order by t.token, c.ordinal) filter (where c.before ? 'status') as status_times
     from history.change c
     join history.transaction t on t.id = c.transaction
@@ -415,7 +463,7 @@ comment on column report.revision.first_magnitude is 'Magnitude at the first imp
 comment on column report.revision.last_magnitude is 'Magnitude now.';
 comment on column report.revision.revisions is 'How often its row has changed since.';
 comment on column report.revision.import_delay_s is 'Time from origin to first import, in seconds.';
-comment on column report.revision.first_review_status is 'Review status at the first import.';
+comment on column report.revision.first_review_status is 'Review status at the first import, in lower case.';
 comment on column report.revision.review_delay_s is 'Time from origin until it was known here to be reviewed, in seconds; null if it is not. If it was reviewed at the first import, the time until then, which is an upper bound.';
 comment on column report.revision.last_revised_at is 'When its row last changed; null if never.';
 
@@ -446,7 +494,7 @@ comment on column report.removed_event.is_back is 'Whether the catalogue has an 
 -- Counts by whole lists of sources first: a million events have only a few hundred different lists.
 create view report.network_contribution as
 with combination as (
-    select net, sources, count(*) as events, count(*) filter (where status = 'reviewed') as reviewed,
+    select net, sources, count(*) as events, count(*) filter (where report.review_status(status) = 'reviewed') as reviewed,
            min(magnitude) as smallest, max(magnitude) as largest, max(time) as newest
     from public.quake group by net, sources),
 preferred as (

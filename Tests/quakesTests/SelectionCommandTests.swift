@@ -51,7 +51,8 @@ struct SelectionCommandTests {
             ["--sort", "distance"], ["--sort", "size"], ["--since", "2014-04", "--until", "2014-03"],
             ["--type", " ,"],
             ["--min-magnitude", "5", "--max-magnitude", "4"], ["--place", ""], ["--since", "sometime"],
-            ["--local-time", "--format", "csv"],
+            ["--local-time", "--format", "csv"], ["--near", "0,0"], ["--within", "5"],
+            ["--near", "0,0", "--within", "nan"], ["--min-magnitude", "nan"], ["--max-magnitude", "nan"],
         ])
     func usage(options: [String]) async throws {
         let outcome = try await QuakesCommand().run(["list"] + options)

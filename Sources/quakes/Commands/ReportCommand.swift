@@ -85,7 +85,9 @@ struct ReportCommand: AsyncParsableCommand {
                     "\(report.name) has no \(pair[0]); it has \(report.parameters.map(\.name).joined(separator: ", "))"
                 )
             }
-            values[pair[0]] = pair[1]
+            guard values.updateValue(pair[1], forKey: pair[0]) == nil else {
+                throw ValidationError("\(pair[0]) is given twice")
+            }
         }
         for parameter in report.parameters where parameter.isRequired && values[parameter.name] == nil {
             throw ValidationError("\(report.name) needs \(parameter.name)=VALUE")

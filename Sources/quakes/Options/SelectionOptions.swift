@@ -70,6 +70,11 @@ struct SelectionOptions: ParsableArguments {
         guard (near == nil) == (within == nil) else {
             throw ValidationError("--near and --within must be given together")
         }
+        for (option, number) in [
+            ("--within", within), ("--min-magnitude", minMagnitude), ("--max-magnitude", maxMagnitude),
+        ] where number?.isNaN == true {
+            throw ValidationError("\(option) takes a number")
+        }
         if let within, within < 0 {
             throw ValidationError("--within must not be negative, but is \(within)")
         }
