@@ -1,4 +1,5 @@
 import Feed
+import Glibc
 import TestSupport
 import Testing
 
@@ -22,6 +23,29 @@ struct SpellingTests {
         #expect(closestSpelling(of: "abcdef", among: ["badcef"]) == "badcef")
         #expect(closestSpelling(of: "abcdef", among: ["abcdxyz"]) == nil)
         #expect(closestSpelling(of: "abcdef", among: ["abcxyf", "abcxef"]) == "abcxef", "the closest one")
+    }
+
+    @Test("A word of a hundred thousand letters costs little more than reading it")
+    func endless() {
+        let word = String(repeating: "x", count: 100_000)
+        let reading = processorTime { _ = Array(word.lowercased()) }
+        let comparing = processorTime {
+            #expect(closestSpelling(of: word, among: FeedSource.summaryFeeds) == nil)
+        }
+        // Comparing it with each name takes hundreds of times as long.
+        #expect(comparing < 20 * reading)
+    }
+
+    /// What this thread computes in `body`, in nanoseconds, however busy the machine is.
+    private func processorTime(_ body: () -> Void) -> Int {
+        func now() -> Int {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return time.tv_sec * 1_000_000_000 + time.tv_nsec
+        }
+        let start = now()
+        body()
+        return now() - start
     }
 
     @Test("A missing file suggests a feed; a path that looks like none does not")

@@ -7,7 +7,10 @@ public func closestSpelling(of word: String, among words: some Sequence<String?>
     let limit = min(2, letters.count / 3)
     var best: (word: String, distance: Int)?
     for case let other? in words {
-        let distance = editDistance(letters, Array(other.lowercased()))
+        let candidate = Array(other.lowercased())
+        // No more letters can be missing or too many. So a word of thousands of letters is compared with none.
+        guard abs(candidate.count - letters.count) <= limit else { continue }
+        let distance = editDistance(letters, candidate)
         if distance <= limit, distance < best?.distance ?? .max { best = (other, distance) }
     }
     return best?.word
