@@ -30,8 +30,7 @@ struct ChangesDelivery: Sendable {
             defer { live.leave() }
             if isHead {
                 told(200)
-                return try await output.refuse(
-                    Reply(200, request.form.format.contentType), toHead: true, settings)
+                return try await output.finish()
             }
             try await follow(&output, client, channel)
             told(200)

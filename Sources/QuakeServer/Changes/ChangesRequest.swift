@@ -1,4 +1,5 @@
 import HTTPTypes
+import NIOCore
 import QuakeStore
 
 /// A request for the stream of changes, checked.
@@ -23,18 +24,23 @@ struct ChangesRequest: Sendable {
         .format, .nodata, .orderby, .limit, .offset,
     ]
 
-    /// - Parameter query: what is behind the URL's `?`; may be empty.
+    /// - Parameters:
+    ///   - query: what is behind the URL's `?`; may be empty.
+    ///   - takesChunks: whether the client knows chunks.
     /// - Throws: `EventError`, with status 400.
-    init(_ query: String, _ headers: HTTPFields) throws {
+    init(_ query: String, _ headers: HTTPFields, takesChunks: Bool) throws {
         var pairs = try QueryString(query).pairs
         let after = pairs.filter { $0.name == "after" }
         guard after.count <= 1 else { throw EventError(400, "after is given more than once") }
         pairs.removeAll { $0.name == "after" }
-        start = try Self.start(headers[.lastEventID] ?? after.first?.value)
+        // An empty one is what a browser has before it has any.
+        let lastID = headers[.lastEventID].flatMap { $0.isEmpty ? nil : $0 }
+        start = try Self.start(lastID ?? after.first?.value)
         let filter = pairs.isEmpty ? nil : try Self.filter(pairs)
         let accepted = headers[.accept]?.lowercased() ?? ""
         form = StreamForm(
-            format: accepted.contains("text/event-stream") ? .events : .lines, filter: filter)
+            format: accepted.contains("text/event-stream") ? .events : .lines, filter: filter,
+            isChunked: takesChunks)
     }
 
     private static func start(_ text: String?) throws -> Start {
@@ -80,4 +86,17 @@ struct StreamForm: Sendable, Hashable {
     let format: StreamFormat
     /// nil for all events.
     let filter: ChangeFilter?
+    /// Whether the body consists of chunks (RFC 9112, 7.1). To clients of HTTP/1.0 it goes as it is.
+    let isChunked: Bool
+
+    /// These bytes as they stand in the body.
+    func framed(_ bytes: [UInt8]) -> ByteBuffer {
+        guard isChunked else { return ByteBuffer(bytes: bytes) }
+        var chunk = ByteBuffer()
+        chunk.reserveCapacity(bytes.count + 20)
+        chunk.writeString("\(String(bytes.count, radix: 16))\r\n")
+        chunk.writeBytes(bytes)
+        chunk.writeString("\r\n")
+        return chunk
+    }
 }

@@ -26,7 +26,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     init(_ form: StreamForm, _ changes: LiveChanges, _ loop: LiveLoop, _ settings: ServerSettings) {
         (self.form, self.changes, self.loop) = (form, changes, loop)
         (heartbeatTime, readTime) = (TimeAmount(settings.heartbeat), TimeAmount(settings.readTime))
-        heartbeat = LivePass.chunk(form.format.heartbeat)
+        heartbeat = form.framed(form.format.heartbeat)
     }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }

@@ -37,13 +37,13 @@ final class LivePass: Sendable {
     ///
     /// - Parameter token: the changes up to this one are left out.
     func chunk(_ form: StreamForm, after token: Int) -> ByteBuffer {
-        guard token <= start.token else { return Self.chunk(written(form, after: token, nil)) }
+        guard token <= start.token else { return form.framed(written(form, after: token, nil)) }
         return made.withLock { made in
             if let bytes = made.bytes[form] { return bytes }
             if form.filter != nil, made.quakes == nil {
                 made.quakes = ChangedQuakes(changes.lines(after: token))
             }
-            let chunk = Self.chunk(written(form, after: token, made.quakes))
+            let chunk = form.framed(written(form, after: token, made.quakes))
             if !made.isNewest { made.quakes = nil }
             made.bytes[form] = chunk
             made.size += chunk.readableBytes
@@ -67,16 +67,6 @@ final class LivePass: Sendable {
         }
         form.format.append(end, to: &bytes)
         return bytes
-    }
-
-    /// RFC 9112, 7.1.
-    static func chunk(_ bytes: [UInt8]) -> ByteBuffer {
-        var chunk = ByteBuffer()
-        chunk.reserveCapacity(bytes.count + 20)
-        chunk.writeString("\(String(bytes.count, radix: 16))\r\n")
-        chunk.writeBytes(bytes)
-        chunk.writeString("\r\n")
-        return chunk
     }
 }
 

@@ -13,37 +13,16 @@ struct QueryString {
         }
     }
 
-    /// A plus is a space, as in forms, which clients send (https://url.spec.whatwg.org/#urlencoded-parsing).
     private static func decoded(_ bytes: Substring.UTF8View) throws -> String {
-        var result: [UInt8] = []
-        var rest = bytes
-        while let byte = rest.popFirst() {
-            switch byte {
-            case UInt8(ascii: "+"): result.append(UInt8(ascii: " "))
-            case UInt8(ascii: "%"):
-                guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit)
-                else {
-                    throw EventError(400, "a % in the request is not followed by two hexadecimal digits")
-                }
-                result.append(high << 4 | low)
-            default: result.append(byte)
-            }
+        guard let decoded = bytes.percentDecoded(plusIsSpace: true) else {
+            throw EventError(400, "a % in the request is not followed by two hexadecimal digits")
         }
-        guard let text = String(validating: result, as: UTF8.self) else {
+        guard let text = String(validating: decoded, as: UTF8.self) else {
             throw EventError(400, "the request is not UTF-8")
         }
         guard !text.unicodeScalars.contains(where: { $0 < " " || ("\u{7F}"..."\u{9F}").contains($0) }) else {
             throw EventError(400, "the request has a control character")
         }
         return text
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 }

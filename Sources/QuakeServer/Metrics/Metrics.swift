@@ -40,6 +40,13 @@ final class Metrics: Sendable {
     func countRows(_ count: Int) { counts.withLock { $0.rows += count } }
     func countBytes(_ count: Int) { counts.withLock { $0.bytes += count } }
 
+    /// Counts what was no request.
+    ///
+    /// - Parameter status: 0 if nobody was there to be told.
+    func countUnreadable(status: Int) {
+        counts.withLock { $0.requests[Answered(route: "unreadable", status: status), default: 0] += 1 }
+    }
+
     /// Begins to count a request.
     func begin(_ route: Route) -> Request {
         counts.withLock { $0.underWay += 1 }
@@ -52,7 +59,7 @@ final class Metrics: Sendable {
         let route: String
 
         /// - Parameters:
-        ///   - status: 0 if the client went away before.
+        ///   - status: 0 if the client went away before the end of the answer.
         ///   - time: nil for what has no length, such as a stream.
         func end(status: Int, after time: Duration?) {
             metrics.counts.withLock { counts in

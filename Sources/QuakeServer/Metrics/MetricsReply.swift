@@ -16,7 +16,9 @@ extension Responder {
             logger.warning("the metrics of the database are missing: \(error)")
         }
         text.end()
-        return Reply(200, text.contentType, body: Array(text.text.utf8))
+        var reply = Reply(200, text.contentType, body: Array(text.text.utf8))
+        reply.headers.append(("Vary", "Accept"))
+        return reply
     }
 
     private func appendProcess(to text: inout MetricsText) {
@@ -24,7 +26,8 @@ extension Responder {
         text.family("quakes", .info, "The version of the program.")
         text.sample("quakes_info", [("version", settings.version)], 1)
         text.family(
-            "quakes_http_requests", .counter, "Requests by route and status; 0 if the client went away.")
+            "quakes_http_requests", .counter,
+            "Requests by route and status; 0 if the client went away before the end of the answer.")
         for (key, count) in counts.requests.sorted(by: {
             ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status)
         }) {

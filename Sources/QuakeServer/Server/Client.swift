@@ -1,4 +1,5 @@
 import NIOCore
+import NIOHTTP1
 import Synchronization
 
 /// The other end of one connection: what is being done for it ends when it goes away.
@@ -8,6 +9,25 @@ final class Client: Sendable {
     private struct State {
         var isGone = false
         var spool: AnswerSpool?
+        var takesChunks = true
+        var isStream = false
+    }
+
+    /// Begins a request.
+    func begin(_ head: HTTPRequestHead) {
+        state.withLock {
+            $0.isStream = false
+            $0.takesChunks = (head.version.major, head.version.minor) >= (1, 1)
+        }
+    }
+
+    /// Whether the request that is being answered is of HTTP/1.1. To others, the end of the connection is that of the body.
+    var takesChunks: Bool { state.withLock { $0.takesChunks } }
+
+    /// Whether what is being answered has no end of its own.
+    var isStream: Bool {
+        get { state.withLock { $0.isStream } }
+        set { state.withLock { $0.isStream = newValue } }
     }
 
     /// Begins an answer, whose spool fails when the client goes away.
@@ -34,36 +54,24 @@ final class Client: Sendable {
     }
 }
 
-/// Closes a connection whose client does not read what it asked for, or sends more than a request may have.
+/// Closes a connection whose client does not read what it asked for.
 final class ClientLimits: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
     typealias OutboundIn = IOData
     typealias OutboundOut = IOData
 
     private let client: Client
     private let readTime: TimeAmount
-    private let requestSize: Int
-    /// Bytes that came in since something was last sent.
-    private var received = 0
     private var unsent = 0
     private var lastProgress = NIODeadline.now()
     private var check: Scheduled<Void>?
 
-    init(_ client: Client, readTime: Duration, requestSize: Int) {
+    init(_ client: Client, _ settings: ServerSettings) {
         self.client = client
-        self.readTime = TimeAmount(readTime)
-        self.requestSize = requestSize
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        received += unwrapInboundIn(data).readableBytes
-        guard received <= requestSize else { return context.close(promise: nil) }
-        context.fireChannelRead(data)
+        readTime = TimeAmount(settings.readTime)
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        received = 0
         let promise = promise ?? context.eventLoop.makePromise()
         if unsent == 0 { lastProgress = .now() }
         unsent += 1

@@ -16,8 +16,8 @@ struct Connections: Sendable {
 
     /// One client's connection, with what speaks HTTP on it.
     private struct Connection: Sendable {
-        let http: HTTP1Channel
-        let channel: HTTP1Channel.Value
+        let http: HTTPConnection
+        let channel: HTTPConnection.Value
     }
 
     init(_ address: ListeningAddress, _ responder: Responder, _ settings: ServerSettings, _ logger: Logger)
@@ -36,32 +36,24 @@ struct Connections: Sendable {
                 }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
             .listen(on: address) { channel in
-                let client = Client()
-                let http = Self.http(client, responder, settings)
-                return channel.eventLoop.makeCompletedFuture {
-                    open.insert(channel)
-                    try channel.pipeline.syncOperations.addHandler(
-                        ClientLimits(client, readTime: settings.readTime, requestSize: 4 * settings.headSize))
+                let http = Self.http(responder, settings)
+                open.insert(channel)
+                return http.setup(channel: channel, logger: logger).map {
+                    Connection(http: http, channel: $0)
                 }
-                .flatMap { http.setup(channel: channel, logger: logger) }
-                .map { Connection(http: http, channel: $0) }
             }
         (self.open, self.endingTime, self.logger) = (open, settings.endingTime, logger)
     }
 
-    private static func http(_ client: Client, _ responder: Responder, _ settings: ServerSettings)
-        -> HTTP1Channel
-    {
-        HTTP1Channel(
-            responder: { request, writer, channel in
-                try await responder.respond(to: request.head, writer, for: client, on: channel)
-            },
-            configuration: .init(
-                idleTimeout: TimeAmount(settings.idleTime),
-                httpDecoderConfiguration: .init(
-                    maxHeaderFieldSize: settings.headSize, maxHeaderListSize: settings.headSize,
-                    maxHeaderFieldCount: 100)))
+    private static func http(_ responder: Responder, _ settings: ServerSettings) -> HTTPConnection {
+        let client = Client()
+        return HTTPConnection(client: client, settings: settings) { status in
+            responder.metrics.countUnreadable(status: status)
+        } responder: { request, writer, channel in
+            try await responder.respond(to: request.head, writer, for: client, on: channel)
+        }
     }
 
     /// The port, unless it is another kind of socket.

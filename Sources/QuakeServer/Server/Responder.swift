@@ -50,30 +50,43 @@ struct Responder: Sendable {
         let counted = metrics.begin(route)
         var status = 0
         defer {
-            let isStream = if case .changes = route { status == 200 } else { false }
-            counted.end(status: status, after: isStream ? nil : .now - start)
+            counted.end(status: status, after: client.isStream ? nil : .now - start)
             logger.debug(
                 "\(request.method) \(target.path) \(status) in \((.now - start) / .milliseconds(1)) ms")
         }
-        switch await result(of: request, target, route) {
+        do {
+            try await answer(request, target, route, writer, for: client, on: channel) { status = $0 }
+        } catch {
+            // A stream ends in no other way.
+            if !channel.isActive, !client.isStream { status = 0 }
+            throw error
+        }
+    }
+
+    /// - Parameter told: told the status, before the head is written.
+    @concurrent
+    private func answer(
+        _ request: HTTPRequest, _ target: Target, _ route: Route, _ writer: consuming ResponseWriter,
+        for client: Client, on channel: any Channel, _ told: (Int) -> Void
+    ) async throws {
+        switch await result(of: request, target, route, for: client) {
         case .reply(var reply):
-            status = reply.status
+            told(reply.status)
+            // A body may come for ever; nobody reads it.
             if request.hasBody { reply.headers.append(("Connection", "close")) }
             try await writer.write(reply, toHead: request.method == .head, settings)
-            // A body may come for ever; nobody reads it.
-            if request.hasBody { throw UnreadBody() }
         case .answer(let answer):
             let isCompressed = AcceptedEncoding.prefersGzip(request.headerFields[.acceptEncoding])
             if let state = knownState, let condition = request.headerFields[.ifNoneMatch],
                 EntityTag(answer, state, isCompressed: isCompressed).isNamed(by: condition)
             {
-                status = 304
+                told(304)
                 let head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 304, settings)
                 return try await writer.writeResponse(head)
             }
             let key = keptKey(of: answer, request, isCompressed: isCompressed)
             if let key, let (body, state) = await keptBody(key) {
-                status = 200
+                told(200)
                 metrics.countRows(body.rows)
                 metrics.countBytes(body.bytes.readableBytes)
                 var head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 200, settings)
@@ -82,16 +95,21 @@ struct Responder: Sendable {
             }
             let delivery = Delivery(
                 responder: self, answer: answer, request: request, isCompressed: isCompressed, key: key)
-            try await delivery.run(writer, for: client, on: channel) { status = $0 }
+            try await delivery.run(writer, for: client, on: channel, told)
         case .changes(let changes):
             let delivery = ChangesDelivery(responder: self, request: changes, isHead: request.method == .head)
-            try await delivery.run(writer, for: client, on: channel) { status = $0 }
+            try await delivery.run(writer, for: client, on: channel) { status in
+                client.isStream = status == 200
+                told(status)
+            }
         }
     }
 
-    private func result(of request: HTTPRequest, _ target: Target, _ route: Route) async -> RouteResult {
+    private func result(
+        of request: HTTPRequest, _ target: Target, _ route: Route, for client: Client
+    ) async -> RouteResult {
         do {
-            return try await found(request, target, route)
+            return try await found(request, target, route, for: client)
         } catch {
             return .reply(reply(to: error, on: request))
         }
@@ -121,7 +139,12 @@ struct Responder: Sendable {
     /// What the request is answered with, if it is one that can be.
     ///
     /// - Throws: what `reply(to:on:)` puts into words.
-    private func found(_ request: HTTPRequest, _ target: Target, _ route: Route) async throws -> RouteResult {
+    private func found(
+        _ request: HTTPRequest, _ target: Target, _ route: Route, for client: Client
+    ) async throws -> RouteResult {
+        guard request.hasHost(isNeeded: client.takesChunks) else {
+            throw Reply(400, text: "A request of HTTP/1.1 has one Host, and its value is one.")
+        }
         guard (request.path ?? "/").utf8.count <= settings.targetLength else {
             throw Reply(414, text: "A request may have \(settings.targetLength) bytes.")
         }
@@ -149,7 +172,10 @@ struct Responder: Sendable {
         case .event(let path):
             return try EventService.route(
                 path: path, query: target.query ?? "", baseURL: baseURL(of: request), settings)
-        case .changes: return .changes(try ChangesRequest(target.query ?? "", request.headerFields))
+        case .changes:
+            return .changes(
+                try ChangesRequest(
+                    target.query ?? "", request.headerFields, takesChunks: client.takesChunks))
         case .history(let code): return .answer(EventStory.answer(of: code))
         case .page(let file): return .reply(file.reply(to: request.headerFields))
         case .unknown: throw Reply(404, text: "There is nothing under this path.")
@@ -203,9 +229,6 @@ struct Responder: Sendable {
         }
     }
 }
-
-/// Closes a connection on which a body may follow.
-private struct UnreadBody: Error {}
 
 extension HTTPRequest {
     fileprivate var hasBody: Bool {

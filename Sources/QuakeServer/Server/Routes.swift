@@ -94,23 +94,9 @@ extension String {
         return String(dropFirst(prefix.count).dropLast(suffix.count))
     }
 
-    /// With each `%41` replaced by its byte; nil if that is not UTF-8 or holds a NUL.
+    /// What the text stands for in a URL; nil if it stands for no text, or for one with a NUL.
     fileprivate var percentDecoded: String? {
-        var bytes: [UInt8] = []
-        var rest = utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = String(rest.prefix(2)) ?? ""
-            guard digits.count == 2, digits.allSatisfy(\.isHexDigit), let value = UInt8(digits, radix: 16)
-            else {
-                return nil
-            }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
+        guard let bytes = utf8[...].percentDecoded(), !bytes.contains(0) else { return nil }
+        return String(validating: bytes, as: UTF8.self)
     }
 }

@@ -29,10 +29,17 @@ public struct ServerSettings: Sendable {
     public var targetLength = 2000
     /// The size of a request's head, in bytes.
     public var headSize = 16 << 10
+    /// How many fields it may have.
+    static let headFields = 100
     /// How long a client may take to send a request, or to send the next one.
     public var idleTime = Duration.seconds(60)
     /// How long a client may take to read some tens of kilobytes.
     public var readTime = Duration.seconds(30)
+    /// How long somebody who has closed one side of the connection is waited for until the answer begins: a program that
+    /// waits for it, or nobody.
+    public var halfClosedTime = Duration.seconds(5)
+    /// How long what a client still sends is thrown away after the last answer, so that it can read that one.
+    public var lingeringTime = Duration.seconds(5)
     /// How long the database may work on one statement.
     public var statementTime = Duration.seconds(60)
     /// How long one request may take altogether.

@@ -1,0 +1,49 @@
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+
+/// HTTP/1 on one client's connection.
+///
+/// HummingbirdCore hands over the requests. Its own channel for HTTP/1 lacks the rules of `HTTPRules`, and reads the next
+/// request while it answers one.
+struct HTTPConnection: HTTPChannelHandler {
+    typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
+
+    let client: Client
+    let settings: ServerSettings
+    /// Told the status of a refusal, or 0 if nobody is there to be told.
+    let unreadable: @Sendable (Int) -> Void
+    let responder: HTTPChannelHandler.Responder
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        channel.eventLoop.makeCompletedFuture {
+            let pipeline = channel.pipeline.syncOperations
+            try pipeline.addHandler(ClientLimits(client, settings))
+            var encoding = HTTPResponseEncoder.Configuration()
+            encoding.automaticallySetFramingHeaders = false
+            try pipeline.addHandler(HTTPResponseEncoder(configuration: encoding))
+            var limits = NIOHTTPDecoderLimitConfiguration()
+            (limits.maxHeaderFieldSize, limits.maxHeaderListSize) = (settings.headSize, settings.headSize)
+            limits.maxHeaderFieldCount = ServerSettings.headFields
+            // The limits are for the fields. The whole of what is not yet read bounds the target.
+            try pipeline.addHandler(
+                ByteToMessageHandler(
+                    HTTPRequestDecoder(limitConfiguration: limits), maximumBufferSize: settings.headSize))
+            try pipeline.addHandler(HTTPServerPipelineHandler())
+            try pipeline.addHandler(HTTPRules(client, settings, unreadable))
+            try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+            try pipeline.addHandler(
+                HTTPConnectionStateHandler(idleTimeout: settings.idleTime, logger: logger))
+            return try NIOAsyncChannel(
+                wrappingChannelSynchronously: channel,
+                configuration: .init(isOutboundHalfClosureEnabled: true))
+        }
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        await handleHTTP(asyncChannel: value, logger: logger)
+    }
+}

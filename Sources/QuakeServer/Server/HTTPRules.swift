@@ -1,0 +1,153 @@
+import NIOCore
+import NIOHTTP1
+
+/// The rules of HTTP/1 that concern more than one request or its answer (RFC 9112): how an answer's end is found, which
+/// connections end with an answer, what a half-closed connection still gets, and what happens to bytes that are no request.
+///
+/// It sees one request at a time.
+final class HTTPRules: ChannelDuplexHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let client: Client
+    private let settings: ServerSettings
+    private let unreadable: (Int) -> Void
+    /// The request that is being answered.
+    private var request: HTTPRequestHead?
+    /// Whether the head of its answer is written.
+    private var hasBegun = false
+    /// Whether the connection ends with this answer.
+    private var isLast = false
+    /// Whether nothing is read or written any more.
+    private var isOver = false
+    /// Closes the connection if the other side does not.
+    private var closing: Scheduled<Void>?
+
+    init(_ client: Client, _ settings: ServerSettings, _ unreadable: @escaping (Int) -> Void) {
+        (self.client, self.settings, self.unreadable) = (client, settings, unreadable)
+    }
+
+    // MARK: Requests
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isOver else { return }
+        guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
+        (request, hasBegun) = (head, false)
+        client.begin(head)
+        // Nobody who asks for another protocol gets it, and the decoder reads nothing behind such a request.
+        isLast =
+            !client.takesChunks || !head.isKeepAlive || head.method == .CONNECT
+            || head.headers.contains(name: "upgrade")
+        if isLast { head.headers.replaceOrAdd(name: "connection", value: "close") }
+        context.fireChannelRead(wrapInboundOut(.head(head)))
+    }
+
+    /// Refuses what is no request, unless an answer is being written. That one is the last.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        let isTooLong =
+            error is ByteToMessageDecoderError.PayloadTooLargeError
+            || error as? HTTPParserError == .headerOverflow
+        guard isTooLong || error is HTTPParserError || error is NIOHTTPDecoderError else {
+            return context.fireErrorCaught(error)
+        }
+        guard !isOver else { return }
+        guard request == nil else {
+            isLast = true
+            return
+        }
+        guard context.channel.isActive else { return unreadable(0) }
+        let status: HTTPResponseStatus = isTooLong ? .requestHeaderFieldsTooLarge : .badRequest
+        unreadable(Int(status.code))
+        let sentence =
+            isTooLong
+            ? "The head of a request may have \(settings.headSize) bytes and \(ServerSettings.headFields) fields."
+            : "This is no request of HTTP/1.1."
+        let body = ByteBuffer(string: "\(sentence)\n")
+        let fields: HTTPHeaders = [
+            "Content-Type": "text/plain; charset=utf-8", "Content-Length": "\(body.readableBytes)",
+            "Connection": "close",
+        ]
+        let head = HTTPResponseHead(version: .http1_1, status: status, headers: fields)
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        finish(context)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        // Whoever closes one side may wait for an answer, or be gone: there is no telling until something is written. A
+        // stream has no end to wait for.
+        if event as? ChannelEvent == .inputClosed, request != nil {
+            if hasBegun, client.isStream { return context.close(promise: nil) }
+            close(context, in: TimeAmount(settings.halfClosedTime)) { !self.hasBegun || self.client.isStream }
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        closing?.cancel()
+        context.fireChannelInactive()
+    }
+
+    // MARK: Answers
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(var head):
+            frame(&head)
+            hasBegun = true
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body:
+            if request?.method == .HEAD { promise?.succeed() } else { context.write(data, promise: promise) }
+        case .end:
+            request = nil
+            // The next request may come before this call returns.
+            isOver = isLast
+            let isOver = isOver
+            context.write(data, promise: promise)
+            guard isOver else { return }
+            context.flush()
+            finish(context)
+        }
+    }
+
+    /// Says how the answer ends: by its length, by its last chunk, or with the connection.
+    private func frame(_ head: inout HTTPResponseHead) {
+        if head.headers["connection"].contains("close") { isLast = true }
+        if !head.status.mayHaveResponseBody {
+            if head.status != .notModified { head.headers.remove(name: "content-length") }
+        } else if !head.headers.contains(name: "content-length"), request?.method != .HEAD {
+            if client.takesChunks {
+                head.headers.replaceOrAdd(name: "transfer-encoding", value: "chunked")
+            } else {
+                isLast = true
+            }
+        }
+        if isLast { head.headers.replaceOrAdd(name: "connection", value: "close") }
+    }
+
+    /// Ends the connection so that the other side can read all of the answer: closed at once, with bytes unread, it would be
+    /// reset (RFC 9112, 9.6).
+    private func finish(_ context: ChannelHandlerContext) {
+        isOver = true
+        let isSent = context.eventLoop.makePromise(of: Void.self)
+        context.close(mode: .output, promise: isSent)
+        isSent.futureResult.assumeIsolated().whenComplete { _ in
+            self.close(context, in: TimeAmount(self.settings.lingeringTime)) { true }
+        }
+    }
+
+    private func close(
+        _ context: ChannelHandlerContext, in time: TimeAmount, if condition: @escaping () -> Bool
+    ) {
+        closing?.cancel()
+        closing = context.eventLoop.assumeIsolated().scheduleTask(in: time) {
+            if condition() { context.close(promise: nil) }
+        }
+    }
+}
+
+@available(*, unavailable)
+extension HTTPRules: Sendable {}

@@ -1,0 +1,51 @@
+import HTTPTypes
+
+extension HTTPRequest {
+    /// Whether the request names one host, and does so properly (RFC 9112, 3.2).
+    ///
+    /// - Parameter isNeeded: whether it has to, as in HTTP/1.1.
+    func hasHost(isNeeded: Bool) -> Bool {
+        // The first one is the authority; another one stays among the fields.
+        guard headerFields[.host] == nil else { return false }
+        return authority.map(Self.isHost) ?? !isNeeded
+    }
+
+    /// `uri-host [ ":" port ]` (RFC 3986, 3.2.2 and 3.2.3). It may be empty.
+    private static func isHost(_ text: String) -> Bool {
+        var rest = text.utf8[...]
+        if rest.first == UInt8(ascii: "[") {
+            guard let end = rest.firstIndex(of: UInt8(ascii: "]")) else { return false }
+            let address = rest[..<end].dropFirst()
+            guard address.contains(UInt8(ascii: ":")),
+                address.allSatisfy({ $0.hexDigit != nil || ":.".utf8.contains($0) })
+            else { return false }
+            rest = rest[end...].dropFirst()
+        } else {
+            while let byte = rest.first, byte != UInt8(ascii: ":") {
+                if byte == UInt8(ascii: "%") {
+                    guard rest.count > 2, rest.dropFirst().prefix(2).allSatisfy({ $0.hexDigit != nil }) else {
+                        return false
+                    }
+                    rest = rest.dropFirst(2)
+                } else if !byte.isInRegisteredName {
+                    return false
+                }
+                rest = rest.dropFirst()
+            }
+        }
+        return rest.isEmpty
+            || rest.first == UInt8(ascii: ":") && rest.dropFirst().allSatisfy(\.isDigit) && rest.count <= 6
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let host = HTTPField.Name("Host")!
+}
+
+extension UInt8 {
+    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+    fileprivate var isInRegisteredName: Bool {
+        isDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+            || "-._~!$&'()*+,;=".utf8.contains(self)
+    }
+}

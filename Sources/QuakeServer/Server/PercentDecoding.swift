@@ -1,0 +1,33 @@
+extension Collection<UInt8> where SubSequence == Self {
+    /// With each `%41` replaced by its byte (RFC 3986, 2.1); nil if two hexadecimal digits do not follow a `%`.
+    ///
+    /// - Parameter plusIsSpace: as in forms (https://url.spec.whatwg.org/#urlencoded-parsing).
+    func percentDecoded(plusIsSpace: Bool = false) -> [UInt8]? {
+        var result: [UInt8] = []
+        var rest = self
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "+") where plusIsSpace: result.append(UInt8(ascii: " "))
+            case UInt8(ascii: "%"):
+                guard let high = rest.popFirst()?.hexDigit, let low = rest.popFirst()?.hexDigit else {
+                    return nil
+                }
+                result.append(high << 4 | low)
+            default: result.append(byte)
+            }
+        }
+        return result
+    }
+}
+
+extension UInt8 {
+    /// The value of a hexadecimal digit of ASCII.
+    var hexDigit: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}
