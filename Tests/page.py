@@ -307,6 +307,28 @@ def server_restarted(page):
     page.row_with("q9while", "Withdrawn")
 
 
+def below_a_base_path(page):
+    """As behind a proxy that serves other things, too."""
+    put("q9base", 4.6, minutes=0)
+    server = Server("--base-url", "https://example.org/quakes")
+    try:
+        for path in ("quakes/", "quakes", ""):
+            Page(page.browser, server).open(path)
+            page.row_with("q9base", "4.6")
+            put("q9base", 4.7, minutes=0)
+            page.row_with("q9base", "4.7")
+            put("q9base", 4.6, minutes=0)
+            page.row_with("q9base", "4.6")
+            if path != "":
+                page.browser.click(".row[data-code='q9base']")
+                page.browser.wait("the story", lambda: "Revised" in (page.browser.text(".story") or ""))
+                link = page.browser.run("return document.querySelector('[data-format=csv]').getAttribute('href')")
+                expect(link.startswith("/quakes/fdsnws/event/1/query?"), f"the CSV is at {link}")
+    finally:
+        server.stop()
+        sql("delete from quake where code = 'q9base'")
+
+
 def network_cut(page):
     path = Path(page.server.port)
     page.open(port=path.port)
@@ -549,7 +571,7 @@ def light_and_strict(page):
 
 CHECKS = [first_paint, pushed, revised_out_of_the_selection, filters_and_url, what_the_map_shows, many_rows,
           story_and_past, slider, keyboard_only, alerts, hostile_texts, light_and_strict, accessible, server_restarted,
-          network_cut, late_feed]
+          network_cut, below_a_base_path, late_feed]
 
 
 def main():

@@ -23,7 +23,11 @@ extension EventService {
             let request = try EventRequest(.count, query, maximum: settings.maxEvents)
             return .answer(count(request, target))
         case "version": return .reply(Reply(200, body: Array(version.utf8)))
-        case "application.wadl": return .reply(Reply(200, "application/xml", body: Array(wadl().utf8)))
+        case "application.wadl":
+            return .reply(
+                Reply(
+                    200, "application/xml",
+                    body: Array(wadl(base: settings.basePath + Self.path.dropLast()).utf8)))
         case "catalogs": return .answer(networks(target) { catalogs($0.preferred) })
         case "contributors": return .answer(networks(target) { contributors($0.contributing) })
         case "": return .reply(Reply(200, body: Array(usage.utf8)))

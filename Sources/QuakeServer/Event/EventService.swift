@@ -7,8 +7,9 @@ public enum EventService {
 
     /// A description of the service for machines (https://www.w3.org/submissions/wadl/), from which ObsPy learns the parameters.
     ///
-    /// - Parameter base: the URL of the service, without a slash at the end; relative is fine.
-    public static func wadl(base: String = "/fdsnws/event/1") -> String {
+    /// - Parameter base: the URL of the service, without a slash at the end. It has no host: ObsPy takes a service whose URL
+    ///   has the word `station` anywhere for another one.
+    public static func wadl(base: String) -> String {
         """
         <?xml version="1.0" encoding="UTF-8"?>
         <application xmlns="http://wadl.dev.java.net/2009/02" xmlns:xs="http://www.w3.org/2001/XMLSchema">

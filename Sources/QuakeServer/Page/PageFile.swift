@@ -38,6 +38,14 @@ struct PageFile: Sendable {
         "timeline.js": PackageResources.timeline_js,
     ]
 
+    var isIndex: Bool { name == "index.html" }
+
+    /// The page itself. It names its files by their whole paths, because its own has a slash at the end or not.
+    static func index(below basePath: String) -> PageFile {
+        let text = String(decoding: PackageResources.index_html, as: UTF8.self)
+        return PageFile("index.html", Array(text.replacing("=\"/", with: "=\"\(basePath)/").utf8))
+    }
+
     private init(_ name: String, _ bytes: [UInt8]) {
         (self.name, self.bytes) = (name, bytes)
         var encoder = GzipEncoder(level: 9)

@@ -17,6 +17,7 @@ struct Responder: Sendable {
     /// The changes as they are committed, for all clients that follow them.
     let live: LiveChanges
     let recent = RecentAnswers()
+    private let index: PageFile
     /// The state of the catalogue now, without the settled documents.
     let current: SharedReading<CatalogueState>
 
@@ -24,6 +25,7 @@ struct Responder: Sendable {
         (self.sessions, self.settings, self.logger) = (sessions, settings, logger)
         room = SpoolRoom(settings)
         live = LiveChanges(settings, logger: logger)
+        index = PageFile.index(below: settings.basePath)
         current = SharedReading {
             try await sessions.use { connection in
                 try await connection.run { connection in
@@ -45,7 +47,7 @@ struct Responder: Sendable {
         on channel: any Channel
     ) async throws {
         let start = ContinuousClock.now
-        let target = Target(request.path ?? "/")
+        let target = Target(request.path ?? "/", below: settings.basePath)
         let route = Route(path: target.path)
         let counted = metrics.begin(route)
         var status = 0
@@ -177,7 +179,8 @@ struct Responder: Sendable {
                 try ChangesRequest(
                     target.query ?? "", request.headerFields, takesChunks: client.takesChunks))
         case .history(let code): return .answer(EventStory.answer(of: code))
-        case .page(let file): return .reply(file.reply(to: request.headerFields))
+        case .page(let file):
+            return .reply((file.isIndex ? index : file).reply(to: request.headerFields))
         case .unknown: throw Reply(404, text: "There is nothing under this path.")
         }
     }
@@ -195,7 +198,7 @@ struct Responder: Sendable {
     /// What the client is told about an error, if nothing was written yet. The log has the rest. The event service says it in
     /// the standard's form.
     func reply(to error: any Error, on request: HTTPRequest) -> Reply {
-        let target = Target(request.path ?? "/")
+        let target = Target(request.path ?? "/", below: settings.basePath)
         let reply = (error as? EventError).map { Reply($0.status, text: $0.details) } ?? reply(to: error)
         guard case .event = Route(path: target.path), let sentence = reply.sentence else { return reply }
         // A target that is too long is not said again.

@@ -74,13 +74,16 @@ struct Target {
     let query: String?
 
     /// Reads the origin form `/path?query`, and the absolute form `http://host/path?query` (RFC 9112, 3.2).
-    init(_ text: String) {
+    ///
+    /// - Parameter basePath: what stands in front of the paths, unless a proxy has taken it away.
+    init(_ text: String, below basePath: String) {
         var rest = text.utf8[...]
         if rest.first != UInt8(ascii: "/"), let match = text.prefixMatch(of: #/(?i:https?):\/\/[^\/?]*/#) {
             rest = text[match.range.upperBound...].utf8
         }
         let parts = rest.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
-        path = parts[0].isEmpty ? "/" : String(Substring(parts[0]))
+        let path = parts[0].isEmpty ? "/" : String(Substring(parts[0]))
+        self.path = path.below(basePath) ?? path
         query = parts.count > 1 ? String(Substring(parts[1])) : nil
     }
 }
@@ -92,6 +95,15 @@ extension String {
             return nil
         }
         return String(dropFirst(prefix.count).dropLast(suffix.count))
+    }
+
+    /// What is left of a path below another one; nil if it is elsewhere, or if it is a known one itself.
+    fileprivate func below(_ base: String) -> String? {
+        guard !base.isEmpty, hasPrefix(base) else { return nil }
+        let rest = dropFirst(base.count)
+        guard rest.isEmpty || rest.first == "/" else { return nil }
+        if case .unknown = Route(path: self) { return rest.isEmpty ? "/" : String(rest) }
+        return nil
     }
 
     /// What the text stands for in a URL; nil if it stands for no text, or for one with a NUL.

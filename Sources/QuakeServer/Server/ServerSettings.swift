@@ -3,6 +3,13 @@ public struct ServerSettings: Sendable {
     /// What the URLs that it writes begin with, such as `https://quakes.example.org`, without a slash at the end. If it is
     /// nil, they begin with what the client has asked for.
     public var baseURL: String?
+    /// The path in it, such as `/quakes`; empty without one.
+    var basePath: String {
+        guard let baseURL, let path = baseURL.split(separator: "/", maxSplits: 2).dropFirst(2).first else {
+            return ""
+        }
+        return "/\(path)"
+    }
     /// The program's version.
     public var version: String
     /// How many events an answer of the event service may have.

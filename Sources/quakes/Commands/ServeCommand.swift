@@ -27,7 +27,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "What clients write in front of the paths, for the URLs in answers (default: the host that the client asks for).",
+            "What clients write in front of the paths, such as https://example.org/quakes (default: the host that the client asks for).",
             valueName: "url"),
         transform: baseURL)
     var baseURL: String?

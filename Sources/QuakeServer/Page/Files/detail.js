@@ -3,7 +3,7 @@
 import { element, foreign, outwards } from "./dom.js";
 import * as format from "./format.js";
 import { columns, differences } from "./quake.js";
-import { story } from "./service.js";
+import { root, story } from "./service.js";
 
 // What few people look for.
 const further = new Set(["magnitude_type", "sig", "nst", "gap", "rms", "dmin", "ids"]);
@@ -82,8 +82,8 @@ export class Detail {
     const page = quake.url && outwards(quake.url, "Page of the agency");
     if (page) links.append(page, " ");
     for (const [name, path] of [
-      ["QuakeML", `/fdsnws/event/1/query?eventid=${code}&format=xml`],
-      ["GeoJSON", `/earthquakes/feed/v1.0/detail/${code}.geojson`],
+      ["QuakeML", `${root}fdsnws/event/1/query?eventid=${code}&format=xml`],
+      ["GeoJSON", `${root}earthquakes/feed/v1.0/detail/${code}.geojson`],
     ]) {
       const link = element("a", "", name);
       link.href = path;

@@ -1,6 +1,7 @@
 // The changes as they happen, by Server-Sent Events from /changes.
 
 import { fromRow } from "./quake.js";
+import { root } from "./service.js";
 
 /**
  * Follows from a position on, until it is closed. Survives restarts of the server and cuts of the network: it goes on after
@@ -30,7 +31,7 @@ export class Live {
     this.close();
     const query = new URLSearchParams(this.#selection);
     query.set("after", this.#position);
-    const source = new EventSource(`/changes?${query}`);
+    const source = new EventSource(`${root}changes?${query}`);
     let snapshot = null;
     let pass = [];
     source.addEventListener("open", () => {

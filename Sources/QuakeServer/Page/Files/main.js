@@ -389,7 +389,7 @@ function showDownloads(moment) {
   else if (order) query.set("orderby", order);
   for (const link of document.querySelectorAll("[data-format]")) {
     query.set("format", link.dataset.format);
-    link.href = `/fdsnws/event/1/query?${query}`;
+    link.href = `${service.root}fdsnws/event/1/query?${query}`;
   }
 }
 
@@ -434,6 +434,6 @@ setInterval(() => {
 if (matchMedia("(max-width: 52rem)").matches) byId("legend").open = false;
 fill();
 map.view = settings.map;
-map.loadLand("/page/land.txt");
+map.loadLand(`${service.root}page/land.txt`);
 reload();
 check();

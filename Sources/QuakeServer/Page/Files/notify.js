@@ -3,6 +3,7 @@
 import { byId } from "./dom.js";
 import * as format from "./format.js";
 import { distance } from "./quake.js";
+import { root } from "./service.js";
 
 const key = "quakes.alerts";
 const usual = { on: false, magnitude: 5, near: false, latitude: 0, longitude: 0, radius: 500, sound: true };
@@ -95,7 +96,7 @@ export class Alerts {
     if (this.#wish.sound) this.#beep();
     if (!("Notification" in window) || Notification.permission !== "granted") return;
     try {
-      new Notification(title, { body: text, tag: "quakes", icon: "/page/icon.svg" });
+      new Notification(title, { body: text, tag: "quakes", icon: `${root}page/icon.svg` });
     } catch {
       // Some phones only show those of service workers.
     }

@@ -2,6 +2,9 @@
 
 import { fromFeature, fromRow } from "./quake.js";
 
+/** The path that the service's paths begin with. It ends with a slash. */
+export const root = new URL("..", import.meta.url).pathname;
+
 /** The server refused, in words. */
 export class Refusal extends Error {
   constructor(status, text) {
@@ -29,13 +32,13 @@ export async function load(selection, asof, signal) {
   let total = null;
   let answer;
   try {
-    answer = await ask(`/fdsnws/event/1/query?${query}`, signal);
+    answer = await ask(`${root}fdsnws/event/1/query?${query}`, signal);
   } catch (error) {
     if (error.status !== 413) throw error;
-    const counted = await (await ask(`/fdsnws/event/1/count?${query}`, signal)).json();
+    const counted = await (await ask(`${root}fdsnws/event/1/count?${query}`, signal)).json();
     total = counted.count;
     query.set("limit", counted.maxAllowed);
-    answer = await ask(`/fdsnws/event/1/query?${query}`, signal);
+    answer = await ask(`${root}fdsnws/event/1/query?${query}`, signal);
   }
   const { features } = await answer.json();
   return {
@@ -51,7 +54,7 @@ export async function load(selection, asof, signal) {
  */
 export async function story(code, signal) {
   // Just after a commit, a conditional request may still be answered with 304: this one follows on a change.
-  const answer = await ask(`/history/${encodeURIComponent(code)}`, signal, "no-store");
+  const answer = await ask(`${root}history/${encodeURIComponent(code)}`, signal, "no-store");
   const lines = (await answer.text()).split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
   const row = lines.pop().row;
   let state = row;
@@ -72,6 +75,6 @@ export async function story(code, signal) {
  */
 export async function health(times = 1) {
   const signal = AbortSignal.timeout(10_000);
-  const asked = Array.from({ length: times }, () => fetch("/health", { signal, cache: "no-store" }));
+  const asked = Array.from({ length: times }, () => fetch(`${root}health`, { signal, cache: "no-store" }));
   return (await Promise.any(asked)).json();
 }
