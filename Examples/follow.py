@@ -12,7 +12,7 @@ import time
 
 import psycopg
 
-quakes, position, hints = {}, None, []
+quakes, position, shape, hints = {}, None, None, []
 # A silent connection is given up, too.
 options = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
@@ -33,21 +33,24 @@ def follow(url):
 
 def catch_up(connection):
     """Applies what has changed since the position."""
-    global position
+    global position, shape
     with connection.transaction():  # one snapshot: the check, the changes, and the position they lead to
+        # First of all: to a snapshot from before an ALTER TABLE that rewrites it, the table is empty.
+        connection.execute("lock table only quake in access share mode")
+        found = connection.execute("select history.shape('quake')").fetchone()
         check = "select history.check(%s, %s, %s)"
-        holds = position and connection.execute(check, position).fetchone() == ("ok",)
+        holds = position and shape == found and connection.execute(check, position).fetchone() == ("ok",)
         if holds:
             changes = connection.execute("select key, \"row\" from history.changes(%s, 'quake')", [position[1]])
         else:
-            changes = connection.execute("select code, to_jsonb(quake) from quake")
+            changes = connection.execute("select code, to_jsonb(quake) from only quake")
         reached = connection.execute("select store, token, committed_at from history.position()").fetchone()
     if not holds:
         quakes.clear()
     for code, row in changes:  # the last change of a code has its row; if none has, it is gone
         quakes.pop(code, None)
         quakes.update({code: row} if row else {})
-    position = reached
+    position, shape = reached, found
     print(f"{len(quakes)} earthquakes at token {position[1]}", flush=True)
 
 

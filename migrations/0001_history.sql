@@ -417,6 +417,72 @@ $$;
 comment on function history.check(uuid, bigint, timestamptz) is
     'Whether a position still holds: ok; expired, if history after it was pruned; diverged, if it is not in this store''s past (after a restore or a failover). Unless it is ok, the reader must take a fresh snapshot.';
 
+-- What an ALTER does to rows is no change, so nobody records it, and it may rewrite them while a reader looks on: to a
+-- snapshot from before the rewrite, the rewritten table is empty
+-- (https://www.postgresql.org/docs/current/mvcc-caveats.html). These two functions are what readers have against that.
+--
+-- A column's version is that of its row in pg_attribute, which every ALTER of the column writes anew. VACUUM FULL and
+-- CLUSTER write the table's file anew and change no row, so the file does not count.
+create function history.shape(tracked regclass) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+    shape text;
+    types oid[];
+begin
+    select string_agg(concat_ws(' ', a.attnum, a.atttypid, a.xmin, a.attname), ', ' order by a.attnum),
+           array_agg(a.atttypid) filter (where a.atttypid >= 16384)
+    into shape, types
+    from pg_attribute a where a.attrelid = tracked and a.attnum > 0 and not a.attisdropped;
+    -- A user's own types: labels that are renamed, and members of rows, in whatever they are nested.
+    if types is not null then
+        with recursive part (type) as (
+            select unnest(types)
+            union
+            select inner_type
+            from part join pg_type t on t.oid = part.type
+            cross join lateral (
+                select unnest(array[t.typbasetype, t.typelem]) union all
+                select r.rngsubtype from pg_range r where r.rngtypid = t.oid union all
+                select a.atttypid from pg_attribute a
+                where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped) as i(inner_type)
+            where inner_type >= 16384)
+        select shape || '; ' || coalesce(string_agg(name, ', ' order by name), '') into shape
+        from part cross join lateral (
+            select concat_ws(' ', 'label', e.oid, e.enumlabel) as name from pg_enum e where e.enumtypid = part.type
+            union all
+            select concat_ws(' ', 'member', a.attrelid, a.attnum, a.atttypid, a.attname)
+            from pg_type t join pg_attribute a on a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
+            where t.oid = part.type) as n(name);
+    end if;
+    return left(encode(sha256(convert_to(shape, 'UTF8')), 'hex'), 32);
+end
+$$;
+comment on function history.shape(regclass) is
+    'Differs once rows of a table may have changed without a change in its history: by an ALTER of the table or of a type of its columns. A reader that keeps rows keeps this beside its position, and takes a fresh snapshot when it differs.';
+
+create function history.refuse_rewritten(tracked regclass) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+    -- The one is as of now, the other as of the snapshot.
+    if pg_relation_filenode(tracked) is distinct from (select c.relfilenode from pg_class c where c.oid = tracked) then
+        raise exception 'the table % was rewritten after this snapshot was taken, which sees no row of it', tracked
+            using errcode = 'serialization_failure',
+            hint = 'Read again in a new transaction. With LOCK TABLE … IN ACCESS SHARE MODE as its first statement it waits instead.';
+    end if;
+end
+$$;
+comment on function history.refuse_rewritten(regclass) is
+    'Fails, as a serialization failure, if a table was rewritten since the snapshot was taken: to that snapshot it is empty. It may still be rewritten later, unless the transaction has it locked.';
+
 -- The settings that shape values as text are pinned: `before` was kept under the same ones.
 create function history.changes(after bigint, of_entity text, up_to bigint default null)
 returns table (token bigint, committed_at timestamptz, author text, context text, ordinal bigint, key text,
@@ -440,6 +506,8 @@ begin
     if not found then
         raise exception '% is not tracked', of_entity using errcode = 'undefined_object';
     end if;
+    execute format('select from only %s limit 0', tracked.relation);  -- locks it until the transaction ends
+    perform history.refuse_rewritten(tracked.relation);
     return query execute format(
         'select c.token, c.committed_at, c.author, c.context, c.ordinal, c.key, c.operation, c.reason, c.before,
                 to_jsonb(q.*)
@@ -447,7 +515,7 @@ begin
                       lead(c.ordinal) over (partition by c.key order by t.token, c.ordinal) is null as is_last
                from history.transaction t join history.change c on c.transaction = t.id
                where t.token > $1 and t.token <= $3 and c.entity = $2) as c
-         left join %s as q on c.is_last and q.%I = c.key
+         left join only %s as q on c.is_last and q.%I = c.key
          order by c.token, c.ordinal',
         tracked.relation, tracked.key)
     using after, of_entity, coalesce(up_to, 9223372036854775807);
@@ -465,6 +533,8 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 begin
+    -- Whoever joins the table to the keys has locked it.
+    perform history.refuse_rewritten(t.relation) from history.tracked t where t.entity = of_entity;
     return query
     select distinct c.key collate "C"
     from (select n.id from history.transaction n where n.token > after offset 0) as t

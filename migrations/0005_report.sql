@@ -100,7 +100,7 @@ select time as origin_time, code, latitude, longitude, depth as depth_km,
        report.review_status(status) as review_status, felt as felt_reports, cdi as reported_intensity, mmi as estimated_intensity,
        alert as alert_level, sig as significance, nst as stations, gap as azimuthal_gap_deg,
        dmin as nearest_station_deg, rms as residual_s, url, updated as revised_at, imported_at
-from public.quake;
+from only public.quake;
 comment on view report.event is 'The catalogue, one row per event, in the terms of seismology.';
 comment on column report.event.origin_time is 'Origin time, to the millisecond.';
 comment on column report.event.code is 'Network-qualified event id, such as us7000abcd.';
@@ -157,7 +157,7 @@ create view report.daily_activity as
 select report.day(time) as day, report.region(place) as region, report.magnitude_class(magnitude) as magnitude_class,
        count(*) as earthquakes, max(magnitude) as largest_magnitude,
        sum(report.energy_joule(magnitude) order by magnitude) as energy_joule
-from public.quake where report.is_earthquake(type)
+from only public.quake where report.is_earthquake(type)
 group by report.day(time), report.region(place), report.magnitude_class(magnitude);
 comment on view report.daily_activity is 'Earthquakes per day, region and magnitude class. Sum over what you do not need.';
 comment on column report.daily_activity.day is 'Start of the day, in UTC. A condition on it uses an index.';
@@ -171,7 +171,7 @@ create view report.daily_energy as
 select day, earthquakes, largest_magnitude, energy_joule, report.equivalent_magnitude(energy_joule) as equivalent_magnitude
 from (select report.day(time) as day, count(*) as earthquakes, max(magnitude) as largest_magnitude,
              coalesce(sum(report.energy_joule(magnitude) order by magnitude), 0) as energy_joule
-      from public.quake where report.is_earthquake(type)
+      from only public.quake where report.is_earthquake(type)
       group by report.day(time)) as daily;
 comment on view report.daily_energy is 'Seismic energy radiated by earthquakes, per day.';
 comment on column report.daily_energy.day is 'Start of the day, in UTC; days without an earthquake are missing. A condition on it uses an index.';
@@ -216,7 +216,7 @@ select month, bin / 10.0::double precision as magnitude, earthquakes,
        sum(earthquakes) over (partition by month order by bin desc)::bigint as earthquakes_or_larger
 from (select report.month(day) as month, bin, sum(n)::bigint as earthquakes
       from (select report.day(time) as day, report.magnitude_bin(magnitude) as bin, count(*) as n
-            from public.quake where report.is_earthquake(type) and magnitude is not null
+            from only public.quake where report.is_earthquake(type) and magnitude is not null
             group by report.day(time), report.magnitude_bin(magnitude)) as daily
       group by report.month(day), bin) as monthly;
 comment on view report.monthly_magnitude_frequency is
@@ -442,7 +442,7 @@ select quake.time as origin_time, quake.code, quake.net as network,
                   from unnest(change.status_times, change.statuses[2:] || report.review_status(quake.status)) as turn (at, status)
                   where turn.status = 'reviewed') end as review_delay_s,
        change.last_revised_at
-from public.quake
+from only public.quake
 -- Event by event, so that the first rows need not wait for the revisions of all others.
 cross join lateral (
     select count(*) as revisions, max(t.committed_at) as last_revised_at,
@@ -475,7 +475,7 @@ select t.committed_at as removed_at, c.key as code,
        substring(c.reason from '^retracted by (.*)$') as feed,
        c.reason, t.author as removed_by, (c.before ->> 'time')::timestamptz as origin_time,
        (c.before ->> 'magnitude')::double precision as magnitude, c.before ->> 'place' as place,
-       exists (select from public.quake q where q.code = c.key) as is_back
+       exists (select from only public.quake q where q.code = c.key) as is_back
 from history.change c join history.transaction t on t.id = c.transaction
 where c.entity = 'quake' and c.operation = 'delete';
 comment on view report.removed_event is 'Events that were renamed, withdrawn upstream or deleted, as far back as history reaches.';
@@ -496,7 +496,7 @@ create view report.network_contribution as
 with combination as (
     select net, sources, count(*) as events, count(*) filter (where report.review_status(status) = 'reviewed') as reviewed,
            min(magnitude) as smallest, max(magnitude) as largest, max(time) as newest
-    from public.quake group by net, sources),
+    from only public.quake group by net, sources),
 preferred as (
     select net as network, sum(events)::bigint as events, sum(reviewed)::bigint as reviewed, min(smallest) as smallest,
            max(largest) as largest, max(newest) as newest
@@ -582,7 +582,7 @@ select day, count(*) as events, count(*) filter (where not is_prompt) as late_ev
        percentile_disc(0.95) within group (order by delay) filter (where is_prompt) as p95_delay_s
 from (select report.day(imported_at) as day, report.seconds(imported_at - time) as delay,
              imported_at < time + interval '1 day' as is_prompt
-      from public.quake) as imported
+      from only public.quake) as imported
 group by day;
 comment on view report.import_latency is 'How soon after their origin events are first imported, by the day of that import.';
 comment on column report.import_latency.day is 'Day of the first import, in UTC.';

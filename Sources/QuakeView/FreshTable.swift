@@ -54,8 +54,9 @@ final class FreshTable {
                 alter table \(Self.name) rename to quake;
                 create unique index quake_code on quake (code);
                 drop table if exists position;
-                create table position (store text not null, token integer not null, committed_at text not null);
-                insert into position values ('', 0, '');
+                create table position (
+                    store text not null, token integer not null, committed_at text not null, shape text not null);
+                insert into position values ('', 0, '', '');
                 pragma user_version = \(SQLiteView.version)
                 """)
     }

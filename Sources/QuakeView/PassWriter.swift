@@ -32,7 +32,8 @@ final class PassWriter: @unchecked Sendable {
         init(_ table: SQLiteTable, _ db: Database) throws {
             upsert = try db.makeStatement(sql: table.upsert)
             delete = try db.makeStatement(sql: "delete from quake where code = ?")
-            move = try db.makeStatement(sql: "update position set store = ?, token = ?, committed_at = ?")
+            move = try db.makeStatement(
+                sql: "update position set store = ?, token = ?, committed_at = ?, shape = ?")
         }
     }
 
@@ -89,7 +90,7 @@ final class PassWriter: @unchecked Sendable {
         try run(statement)
     }
 
-    func commit(_ position: Position) throws {
+    func commit(_ position: Position, _ shape: String) throws {
         try queue.writeWithoutTransaction { db in
             let replaced = try fresh.map { fresh in
                 try fresh.replaceTable(db)
@@ -99,6 +100,7 @@ final class PassWriter: @unchecked Sendable {
             try bind(position.store, at: 1, of: rows.move)
             try bind(.integer(Int64(position.token)), at: 2, of: rows.move)
             try bind(position.committedAt, at: 3, of: rows.move)
+            try bind(shape, at: 4, of: rows.move)
             try run(rows.move)
             try commit.execute()
             (self.rows, fresh) = (rows, nil)

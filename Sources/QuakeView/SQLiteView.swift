@@ -11,20 +11,26 @@ import Synchronization
 ///
 /// The table `quake` has the columns of the server's table: numbers as numbers, booleans as 0 and 1, times as ISO 8601
 /// text in UTC with milliseconds, arrays and JSON as JSON text. NaN, which SQLite lacks, is null. The table `position`
-/// has one row, which says up to where the rows are current. Both tables change in one SQLite transaction: kill the
+/// has one row, which says up to where the rows are current, and of which shape of the server's table they are. Both tables change in one SQLite transaction: kill the
 /// process at any moment, and it resumes exactly. A third table, `quake_new`, is there while a fresh snapshot is taken.
 public final class SQLiteView: View {
     /// "quak", which marks the file as a view (https://www.sqlite.org/fileformat2.html#application_id).
     static let applicationID = 0x7175_616B
     /// The version of the file's form. A view of another form is rebuilt.
-    static let version = 1
+    static let version = 2
 
     private let path: String
     let queue: DatabaseQueue
     private let lock: FollowerLock
     private let writer = Mutex<PassWriter?>(nil)
-    /// The statement that made the file's table; nil while there is none.
-    private let definition: Mutex<String?>
+    /// What the file's rows are of; nil while there are none.
+    private let source: Mutex<Source?>
+
+    /// The table that rows are of: the statement that made the file's own, and the shape of the server's.
+    private struct Source: Equatable {
+        let definition: String
+        let shape: String
+    }
 
     /// Opens the file, or creates it.
     ///
@@ -36,10 +42,13 @@ public final class SQLiteView: View {
         lock = try FollowerLock(path)
         do {
             queue = try DatabaseQueue(path: lock.path, configuration: Self.configuration)
-            definition = Mutex(
+            source = Mutex(
                 try queue.writeWithoutTransaction { db in
                     try FreshTable.remove(db)
-                    return try SQLiteTable.definition(in: db)
+                    guard try Position(db) != nil, let definition = try SQLiteTable.definition(in: db),
+                        let shape = try String.fetchOne(db, sql: "select shape from position")
+                    else { return nil }
+                    return Source(definition: definition, shape: shape)
                 })
         } catch let error as DatabaseError {
             throw ViewError(path: path, error)
@@ -85,7 +94,9 @@ public final class SQLiteView: View {
     public func accepts(_ table: TableShape) -> Bool {
         let known = writer.withLock { $0?.table }
         let own = known?.columns == table.columns ? known : nil
-        return definition.withLock { $0 == (own ?? SQLiteTable(table.columns)).definition }
+        let source = Source(
+            definition: (own ?? SQLiteTable(table.columns)).definition, shape: table.signature)
+        return self.source.withLock { $0 == source }
     }
 
     public func apply(_ pass: Pass) async throws -> Position {
@@ -94,8 +105,10 @@ public final class SQLiteView: View {
             try writer.begin(pass)
             do {
                 let position = try await pass.forEachRow { row in try writer.write(&row) }
-                try writer.commit(position)
-                definition.withLock { $0 = writer.table.definition }
+                try writer.commit(position, pass.table.signature)
+                source.withLock {
+                    $0 = Source(definition: writer.table.definition, shape: pass.table.signature)
+                }
                 return position
             } catch {
                 writer.rollBack()

@@ -369,7 +369,7 @@ struct SQLiteViewTests {
             let version = try await DatabaseQueue(path: path).read {
                 try Int.fetchOne($0, sql: "pragma user_version")
             }
-            #expect(version == 1)
+            #expect(version == SQLiteView.version)
         }
     }
 }

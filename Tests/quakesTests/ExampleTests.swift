@@ -18,7 +18,7 @@ struct ExampleTests {
                 try await database.insert("q0a")
                 let psql = try await server.cluster().program("psql")
                 try Data().write(to: folder.appending(path: "position.sql"))
-                func pass() async throws -> String {
+                @Sendable func pass() async throws -> String {
                     let result = try await Subprocess.run(
                         .path(.init(psql)),
                         arguments: ["-qX", "-d", database.url, "-f", Self.path("follow.sql")],
@@ -37,7 +37,37 @@ struct ExampleTests {
                 try await database.insert("q0c")
                 try await database.query("select history.prune('0')")
                 #expect(try await pass().contains("starting over"))
+                #expect(try await pass().contains("(0 rows)"))
+                let altered = try await database.altering { try await pass() }
+                #expect(altered.contains("starting over") && altered.contains("q0a"))
             }
+        }
+    }
+
+    @Test(
+        "Examples/follow.py has all rows of a table that is being rewritten, and takes what has become of them",
+        .enabled(if: interpreter != nil, "needs psycopg"))
+    func pythonBesideAlter() async throws {
+        try await server.withDatabase { database in
+            try await database.insert("q0a")
+            let result = try await follow(database) { execution in
+                var lines = execution.standardOutput.strings().makeAsyncIterator()
+                #expect(try await lines.next()?.hasPrefix("1 earthquakes at token 1") == true)
+                // It looks at a notification.
+                try await database.withConnection { connection in
+                    try await connection.execute(
+                        script: """
+                            begin; \(Alteration.rewriting.statement); notify quake_changes;
+                            """, to: "alter the table")
+                    try await database.query("notify quake_changes")
+                    try await waitUntil { try await database.blockedSessions() > 0 }
+                    try await connection.execute(script: "commit", to: "alter the table")
+                }
+                #expect(try await lines.next()?.hasPrefix("1 earthquakes at token 1") == true)
+                try execution.send(signal: .terminate)
+            }
+            #expect(result.status == .exited(0))
+            #expect(result.errors == "")
         }
     }
 

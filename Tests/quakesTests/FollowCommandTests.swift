@@ -8,6 +8,45 @@ import Testing
 struct FollowCommandTests {
     let server = TestServer.shared
 
+    // MARK: A table that is altered
+
+    @Test("A stream that reads while the table is being rewritten gives each change its row, and loses none")
+    func rewritten() async throws {
+        try await withDatabase { database, folder in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let follow = [
+                "follow", "--format", "ndjson", "--once", "--token", folder.appending(path: "t").path,
+            ]
+            try await database.importFeatures([SmallFeed.feature("a")])
+            _ = try await quakes.run(follow)
+            try await database.query("update quake set felt = 7")
+            let outcome = try await database.altering(.moving) { try await quakes.run(follow) }
+            #expect(outcome.lines.count == 2)
+            #expect(outcome.lines.first?.contains("\"operation\":\"update\"") == true)
+            #expect(
+                outcome.lines.first?.contains("\"felt\": 7") == true
+                    || outcome.lines.first?.contains("\"felt\":7") == true)
+        }
+    }
+
+    @Test(
+        "A stream that was stopped while the table was altered starts anew, even if nothing else has changed")
+    func alteredMeanwhile() async throws {
+        try await withDatabase { database, folder in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let follow = [
+                "follow", "--format", "ndjson", "--once", "--token", folder.appending(path: "t").path,
+            ]
+            try await database.importFeatures([SmallFeed.feature("a")])
+            _ = try await quakes.run(follow)
+            try await database.query("alter table quake add column note text default 'here'")
+            let outcome = try await quakes.run(follow)
+            #expect(outcome.lines.first == "{\"snapshot\":\"the table was altered\"}")
+            #expect(outcome.lines.dropFirst().first?.contains("\"note\"") == true)
+            #expect(try await quakes.run(follow).lines.isEmpty)
+        }
+    }
+
     // MARK: A view
 
     @Test(

@@ -11,17 +11,26 @@ extension Connection {
     /// connection is closed, and the server rolls back on its own. An error of the rollback is added to that of the
     /// body.
     ///
-    /// - Parameter settings: what is set for the transaction as it begins: names and values as SQL text.
+    /// - Parameters:
+    ///   - settings: what is set for the transaction as it begins: names and values as SQL text.
+    ///   - table: a table that is locked in the mode ACCESS SHARE before anything else, so that the snapshot of a
+    ///     REPEATABLE READ transaction is taken afterwards: SQL text, used as it is. To a snapshot from before an ALTER
+    ///     that rewrites the table, the table is empty (https://www.postgresql.org/docs/current/mvcc-caveats.html).
+    ///   - limit: how long the server may take for the COMMIT, if it has nothing to write; nil for as long as it takes.
     /// - Throws: what `body` throws, or `PostgresError`; the latter also when a transaction is already open.
     nonisolated public func transaction<Result>(
         _ isolation: Isolation = .readCommitted, with settings: KeyValuePairs<String, String> = [:],
-        to operation: String,
+        holding table: String? = nil, endingWithin limit: Duration? = nil, to operation: String,
         _ body: () async throws -> Result
     ) async throws -> Result {
-        try await begin(isolation, settings, operation)
+        try await begin(isolation, settings, table, operation)
         do {
             let result = try await body()
-            try await commit(operation)
+            if let limit {
+                try await expectingAnswer(within: limit) { try await commit(operation) }
+            } else {
+                try await commit(operation)
+            }
             return result
         } catch {
             throw await rollback(after: error, operation)
@@ -76,16 +85,19 @@ extension Connection {
     }
 
     private func begin(
-        _ isolation: Isolation, _ settings: KeyValuePairs<String, String>, _ operation: String
+        _ isolation: Isolation, _ settings: KeyValuePairs<String, String>, _ table: String?,
+        _ operation: String
     ) throws {
         // PostgreSQL only warns, and the inner commit would end the outer transaction.
         guard try PQtransactionStatus(open(operation)) == PQTRANS_IDLE else {
             throw PostgresError(
                 operation: "begin: \(operation)", message: "a transaction is already open on this connection")
         }
-        let script = settings.reduce("begin isolation level \(isolation.rawValue)") {
+        let set = settings.reduce("begin isolation level \(isolation.rawValue)") {
             "\($0); set local \($1.key) = \($1.value)"
         }
+        // LOCK TABLE takes no snapshot.
+        let script = table.map { "\(set); lock table \($0) in access share mode" } ?? set
         try execute(script: script, to: "begin: \(operation)")
     }
 

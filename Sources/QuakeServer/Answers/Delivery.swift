@@ -62,7 +62,7 @@ struct Delivery: Sendable {
                 responder.metrics.countBytes(first.readableBytes)
                 if let key {
                     let body = RecentAnswers.Body(bytes: first, rows: opening.rows)
-                    responder.recent.keep(body, key, at: state.position)
+                    responder.recent.keep(body, key, at: state)
                 }
                 return try await writer.take()!.write(
                     response: head, body: ResponseBody(byteBuffer: first))

@@ -8,7 +8,8 @@ struct EntityTag: Equatable, CustomStringConvertible {
 
     init(_ answer: Answer, _ state: CatalogueState, isCompressed: Bool) {
         let position = state.position
-        let hash = Self.hash("\(position.committedAt)\n\(answer.key)\n\(answer.more?(state) ?? "")".utf8)
+        let hash = Self.hash(
+            "\(position.committedAt)\n\(state.shape)\n\(answer.key)\n\(answer.more?(state) ?? "")".utf8)
         let encoding = isCompressed ? "-gzip" : ""
         description =
             "W/\"\(position.store.prefix(8))-\(position.token)-\(String(hash, radix: 16))\(encoding)\""

@@ -16,13 +16,14 @@ final class RecentAnswers: Sendable {
     private let kept = Mutex(Kept())
 
     private struct Kept {
-        var position: Position?
+        var state: (position: Position, shape: String)?
         var since = ContinuousClock.now
         var bodies: [String: Body] = [:]
         var size = 0
 
-        func isValid(at position: Position) -> Bool {
-            self.position == position && since.duration(to: .now) < .seconds(60)
+        func isValid(at state: CatalogueState) -> Bool {
+            self.state.map { $0 == (state.position, state.shape) } ?? false
+                && since.duration(to: .now) < .seconds(60)
         }
     }
 
@@ -35,16 +36,18 @@ final class RecentAnswers: Sendable {
         kept.withLock { $0.bodies[key] != nil }
     }
 
-    func body(_ key: String, at position: Position) -> Body? {
-        kept.withLock { $0.isValid(at: position) ? $0.bodies[key] : nil }
+    func body(_ key: String, at state: CatalogueState) -> Body? {
+        kept.withLock { $0.isValid(at: state) ? $0.bodies[key] : nil }
     }
 
     /// Keeps an answer, unless it is long.
-    func keep(_ body: Body, _ key: String, at position: Position) {
+    func keep(_ body: Body, _ key: String, at state: CatalogueState) {
         let size = body.bytes.readableBytes + key.utf8.count
         guard size <= limit / 64 else { return }
         kept.withLock { kept in
-            if !kept.isValid(at: position) || kept.size + size > limit { kept = Kept(position: position) }
+            if !kept.isValid(at: state) || kept.size + size > limit {
+                kept = Kept(state: (state.position, state.shape))
+            }
             if kept.bodies.updateValue(body, forKey: key) == nil { kept.size += size }
         }
     }

@@ -135,7 +135,7 @@ struct Responder: Sendable {
     private func keptBody(_ key: String) async -> (RecentAnswers.Body, CatalogueState)? {
         // If the state cannot be read, neither can the answer, and then an error will say why.
         guard recent.has(key), case .success(let state) = await current.result() else { return nil }
-        return recent.body(key, at: state.position).map { ($0, state) }
+        return recent.body(key, at: state).map { ($0, state) }
     }
 
     /// What the request is answered with, if it is one that can be.

@@ -1,9 +1,24 @@
 import Feed
 import PostgreSQL
 
+extension Connection {
+    /// Runs `body` in a read-only transaction that sees one state of the catalogue. The table `quake` is locked before its
+    /// snapshot is taken, so that a table that is being rewritten is waited for and never mistaken for an empty one.
+    nonisolated func holdingCatalogue<Result>(
+        with settings: KeyValuePairs<String, String> = [:], endingWithin limit: Duration = .seconds(10),
+        to operation: String, _ body: () async throws -> Result
+    ) async throws -> Result {
+        try await transaction(
+            .repeatableReadOnly, with: settings, holding: "public.quake", endingWithin: limit, to: operation,
+            body)
+    }
+}
+
 /// A state of the catalogue: the position of the history, and which documents of feeds are settled.
 public struct CatalogueState: Sendable, Equatable {
     public let position: Position
+    /// What `history.shape` says of the table: it changes when rows may have changed without a new position.
+    public let shape: String
     /// When the newest transaction was committed.
     public let committedAt: Instant
     /// When history begins.
@@ -21,8 +36,7 @@ public struct CatalogueState: Sendable, Equatable {
         _ body: (CatalogueState) async throws -> Result
     ) async throws -> Result {
         // Compiling a plan would take longer than most answers do.
-        try await connection.transaction(
-            .repeatableReadOnly,
+        try await connection.holdingCatalogue(
             with: ["jit": "off", "statement_timeout": "\(max(1, Int(limit / .milliseconds(1))))"],
             to: "read the catalogue"
         ) {
@@ -42,7 +56,8 @@ public struct CatalogueState: Sendable, Equatable {
             select position.store::text, token,
                    to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
                    floor(extract(epoch from committed_at) * 1000)::bigint as committed,
-                   (select ceil(extract(epoch from pruned_committed_at) * 1000)::bigint from history.store) as beginning
+                   (select ceil(extract(epoch from pruned_committed_at) * 1000)::bigint from history.store) as beginning,
+                   history.shape('public.quake') as shape
             from history.position() as position
             """, to: operation
         ).first
@@ -54,7 +69,7 @@ public struct CatalogueState: Sendable, Equatable {
         return CatalogueState(
             position: Position(
                 store: store, token: try row.decode("token"), committedAt: try row.decode("committed_at")),
-            committedAt: Instant(milliseconds: try row.decode("committed")),
+            shape: try row.decode("shape"), committedAt: Instant(milliseconds: try row.decode("committed")),
             beginning: Instant(milliseconds: try row.decode("beginning")),
             settled: hasSettled ? try await settledDocuments(on: connection) : [])
     }

@@ -4,9 +4,9 @@ import Synchronization
 
 /// One snapshot of the database, handed to a view: what changed since the view's position, or everything.
 ///
-/// One statement reads it, so that a pass never mixes states of different moments, and many followers cost the server
-/// little. The functions in that statement are STABLE, and see what the statement sees
-/// (https://www.postgresql.org/docs/current/xfunc-volatility.html). Rows are streamed: a view that keeps none of them
+/// A pass never mixes states of different moments. It is a transaction that holds the table from before its snapshot; or,
+/// where it is prepared, a single statement, so that many followers cost the server little. The functions in that statement
+/// are STABLE, and see what the statement sees (https://www.postgresql.org/docs/current/xfunc-volatility.html). Rows are streamed: a view that keeps none of them
 /// needs constant memory. Only valid inside `View.apply`, which reads it once.
 public struct Pass: Sendable {
     /// nil when the view continues from its position; otherwise the view drops what it holds.
@@ -18,7 +18,9 @@ public struct Pass: Sendable {
     let reader: Position?
     let connection: Connection
     let logger: Logger
-    /// Whether its query is prepared, which pays for the many small passes of a follower that listens.
+    /// Whether its query is prepared, which pays for the many small passes of a follower that listens. The server locks the
+    /// tables that a prepared statement names before it takes the snapshot; those that a function reads, it does not
+    /// (`history.changes` notices).
     var isPrepared = false
     /// Counts the rows; nil when nobody wants to know.
     var counter: PassCounter?
@@ -40,14 +42,14 @@ public struct Pass: Sendable {
     }
 
     private var rows: Query {
-        if freshStart != nil { return "code, true, \(unescaped: table.expressions) from public.quake" }
+        if freshStart != nil { return "code, true, \(unescaped: table.expressions) from only public.quake" }
         // A view needs only the last change to a key, so this is cheaper than history.changes, which returns every
         // change. Looks rows up one by one through the primary key, whatever the planner estimates: its statistics may
         // be older than the last load.
         return """
             changed.key, quake.code is not null, \(unescaped: table.expressions)
             from history.changed_keys(\(after), 'quake') as changed (key)
-            left join lateral (select * from public.quake where quake.code = changed.key offset 0) as quake on true
+            left join lateral (select * from only public.quake where quake.code = changed.key offset 0) as quake on true
             """
     }
 
@@ -62,16 +64,53 @@ public struct Pass: Sendable {
     public func forEachLine(
         of selection: QuakeSelection? = nil, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Position {
-        let lines: Query =
-            switch (freshStart, selection) {
-            case (nil, nil): "row_to_json(change)::text from history.changes(\(after), 'quake') as change"
-            case (nil, let selection?): selection.changeLines(after: after)
-            case (_?, let selection): (selection ?? QuakeSelection()).rowLines
-            }
+        let lines: Query
+        switch (freshStart, selection) {
+        case (nil, nil):
+            guard isPrepared else { return try await forEachLineByStretches(body) }
+            lines = "\(Self.changeLines) from history.changes(\(after), 'quake') as change"
+        case (nil, let selection?): lines = selection.changeLines(after: after)
+        case (_?, let selection): lines = (selection ?? QuakeSelection()).rowLines
+        }
         return try await read(lines, as: "quakes_lines", columns: 1) { row in
             guard let line = try row.nextBytes() else { throw BinaryRowError() }
             try body(line)
         }
+    }
+
+    private static let changeLines: Query = "row_to_json(change)::text"
+
+    /// How many changes are sorted at a time, if no transaction has more.
+    private static let stretch = 20_000
+
+    /// Reads stretch by stretch, so that the first line comes soon and neither side holds more than a stretch, however much
+    /// there is to catch up with. The last change of a key in each stretch has the row of the whole snapshot.
+    private func forEachLineByStretches(
+        _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
+    ) async throws -> Position {
+        let snapshot = try await SnapshotState.read(of: reader, on: connection)
+        try expect(snapshot)
+        announce(snapshot)
+        var reached = after
+        while reached < snapshot.position.token {
+            let end: Int = try await connection.query(
+                """
+                select coalesce(max(token), \(snapshot.position.token)) as token
+                from (select token, sum(changes) over (order by token) - changes as before
+                      from (select token, changes from history.transaction
+                            where token > \(reached) order by token limit \(Self.stretch)) as next) as stretch
+                where before < \(Self.stretch)
+                """, to: "look how far to read")[0].decode("token")
+            let lines: Query =
+                "select \(Self.changeLines) from history.changes(\(reached), 'quake', \(end)) as change"
+            try await connection.copy(rowsOf: connection.text(of: lines), to: "read the changes") { row in
+                guard let line = try row.nextBytes() else { throw BinaryRowError() }
+                try body(line)
+                counter?.countRow()
+            }
+            reached = end
+        }
+        return snapshot.position
     }
 
     /// Reads nothing but the position: for a view that needs no rows.
@@ -79,10 +118,14 @@ public struct Pass: Sendable {
     /// - Returns: the view's position once it knows that it has nothing.
     public func skip() async throws -> Position {
         let snapshot = try await SnapshotState.read(of: reader, on: connection)
+        try expect(snapshot)
+        return snapshot.position
+    }
+
+    private func expect(_ snapshot: SnapshotState) throws {
         guard snapshot.shape == table.signature, freshStart != nil || snapshot.freshStart == nil else {
             throw Mismatch(snapshot: snapshot)
         }
-        return snapshot.position
     }
 
     private var after: Int { reader?.token ?? 0 }
@@ -102,10 +145,7 @@ public struct Pass: Sendable {
         let take: @Sendable (inout BinaryRow) throws -> Void = { row in
             if reached.withLock({ $0 == nil }) {
                 let snapshot = try SnapshotState(&row, of: reader)
-                guard snapshot.shape == table.signature, freshStart != nil || snapshot.freshStart == nil
-                else {
-                    throw Mismatch(snapshot: snapshot)
-                }
+                try expect(snapshot)
                 announce(snapshot)
                 reached.withLock { $0 = snapshot.position }
             } else {

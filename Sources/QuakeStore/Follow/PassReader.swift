@@ -84,19 +84,18 @@ struct PassReader<V: View> {
     ///   has one.
     @discardableResult
     mutating func applyPass(isPrepared: Bool = false) async throws -> Position {
+        var isPrepared = isPrepared
         var freshStart = position == nil ? FreshStart.first : nil
         while true {
             let wasKnown = table != nil
             let table = try await knownTable()
             if freshStart == nil, !view.accepts(table) { freshStart = .altered }
-            var pass = Pass(
+            let pass = Pass(
                 freshStart: freshStart, table: table, reader: position, connection: connection,
                 logger: logger,
                 isPrepared: isPrepared && freshStart == nil)
             do {
-                if let observer { pass.counter = try await pass.counter(telling: observer) }
-                defer { pass.counter?.end() }
-                let reached = try await view.apply(pass)
+                let reached = try await apply(pass)
                 // Later passes are short.
                 observer = nil
                 start = freshStart == nil ? position?.token : nil
@@ -108,7 +107,22 @@ struct PassReader<V: View> {
             } catch let error as PostgresError where error.namesOldColumns && wasKnown {
                 self.table = nil
                 freshStart = freshStart ?? .altered
+            } catch let error as PostgresError where error.sqlState == "40001" && pass.isPrepared {
+                // The table was rewritten after the pass's snapshot was taken.
+                isPrepared = false
             }
+        }
+    }
+
+    /// Hands a pass to the view: a prepared one as the single statement that it is, any other in a transaction that holds
+    /// the table.
+    private func apply(_ pass: Pass) async throws -> Position {
+        if pass.isPrepared { return try await view.apply(pass) }
+        return try await connection.holdingCatalogue(endingWithin: answerLimit, to: "read the changes") {
+            var pass = pass
+            if let observer { pass.counter = try await pass.counter(telling: observer) }
+            defer { pass.counter?.end() }
+            return try await view.apply(pass)
         }
     }
 

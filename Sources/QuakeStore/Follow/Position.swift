@@ -25,6 +25,12 @@ extension Position {
         "{\"store\":\"\(store)\",\"token\":\(token),\"committed_at\":\"\(committedAt)\"}"
     }
 
+    /// The same, with the shape of the table whose rows came with it: a reader that comes back learns from it that the table
+    /// was altered meanwhile.
+    public func json(of table: TableShape) -> String {
+        "\(json.dropLast()),\"shape\":\"\(table.signature)\"}"
+    }
+
     /// One word, such as `8_2026-11-21T09:01:00.654321Z_0f0e2d3c-…`, which may stand in a URL and in a header.
     public var word: String { "\(token)_\(committedAt)_\(store)" }
 

@@ -4,7 +4,7 @@ import PostgreSQL
 extension QuakeSelection {
     /// Each selected row as `{"row":{…}}`.
     var rowLines: Query {
-        "row_to_json(line)::text from (select to_jsonb(quake) as row \(source("public.quake"))) as line"
+        "row_to_json(line)::text from (select to_jsonb(quake) as row \(source("only public.quake"))) as line"
     }
 
     /// Each change after a token of the events that are selected before or after all of these changes.

@@ -20,7 +20,7 @@ struct SnapshotState: Sendable {
                to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
                history.check(\(reader?.store)::uuid, \(reader?.token), \(reader?.committedAt)::timestamptz)
                    as verdict,
-               (\(unescaped: TableShape.signatureQuery)) as shape,
+               history.shape('public.quake') as shape,
                -- Makes the text of values the same in every session, as in history.changes.
                (select count(set_config(name, value, true))
                 from (values ('timezone', 'UTC'), ('datestyle', 'ISO, YMD'),

@@ -217,7 +217,7 @@ struct ChangePages {
               and later.key = c.key and later.operation <> 'insert' and later.entity = 'quake'
               and (later_t.token, later.ordinal) > (c.token, c.ordinal)
         ) as later on true
-        left join public.quake
+        left join only public.quake
           on quake.code = c.key
          and (c.operation = 'update' or \(selection.describesEvents) and c.operation = 'insert')
         left join lateral (

@@ -25,7 +25,7 @@ public struct ChangeSelection: Sendable {
         on connection: Connection, beginning begin: (Horizon) -> Void = { _ in },
         _ body: @Sendable (Change) throws -> Void
     ) async throws -> Bool {
-        try await connection.transaction(.repeatableReadOnly, to: "read the history") {
+        try await connection.holdingCatalogue(to: "read the history") {
             let horizon = try await Horizon.read(on: connection)
             if let after, after < horizon.token { throw PastError.pruned(horizon) }
             begin(horizon)

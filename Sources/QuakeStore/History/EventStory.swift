@@ -16,7 +16,8 @@ public struct EventStory: Sendable {
     ) async throws -> Bool {
         let places = try await ChangePages.places(of: code, on: connection)
         let isThere: Bool = try await connection.query(
-            "select exists (select from public.quake where code = \(code)) as is_there", to: "find an event")[
+            "select exists (select from only public.quake where code = \(code)) as is_there",
+            to: "find an event")[
                 0
             ]
             .decode("is_there")
@@ -33,7 +34,7 @@ public struct EventStory: Sendable {
                        order by t.token, c.ordinal) as line)
                 union all
                 select row_to_json(line)::text
-                from (select (select to_jsonb(quake) from public.quake where code = \(code)) as row) as line
+                from (select (select to_jsonb(quake) from only public.quake where code = \(code)) as row) as line
                 """)
         try await connection.copy(rowsOf: statement, to: "read an event's history") { row in
             guard let line = try row.nextBytes() else { throw BinaryRowError() }

@@ -32,13 +32,13 @@ public struct CatalogueStatus: Sendable, Equatable {
     static let newestQuery: Query = """
         select code, (extract(epoch from time) * 1000)::bigint as time, magnitude, place,
                extract(epoch from clock_timestamp() - time)::double precision as age
-        from public.quake order by quake.time desc limit 1
+        from only public.quake order by quake.time desc limit 1
         """
 
     /// Whether there is no earthquake at all.
     public static func isEmpty(on connection: Connection) async throws -> Bool {
         try await connection.query(
-            "select not exists (select from public.quake) as is_empty", to: "look for earthquakes")[0]
+            "select not exists (select from only public.quake) as is_empty", to: "look for earthquakes")[0]
             .decode("is_empty")
     }
 
@@ -56,14 +56,14 @@ public struct CatalogueStatus: Sendable, Equatable {
             """, to: "look at the table's size")[0]
         guard try table.decode("size") > limit else {
             let row = try await connection.query(
-                "select count(*) as count from public.quake", to: "count the earthquakes")[0]
+                "select count(*) as count from only public.quake", to: "count the earthquakes")[0]
             return (try row.decode("count"), false)
         }
         let percent = min(100, 500 * 100 / Double(try table.decode("pages", as: Int.self)))
         let row = try await connection.query(
             """
             select (count(*) * 100 / \(percent))::bigint as count
-            from public.quake tablesample system (\(percent)) repeatable (0)
+            from only public.quake tablesample system (\(percent)) repeatable (0)
             """, to: "estimate how many earthquakes there are")[0]
         return (try row.decode("count"), true)
     }

@@ -16,7 +16,7 @@ public struct FeedRows: Sendable {
     /// How many there are.
     public func count(on connection: Connection) async throws -> Int {
         try await connection.query(
-            "select count(*) as count from public.quake where \(unescaped: condition)",
+            "select count(*) as count from only public.quake where \(unescaped: condition)",
             to: "count a feed's events"
         )[0].decode("count")
     }
@@ -28,7 +28,7 @@ public struct FeedRows: Sendable {
     ) async throws {
         try await connection.copy(
             rowsOf: """
-                select \(properties.map(\.column).joined(separator: ", ")) from public.quake
+                select \(properties.map(\.column).joined(separator: ", ")) from only public.quake
                 where \(condition) order by time desc, code collate "C"
                 """, to: "read a feed's events", body)
     }
@@ -42,7 +42,7 @@ public struct FeedRows: Sendable {
     ) async throws {
         try await connection.copy(
             rowsOf: """
-                select \(properties.map(\.column).joined(separator: ", ")) from public.quake
+                select \(properties.map(\.column).joined(separator: ", ")) from only public.quake
                 where code = \(connection.quoted(code))
                 """, to: "read an event", body)
     }

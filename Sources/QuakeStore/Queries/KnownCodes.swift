@@ -7,7 +7,7 @@ extension UnknownCodes {
     public static func check(_ code: String, on connection: Connection) async throws {
         let row = try await connection.query(
             """
-            select exists (select from public.quake where code = \(code))
+            select exists (select from only public.quake where code = \(code))
                 or exists (select from history.change where entity = 'quake' and key = \(code)) as known
             """, to: "look for an earthquake")[0]
         guard try row.decode("known") else { throw UnknownCodes(codes: [code]) }

@@ -10,12 +10,12 @@ public struct Networks: Sendable, Equatable {
     public static func read(on connection: Connection) async throws -> Networks {
         let preferred = try await connection.query(
             """
-            select net collate "C" as name from (select distinct net from public.quake) as network order by 1
+            select net collate "C" as name from (select distinct net from only public.quake) as network order by 1
             """, to: "list the preferred networks")
         let contributing = try await connection.query(
             """
             select name collate "C" as name
-            from (select distinct unnest(sources) as name from public.quake) as network
+            from (select distinct unnest(sources) as name from only public.quake) as network
             where name <> '' order by 1
             """, to: "list the contributing networks")
         return Networks(

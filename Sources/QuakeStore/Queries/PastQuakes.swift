@@ -72,14 +72,14 @@ extension QuakeSelection {
             select key, jsonb_object_agg(name, value) as before from member group by key
         )
         select quake.*
-        from public.quake
+        from only public.quake
         where not exists (select from earliest where earliest.key = quake.code)
         union all
         select (jsonb_populate_record(
                    null::public.quake, coalesce(to_jsonb(quake), '{}') || coalesce(old.before, '{}'))).*
         from earliest
         left join old on old.key = earliest.key
-        left join public.quake on quake.code = earliest.key
+        left join only public.quake on quake.code = earliest.key
         where earliest.operation <> 'insert')
         """
     }

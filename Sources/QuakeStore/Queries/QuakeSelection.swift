@@ -61,8 +61,9 @@ public struct QuakeSelection: Sendable {
             try await read(on: connection) { try await $0.forEachQuake(body) }
             return
         }
-        try await connection.transaction(.repeatableReadOnly, to: "list earthquakes") {
-            try await connection.forEachRow(soonOf: query(from: "public.quake"), to: "list earthquakes") {
+        try await connection.holdingCatalogue(to: "list earthquakes") {
+            try await connection.forEachRow(soonOf: query(from: "only public.quake"), to: "list earthquakes")
+            {
                 try body(Quake($0.value))
             }
         }

@@ -11,7 +11,7 @@ public enum RenamedEvent {
     public static func code(
         of code: String, upTo token: Int, on connection: Connection
     ) async throws -> String? {
-        try await self.code(of: code, upTo: token, in: "public.quake", on: connection)
+        try await self.code(of: code, upTo: token, in: "only public.quake", on: connection)
     }
 
     /// - Parameter table: the table as it was at `token`.

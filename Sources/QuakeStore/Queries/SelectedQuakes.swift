@@ -9,9 +9,7 @@ extension QuakeSelection {
         on connection: Connection, _ body: (SelectedQuakes) async throws -> Result
     ) async throws -> Result {
         // Compiling a plan would take longer than most answers do.
-        try await connection.transaction(
-            .repeatableReadOnly, with: ["jit": "off"], to: "read earthquakes"
-        ) {
+        try await connection.holdingCatalogue(with: ["jit": "off"], to: "read earthquakes") {
             try await body(try await selected(on: connection))
         }
     }
@@ -23,7 +21,7 @@ extension QuakeSelection {
     public func selected(on connection: Connection, newest: Int? = nil) async throws -> SelectedQuakes {
         let newest = if let newest { newest } else { try await Self.newestToken(on: connection) }
         let token = try await asOf?.token(on: connection) ?? newest
-        let table: Query = token == newest ? "public.quake" : Self.table(after: token)
+        let table: Query = token == newest ? "only public.quake" : Self.table(after: token)
         let source: Query =
             switch deleted {
             case .excluded: table

@@ -60,7 +60,10 @@ public struct Report: Sendable, Equatable {
     ) async throws {
         let query = query(arguments, limit, backwards, times)
         let names = columns.map(\.name)
-        try await connection.transaction(.repeatableReadOnly, to: "read report \(name)") {
+        // To lock the view takes the right to read it, which a login for reports has, and locks the table below.
+        try await connection.transaction(
+            .repeatableReadOnly, holding: "report.event", to: "read report \(name)"
+        ) {
             try await connection.query("select set_config('TimeZone', 'UTC', true)", to: "set the time zone")
             try await connection.forEachRow(soonOf: query, to: "read report \(name)") { row in
                 try body(names.map { try row.decodeIfPresent($0) })

@@ -183,6 +183,7 @@ public struct Roles: Sendable {
                 history.reader_lag to \(reader);
             grant execute on function history.position(), history.check(uuid, bigint, timestamptz),
                 history.changes(bigint, text, bigint), history.changed_keys(bigint, text), history.current_token(),
+                history.shape(regclass), history.refuse_rewritten(regclass),
                 history.report(text, bigint) to \(reader);
 
             -- Earthquakes near a place. Who reads no report finds only this function there.

@@ -7,7 +7,7 @@ import Synchronization
 ///     {"snapshot":"first start"}                            forget everything; rows follow
 ///     {"row":{…}}                                           a row of the snapshot
 ///     {"token":7,…,"operation":"update","before":{…},"row":{…}}   a change
-///     {"store":"…","token":7,"committed_at":"…"}            the end of a pass, and the reader's new position
+///     {"store":"…","token":7,"committed_at":"…","shape":"…"}   the end of a pass, and the reader's new position
 struct ChangeStream: View {
     /// nil keeps no position: each start begins with a snapshot.
     let tokenFile: TokenFile?
@@ -15,22 +15,24 @@ struct ChangeStream: View {
 
     init(tokenFile: TokenFile?) throws {
         self.tokenFile = tokenFile
-        state = State(try tokenFile?.position())
+        let kept = try tokenFile?.kept()
+        state = State(kept?.position, shape: kept?.shape)
         StandardOutput.endTornLine()
     }
 
     private final class State: Sendable {
-        /// The current position, which a stream without a file keeps only here.
-        let position: Mutex<Position?>
+        /// The current position, which a stream without a file keeps only here, and the table's shape then, if it is known.
+        let reached: Mutex<(position: Position?, shape: String?)>
         let output = Mutex(LineBuffer())
 
-        init(_ position: Position?) { self.position = Mutex(position) }
+        init(_ position: Position?, shape: String?) { reached = Mutex((position, shape)) }
     }
 
-    func position() -> Position? { state.position.withLock { $0 } }
+    func position() -> Position? { state.reached.withLock { $0.position } }
 
-    /// Always true, because each row names its columns.
-    func accepts(_ table: TableShape) -> Bool { true }
+    func accepts(_ table: TableShape) -> Bool {
+        state.reached.withLock { $0.shape.map { $0 == table.signature } ?? true }
+    }
 
     func apply(_ pass: Pass) async throws -> Position {
         state.output.withLock { $0.begin() }
@@ -42,16 +44,17 @@ struct ChangeStream: View {
         let position = try await pass.forEachLine { [state] line in
             try state.output.withLock { try $0.append(line) }
         }
+        let end = position.json(of: pass.table)
         try state.output.withLock {
-            try $0.append(position.json)
+            try $0.append(end)
             try $0.flush()
         }
         if let tokenFile {
             // The position must not survive a crash that loses the lines.
             StandardOutput.synchronize()
-            try tokenFile.store(position)
+            try tokenFile.store(end)
         }
-        state.position.withLock { $0 = position }
+        state.reached.withLock { $0 = (position, pass.table.signature) }
         return position
     }
 }

@@ -14,8 +14,8 @@ struct TokenFile: Sendable {
         self.path = lock.path
     }
 
-    /// nil when there is no file yet.
-    func position() throws -> Position? {
+    /// Where the stream is, and the shape of the table whose rows it has written; nil when there is no file yet.
+    func kept() throws -> (position: Position, shape: String?)? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -27,16 +27,20 @@ struct TokenFile: Sendable {
         let count = read(descriptor, &bytes, bytes.count)
         guard count >= 0 else { throw failure("read", path) }
         guard let stored = Stored(Data(bytes[..<count])) else { throw UnreadableTokenFile(path: path) }
-        return Position(store: stored.store, token: stored.token, committedAt: stored.committedAt)
+        return (
+            Position(store: stored.store, token: stored.token, committedAt: stored.committedAt), stored.shape
+        )
     }
 
     private struct Stored: Decodable {
         let store: String
         let token: Int
         let committedAt: String
+        /// Earlier versions did not keep it.
+        let shape: String?
 
         enum CodingKeys: String, CodingKey {
-            case store, token
+            case store, token, shape
             case committedAt = "committed_at"
         }
 
@@ -51,10 +55,10 @@ struct TokenFile: Sendable {
         }
     }
 
-    /// Returns once the position is on disk.
-    func store(_ position: Position) throws {
+    /// Returns once the line that ended a pass is on disk.
+    func store(_ line: String) throws {
         let new = path + ".new"
-        try write(Array((position.json + "\n").utf8), to: new)
+        try write(Array((line + "\n").utf8), to: new)
         guard rename(new, path) == 0 else { throw failure("replace", path) }
     }
 

@@ -1,0 +1,47 @@
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("A catalogue whose table is altered")
+struct AlteredCatalogueTests {
+    private static let count = "/fdsnws/event/1/count"
+
+    @Test("Whoever asks while the table is being rewritten gets all events, and so does everybody after that")
+    func rewritten() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(5).document)
+            try await TestSite.run(of: database) { site in
+                let during = try await database.altering { try await site.get(Self.count) }
+                #expect(during.status == 200 && during.text == "5")
+                let tag = try #require(during.headers["etag"])
+                for _ in 0..<5 {
+                    let after = try await site.get(Self.count, ["If-None-Match": tag])
+                    #expect(after.status == 304 || after.text == "5")
+                }
+            }
+        }
+    }
+
+    @Test("Values that an ALTER has changed are neither confirmed by a 304 nor taken from kept answers")
+    func otherValues() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(5).document)
+            try await TestSite.run(of: database) { site in
+                let path = "/earthquakes/feed/v1.0/detail/usc1.geojson"
+                let before = try await site.get(path)
+                #expect(before.text.contains("\"tz\":null"))
+                let tag = try #require(before.headers["etag"])
+                try await waitUntil { try await site.get(path, ["If-None-Match": tag]).status == 304 }
+
+                try await database.query("alter table quake alter column tz type integer using 60")
+
+                let after = try await site.get(path)
+                #expect(after.text.contains("\"tz\":60"))
+                #expect(after.headers["etag"] != tag)
+                // The state that a 304 goes by is heard of a moment later.
+                try await waitUntil { try await site.get(path, ["If-None-Match": tag]).status == 200 }
+            }
+        }
+    }
+}

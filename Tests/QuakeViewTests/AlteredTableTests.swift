@@ -1,0 +1,113 @@
+import GRDB
+import QuakeStore
+import QuakeView
+import TestSupport
+import Testing
+
+@Suite("A view of a table that is altered")
+struct AlteredTableTests {
+    /// What changes rows of which nothing is recorded.
+    private static let alterations = [
+        "alter table quake drop column checked_by; alter table quake add column checked_by text default 'bert'",
+        "alter table quake alter column checked_by type text using upper(checked_by)",
+        "alter table quake alter column risk type text using 'class ' || risk",
+        "alter type mood rename value 'calm' to 'quiet'",
+    ]
+
+    private static let columns = """
+        create type mood as enum ('calm', 'restless');
+        alter table quake add column checked_by text default 'anna', add column risk numeric default 1.5,
+                          add column feeling mood default 'calm'
+        """
+
+    @Test("A running view takes what the alteration has made of the rows", arguments: alterations)
+    func running(_ alteration: String) async throws {
+        try await withView { database, path in
+            try await database.importSample(5)
+            try await database.execute(Self.columns)
+            let (view, log) = (try SQLiteView(path), RecordedLog())
+            let follower = Follower(try database.options(), view: view, name: nil, logger: log.logger)
+            let following = Task { try await follower.run() }
+            defer { following.cancel() }
+            try await waitUntil { try await FileState.position(path) == database.positionText() }
+
+            try await database.execute(alteration)
+            try await database.query("update quake set felt = 7 where code = (select min(code) from quake)")
+
+            try await waitUntil { try await FileState.position(path) == database.positionText() }
+            try await database.expectSame(path)
+            #expect(log.lines.filter { $0.contains("the table was altered") }.count == 1)
+        }
+    }
+
+    @Test(
+        "A view that was stopped takes it with its next pass, even if nothing else has changed",
+        arguments: alterations)
+    func stopped(_ alteration: String) async throws {
+        try await withView { database, path in
+            try await database.importSample(5)
+            try await database.execute(Self.columns)
+            _ = try await database.catchUp(SQLiteView(path))
+            try await database.execute(alteration)
+            let log = RecordedLog()
+            _ = try await database.catchUp(SQLiteView(path), log: log)
+            try await database.expectSame(path)
+            #expect(log.lines.filter { $0.contains("the table was altered") }.count == 1)
+        }
+    }
+
+    @Test(
+        "What only moves rows in the table's file costs no snapshot",
+        arguments: ["vacuum full quake", "cluster quake using quake_time", "reindex table quake"])
+    func moved(_ command: String) async throws {
+        try await withView { database, path in
+            try await database.importSample(50)
+            let (view, log) = (try SQLiteView(path), RecordedLog())
+            try await database.catchUp(view, log: log)
+            try await database.execute(command)
+            try await database.query("update quake set felt = 7 where code like 'q1%'")
+            try await database.catchUp(view, log: log)
+            try await database.expectSame(path)
+            #expect(log.lines.filter { $0.contains("fresh snapshot") }.isEmpty)
+        }
+    }
+
+    @Test("Rows of a table that inherits from it are not the table's, in the first snapshot and later")
+    func inherited() async throws {
+        try await withView { database, path in
+            try await database.importSample(3)
+            let view = try SQLiteView(path)
+            for code in ["early", "late"] {
+                try await database.execute(
+                    """
+                    create table if not exists copied () inherits (quake);
+                    insert into copied select * from only quake limit 1;
+                    update copied set code = '\(code)' where code in (select code from only quake)
+                    """)
+                try await database.catchUp(view)
+                let count = try await DatabaseQueue(path: path).read {
+                    try Int.fetchOne($0, sql: "select count(*) from quake")
+                }
+                #expect(count == 3)
+                try await database.query("update only quake set felt = 1")
+            }
+        }
+    }
+
+    @Test("A view of an earlier version, whose file does not tell the table's shape, is built anew")
+    func earlierVersion() async throws {
+        try await withView { database, path in
+            try await database.importSample(3)
+            _ = try await database.catchUp(SQLiteView(path))
+            try await DatabaseQueue(path: path).writeWithoutTransaction {
+                try $0.execute(sql: "alter table position drop column shape; pragma user_version = 1")
+            }
+            let log = RecordedLog()
+            _ = try await database.catchUp(SQLiteView(path), log: log)
+            try await database.expectSame(path)
+            #expect(
+                log.lines.filter { $0.contains("fresh snapshot") || $0.contains("taking a snapshot") }.count
+                    == 1)
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import PostgreSQL
+
+/// An ALTER TABLE of `quake` that another session has not committed yet.
+public struct Alteration: Sendable {
+    public let statement: String
+
+    /// Writes every row anew. To a snapshot from before its commit, the table is empty.
+    public static let rewriting = Alteration(
+        statement: "alter table quake add column seen timestamptz default clock_timestamp()")
+
+    /// Writes every row anew, as it was.
+    public static let moving = Alteration(statement: "alter table quake set unlogged")
+}
+
+extension TestDatabase {
+    /// Commits an ALTER TABLE only once `reading` waits for it, and returns what it has read.
+    public func altering<Result: Sendable>(
+        _ alteration: Alteration = .rewriting,
+        whileReading reading: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await withConnection { connection in
+            try await connection.execute(script: "begin; \(alteration.statement)", to: "alter the table")
+            async let result = reading()
+            try await waitUntil { try await blockedSessions() > 0 }
+            try await connection.execute(script: "commit", to: "alter the table")
+            return try await result
+        }
+    }
+}
