@@ -16,8 +16,8 @@ struct AlteredTableTests {
 
     private static let columns = """
         create type mood as enum ('calm', 'restless');
-        alter table quake add column checked_by text default 'anna', add column risk numeric default 1.5,
-                          add column feeling mood default 'calm'
+        alter table quake add column risk numeric default 1.5, add column feeling mood default 'calm',
+                          add column checked_by text default 'anna'
         """
 
     @Test("A running view takes what the alteration has made of the rows", arguments: alterations)
@@ -63,10 +63,13 @@ struct AlteredTableTests {
         try await withView { database, path in
             try await database.importSample(50)
             let (view, log) = (try SQLiteView(path), RecordedLog())
-            try await database.catchUp(view, log: log)
+            let follower = Follower(try database.options(), view: view, name: nil, logger: log.logger)
+            let following = Task { try await follower.run() }
+            defer { following.cancel() }
+            try await waitUntil { try await FileState.position(path) == database.positionText() }
             try await database.execute(command)
             try await database.query("update quake set felt = 7 where code like 'q1%'")
-            try await database.catchUp(view, log: log)
+            try await waitUntil { try await FileState.position(path) == database.positionText() }
             try await database.expectSame(path)
             #expect(log.lines.filter { $0.contains("fresh snapshot") }.isEmpty)
         }
