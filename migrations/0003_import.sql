@@ -24,7 +24,8 @@ create table import.run (
     last_token bigint,
     error text,
     every interval,
-    forgotten boolean not null default false
+    forgotten boolean not null default false,
+    snapshot pg_snapshot not null default pg_current_snapshot()
 );
 comment on table import.run is
     'Imports, one row per run. Each batch updates the counts in its own transaction, so they tell what was committed even if the run failed later.';
@@ -51,6 +52,8 @@ comment on column import.run.error is 'What went wrong, in one line. If the run 
 comment on column import.run.every is 'The interval at which the daemon that made the run imports the source; null for a run of its own.';
 comment on column import.run.forgotten is
     'Whether `quakes forget` has dropped the source since. Such a run stays only because a reject names it.';
+comment on column import.run.snapshot is
+    'Which transactions were committed before the run began: what others deleted later, it may not have seen missing.';
 
 create index run_started on import.run (started);
 comment on index import.run_started is 'The latest runs.';
@@ -102,7 +105,9 @@ create table import.feed (
     etag text,
     last_modified text,
     generated timestamptz,
-    checked_at timestamptz not null
+    checked_at timestamptz not null,
+    fetched_at timestamptz,
+    snapshot pg_snapshot
 );
 comment on table import.feed is
     'What each URL said about itself when it was last imported successfully. An unchanged document is not fetched again.';
@@ -112,6 +117,9 @@ comment on column import.feed.etag is 'Its entity tag (RFC 9110, 8.8.3).';
 comment on column import.feed.last_modified is 'When it was last modified, in the server''s words (RFC 9110, 8.8.2).';
 comment on column import.feed.generated is 'When the document was made, by its own account.';
 comment on column import.feed.checked_at is 'When it was last asked for successfully, changed or not.';
+comment on column import.feed.fetched_at is 'When the run began that last fetched it.';
+comment on column import.feed.snapshot is
+    'Which transactions were committed before that. If others deleted earthquakes since, it is fetched again, changed or not.';
 
 -- One index look-up per source, however many runs there are.
 create view import.last_run as

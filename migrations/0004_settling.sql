@@ -1,49 +1,82 @@
--- Settling: deleting what a feed no longer has, because it was renamed or withdrawn upstream.
+-- Settling: who is gone, by what documents state.
+--
+-- A document is a statement that one service made at one moment. For each event the newest statement that speaks of it
+-- decides:
+--
+--   a statement made at G                     speaks of event E                          and says
+--   ----------------------------------------  -----------------------------------------  --------------------------------
+--   lists E                                   always                                     it is there, as revised at U
+--   holds a feature of E that was rejected    always                                     it is there, in a version that
+--                                                                                        nobody can read: nothing changes
+--   is complete for a window, and lacks E     if E's origin lies inside by more than     gone: retracted by FEED
+--                                             a minute, and it was revised before
+--                                             G - 5 min
+--   lists E among the ids of A, and has no    same service, origins at most 5 min        gone: superseded by A
+--   feature of E                              apart, revised at G at the latest
+--   says that E was deleted at D              same service, revised before D             gone: deleted by SERVICE
+--
+-- Of two versions the one that was revised later wins; of two that were revised at the same time, the one stated later. Of
+-- two statements of one moment, the one that says that the event is gone decides.
+--
+-- Documents may come in any order. The table is always what it would be if they had come in the order in which they were
+-- made. For a document that comes late, that takes to know three things about newer ones:
+--
+-- - Who is gone: import.withdrawn has all that were deleted, and all that would have been.
+-- - What a newer document lacks: an event in its window that is not in the table. Except for those that it holds in a
+--   version that nobody can read (settled.rejected), and those that a person has deleted (import.deleted).
+-- - What a newer document lists: a row in its window, or it would be gone. What lies elsewhere, or was revised too late
+--   for it, is kept (settled.codes).
 
 create table import.settled (
     service text not null,
     feed text not null,
     generated timestamptz not null,
-    window_start timestamptz,
-    window_end timestamptz,
+    covers tstzrange,
     settled_at timestamptz not null default clock_timestamp(),
-    codes text[],
+    codes text[] not null default '{}',
+    rejected text[] not null default '{}',
     primary key (service, feed, generated)
 );
 comment on table import.settled is
-    'Documents of the last 40 days that were settled. An event in the window of such a document that is missing from the table is known to be gone, so an older document does not bring it back.';
+    'Documents of the last 40 days that were settled. What is older than one of them is compared with it.';
 comment on column import.settled.service is 'Host that the document names as its own.';
 comment on column import.settled.feed is 'The feed, such as all_day.';
 comment on column import.settled.generated is 'When the document was made.';
-comment on column import.settled.window_start is
-    'The document has every event of its service with an origin time from here to window_end; null if it has only some.';
-comment on column import.settled.window_end is 'See window_start.';
+comment on column import.settled.covers is
+    'The document has every event of its service with an origin time in this range, which is a minute shorter at either end than the document''s window, because a revision may move an event across; null if it has only some.';
 comment on column import.settled.settled_at is 'When the document was settled here.';
 comment on column import.settled.codes is
-    'The events of a document that has only some, without those of the feed''s next document; null for a complete document.';
+    'The events that the document lists, but does not cover as it lists them: without those that the feed''s next document lists like that.';
+comment on column import.settled.rejected is 'The events of which the document holds only versions that were rejected.';
 
-create index settled_generated on import.settled (service, generated) where window_start is not null;
-comment on index import.settled_generated is 'Complete documents newer than a given one.';
+-- Finds the documents that cover an origin time and were made after a given one, however many there are.
+create index settled_covers on import.settled using gist (covers, tstzrange(null, generated, '(]'))
+    where covers is not null;
+comment on index import.settled_covers is 'Documents that cover an origin time and were made after a given time.';
 create index settled_made on import.settled (generated);
 comment on index import.settled_made is 'Whether any document is newer than a given one.';
+create index settled_codes on import.settled (generated) where codes <> '{}';
+comment on index import.settled_codes is 'What newer documents list that they do not cover.';
 
 create table import.withdrawn (
-    code text primary key,
+    code text not null,
     generated timestamptz not null,
     reason text not null,
-    service text,
+    service text not null default '',
     updated timestamptz not null default 'infinity',
-    time timestamptz
+    time timestamptz not null default '-infinity',
+    primary key (code, service, reason, time)
 );
 comment on table import.withdrawn is
-    'Events of the last 40 days that a document shows to be gone: they were deleted, or would have been if an older document had brought them first. Only a document made later brings them back.';
+    'Events of the last 40 days that a statement shows to be gone: they were deleted, or would have been if an older document had brought them first. Only a document made later brings them back.';
 comment on column import.withdrawn.code is 'The event that is gone.';
-comment on column import.withdrawn.generated is 'When the document was made that no longer had it.';
-comment on column import.withdrawn.reason is 'The reason kept in history: superseded by CODE, or retracted by FEED.';
-comment on column import.withdrawn.service is 'Host of the event''s URL; null for any.';
+comment on column import.withdrawn.generated is 'When the latest statement was made that shows it.';
+comment on column import.withdrawn.reason is
+    'The reason kept in history: superseded by CODE, retracted by FEED, or deleted by SERVICE.';
+comment on column import.withdrawn.service is 'Host of the event''s URL; empty for any.';
 comment on column import.withdrawn.updated is 'The event is gone as it was revised up to this time. A later revision is another matter.';
 comment on column import.withdrawn.time is
-    'For a renamed event: the origin time under the new code, which the event has to be close to; null for any.';
+    'For a renamed event: the origin time under the new code, which the event has to be close to; -infinity for any.';
 
 create index withdrawn_generated on import.withdrawn (generated);
 comment on index import.withdrawn_generated is 'Whether a document newer than a given one no longer had some event.';
@@ -62,78 +95,175 @@ return one between other - interval '5 minutes' and other + interval '5 minutes'
 comment on function import.is_same_time(timestamptz, timestamptz) is
     'Whether two origin times are close enough for one event under two codes: at most 5 minutes apart.';
 
--- Whether a document that covers an event is newer than one made at `made`, which then can neither bring the event nor
--- take it away. A row that was revised less than 5 minutes before a document was made may have come too late for it.
--- Of two documents made at the same time, the one that lacks an event decides: if `feed` is given, another feed's
--- document of that time counts as newer.
-create function import.is_known_better(
-    service text, made timestamptz, origin timestamptz, revised timestamptz, feed text default null)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-return exists (
-    select from import.settled s
-    where s.service = $1 and s.generated >= made and (s.generated > made or s.feed <> $5) and s.window_start is not null
-      and origin between s.window_start and s.window_end
-      and revised < s.generated - interval '5 minutes');
-comment on function import.is_known_better(text, timestamptz, timestamptz, timestamptz, text) is
-    'Whether a document newer than one made at a given time covers an event. The older document then has no say about it.';
+-- What a person deletes.
 
--- An older document may have a later revision of an event than the table, because the document arrived late. A newer one
--- covers the event as it is in that revision, and lacks it: so the event is gone, with the earlier revision that the
--- newer document did not cover. It would have the event only if it covered the row as well.
-create function import.retract_late(feed text, made timestamptz) returns bigint
+create table import.deleted (
+    code text primary key,
+    service text,
+    time timestamptz not null,
+    updated timestamptz not null,
+    deleted_at timestamptz not null default clock_timestamp(),
+    transaction xid8 not null default pg_current_xact_id()
+);
+comment on table import.deleted is
+    'Events of the last 40 days that a person or another program deleted. No document says that they are gone, so the next import of one that has them brings them back.';
+comment on column import.deleted.code is 'The event.';
+comment on column import.deleted.service is 'Host of its URL.';
+comment on column import.deleted.time is 'Its origin time.';
+comment on column import.deleted.updated is 'When it was last revised.';
+comment on column import.deleted.deleted_at is 'When it was deleted.';
+comment on column import.deleted.transaction is
+    'The transaction that deleted it. Whatever was fetched before that was committed is fetched again.';
+
+create index deleted_at on import.deleted (deleted_at);
+comment on index import.deleted_at is 'Whether anything was deleted since a source was fetched.';
+create index deleted_time on import.deleted (time);
+comment on index import.deleted_time is 'Those in the window of a document.';
+
+create function import.note_deleted() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if tg_op = 'UPDATE' then
+        insert into import.deleted (code, service, time, updated)
+        values (old.code, import.service_of(old.url), old.time, old.updated)
+        on conflict (code) do update
+        set (service, time, updated, deleted_at, transaction) =
+            row (excluded.service, excluded.time, excluded.updated, excluded.deleted_at, excluded.transaction);
+    else
+        insert into import.deleted (code, service, time, updated)
+        select gone.code, import.service_of(gone.url), gone.time, gone.updated from old_rows as gone
+        on conflict (code) do update
+        set (service, time, updated, deleted_at, transaction) =
+            row (excluded.service, excluded.time, excluded.updated, excluded.deleted_at, excluded.transaction);
+    end if;
+    return null;
+end
+$$;
+comment on function import.note_deleted() is 'Notes what was deleted by anyone but the worker.';
+revoke execute on function import.note_deleted() from public;
+
+create trigger import_deleted after delete on public.quake referencing old table as old_rows
+    for each statement when (current_setting('import.settling', true) is distinct from 'on')
+    execute function import.note_deleted();
+create trigger import_renamed after update of code on public.quake
+    for each row when (old.code <> new.code)
+    execute function import.note_deleted();
+
+-- What newer documents say.
+
+-- The documents, made at `made` or later, that have the event if it is there as it was revised then. A row that was revised
+-- less than 5 minutes before a document was made may have come too late for it. In SQL, to be inlined.
+create function import.covering(service text, made timestamptz, origin timestamptz, revised timestamptz)
+returns setof import.settled
+language sql stable
+begin atomic
+    select s.* from import.settled s
+    where s.covers @> origin
+      and tstzrange(null, s.generated, '(]') @> greatest(made, revised + interval '5 minutes')
+      and s.service = $1 and s.generated > revised + interval '5 minutes';
+end;
+comment on function import.covering(text, timestamptz, timestamptz, timestamptz) is
+    'The settled documents, not older than a given time, whose window has an event as it was revised then.';
+
+-- For an event that is not in the table, or only in an earlier revision.
+create function import.gone(code text, service text, origin timestamptz, revised timestamptz, made timestamptz, feed text)
+returns table (generated timestamptz, reason text)
+language sql stable
+begin atomic
+    select w.generated, w.reason from import.withdrawn w
+    where w.code = $1 and w.generated >= made and revised <= w.updated
+      and (w.service = '' or w.service = $2)
+      and (w.time = '-infinity' or import.is_same_time(origin, w.time))
+    union all
+    select s.generated, format('retracted by %s', s.feed)
+    from import.covering(service, made, origin, revised) s
+    where (s.generated > made or s.feed <> $6) and $1 <> all (s.rejected)
+      and not exists (select from import.deleted d where d.code = $1)
+    limit 1;
+end;
+comment on function import.gone(text, text, timestamptz, timestamptz, timestamptz, text) is
+    'What shows that an event is gone which a document made at a given time has.';
+
+-- Takes from pg_temp.incoming what newer documents know better.
+--
+-- - An event may be gone. So is its row, if that was revised earlier: the newer document would have listed the event if it
+--   had been there at all.
+-- - A row may be revised at the same time, and stated later.
+--
+-- All that is taken away counts as present in the document, and as current unless another statement had a later revision
+-- before.
+create function import.sift(made timestamptz, feed text, notes_presence boolean, dry_run boolean,
+                            out stale bigint, out retracted bigint)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-    gone record;
+    late record;
     deleted bigint;
-    retracted bigint := 0;
+    newer constant text[] := array(
+        select listed.code from import.settled s cross join unnest(s.codes) as listed(code)
+        where s.codes <> '{}' and s.generated >= made and (s.generated > made or s.feed > feed)
+          -- "is true" hashes them once; a join would search all of them for each.
+          and (listed.code in (select i.code from pg_temp.incoming i)) is true);
 begin
-    for gone in
-        select i.code, i.updated, better.service, better.generated, better.reason
+    stale := 0;
+    retracted := 0;
+    perform set_config('import.settling', 'on', true);
+    for late in
+        select i.ctid as slot, i.code, i.ids, i.time, i.updated, import.service_of(i.url) as service,
+               q.code is not null as is_stored, q.updated > i.updated as is_older, row.is_listed,
+               gone.generated, gone.reason,
+               exists (select from import.covering(import.service_of(q.url), gone.generated, q.time, q.updated) s
+                       where s.generated > gone.generated and i.code <> all (s.rejected)) as is_back
         from pg_temp.incoming i left join public.quake q on q.code = i.code
-        cross join lateral (
-            select s.service, s.generated, format('retracted by %s', s.feed) as reason
-            from import.settled s
-            where s.service = import.service_of(i.url) and s.generated >= made
-              and (s.generated > made or s.feed <> feed) and s.window_start is not null
-              and i.time between s.window_start and s.window_end and i.updated < s.generated - interval '5 minutes'
-            order by s.generated desc, s.feed limit 1) as better
-        where q.code is null
-           or q.updated < i.updated
-              and not import.is_known_better(better.service, better.generated, q.time, q.updated, '')
+        left join lateral import.gone(i.code, import.service_of(i.url), i.time, i.updated, made, feed) as gone
+          on q.code is null or q.updated < i.updated
+        left join lateral (
+            select q.code = any (newer)
+                   or exists (select from import.covering(import.service_of(q.url), made, q.time, q.updated) s
+                              where (s.generated > made or s.feed > feed) and q.code <> all (s.rejected)) as is_listed
+        ) as row on q.updated >= i.updated
+        where gone.reason is not null or q.updated > i.updated or row.is_listed
         order by i.code
     loop
-        perform set_config('history.reason', gone.reason, true);
-        delete from public.quake q where q.code = gone.code and q.updated < gone.updated;
-        get diagnostics deleted = row_count;
-        retracted := retracted + deleted;
-        insert into import.withdrawn as w (code, generated, reason, service, updated)
-        values (gone.code, gone.generated, gone.reason, gone.service, gone.updated)
-        on conflict (code) do update
-        set generated = excluded.generated, reason = excluded.reason, service = excluded.service,
-            updated = excluded.updated, time = null
-        where (excluded.generated, excluded.updated) > (w.generated, w.updated);
+        stale := stale + 1;
+        if late.reason is not null and not dry_run then
+            if late.is_stored and not late.is_back then
+                perform set_config('history.reason', late.reason, true);
+                delete from public.quake q where q.code = late.code and q.updated < late.updated;
+                get diagnostics deleted = row_count;
+                retracted := retracted + deleted;
+            end if;
+            insert into import.withdrawn as w (code, generated, reason, service, updated)
+            values (late.code, late.generated, late.reason, coalesce(late.service, ''), late.updated)
+            on conflict on constraint withdrawn_pkey do update
+            set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
+        end if;
+        if notes_presence then
+            insert into pg_temp.present (code, ids, time, updated, is_current)
+            values (late.code, late.ids, late.time, late.updated, late.is_older is not true or late.is_listed);
+        end if;
+        delete from pg_temp.incoming i where i.ctid = late.slot;
     end loop;
     perform set_config('history.reason', '', true);
-    return retracted;
+    perform set_config('import.settling', '', true);
 end
 $$;
-comment on function import.retract_late(text, timestamptz) is
-    'Before a late document''s features are merged: deletes the events of which they have a later revision that is known to be gone, and notes what else is gone.';
+comment on function import.sift(timestamptz, text, boolean, boolean) is
+    'Before a late document''s features are merged: takes away those that newer documents know better, and deletes the events of which they are a later revision that is known to be gone.';
 
--- Settles a document whose features are in pg_temp.present (code, ids, time, is_current). That table has no statistics:
--- "not in" hashes it once, where "not exists" may search all of it for each row.
+-- Settles a document whose features are in pg_temp.present (code, ids, time, updated, is_current; a rejected one has no
+-- time). That table has no statistics: "not in" hashes it once, where "not exists" may search all of it for each row.
 --
--- A document decides about everything in its window that no newer one covers or has, so that documents may be settled in
--- any order. The lock keeps other workers from merging meanwhile: what they merged is committed, and what they will merge
--- is compared with what was settled here. A row that another program changes meanwhile is looked at again as it is deleted.
+-- A document decides about everything in its window that no newer one lists. The lock keeps other workers from merging
+-- meanwhile: what they merged is committed, and what they will merge is compared with what was settled here. A row that
+-- another program changes meanwhile is looked at again as it is deleted.
 create function import.settle(
     service text, feed text, generated timestamptz, window_start timestamptz, window_end timestamptz,
-    force boolean, dry_run boolean,
+    deleted_codes text[], deleted_at timestamptz[], force boolean, dry_run boolean,
     out superseded bigint, out retracted bigint, out in_window bigint, out would_supersede bigint,
     out would_retract bigint, out is_braked boolean, out is_ahead boolean)
 language plpgsql
@@ -142,21 +272,33 @@ set enable_hashjoin = on
 as $$
 #variable_conflict use_variable
 declare
+    -- The origin times of which the document has every event. Revisions move origins by seconds.
+    covers constant tstzrange := case
+        when window_start is null then null
+        when window_end - window_start <= interval '2 minutes' then 'empty'
+        else tstzrange(window_start + interval '1 minute', window_end - interval '1 minute', '()') end;
     -- The codes that other events of the document list.
     old_codes text[];
     new_codes text[];
     times timestamptz[];
-    -- Those of them that are in the table.
-    stored text[];
-    gone text[];
-    -- What newer documents have that have only some events.
-    newer text[];
-    stored_in_window bigint;
+    -- Those of them that are in the table, and the other events that are gone.
+    renamed text[];
+    missing text[] := '{}';
+    withdrawn text[] := '{}';
+    renamed_in_window bigint := 0;
+    -- What newer documents list.
+    is_late boolean;
+    newer text[] := '{}';
+    -- What this one lists without covering it, and what it holds in a version that nobody can read.
+    uncovered text[];
+    foreign_codes text[] := '{}';
+    rejected text[];
     features bigint;
     deleted bigint;
 begin
     superseded := 0;
     retracted := 0;
+    in_window := 0;
     would_supersede := 0;
     would_retract := 0;
     is_braked := false;
@@ -171,15 +313,16 @@ begin
                where s.service = service and s.feed = feed and s.generated = generated) then
         return;
     end if;
-    select coalesce(array_agg(listed.code), '{}') into newer
-    from import.settled s cross join unnest(s.codes) as listed(code)
-    where s.service = service and s.generated > generated;
+    is_late := exists (select from import.settled s where s.generated > generated);
+    if is_late then
+        newer := array(select listed.code from import.settled s cross join unnest(s.codes) as listed(code)
+                       where s.codes <> '{}' and s.generated > generated);
+    end if;
 
-    -- Renamed: another event of the document lists its id, and the document has no event of that id. What is not in the
-    -- table is noted, too: an older document may still bring it.
+    -- Renamed. What is not in the table is noted, too: an older document may still bring it.
     select coalesce(array_agg(r.old_code), '{}'), array_agg(r.new_code), array_agg(r.time),
            coalesce(array_agg(r.old_code order by r.old_code) filter (where r.is_stored), '{}')
-    into old_codes, new_codes, times, stored
+    into old_codes, new_codes, times, renamed
     from (select distinct on (listed.code)
                  listed.code as old_code, new.code as new_code, new.time, old.code is not null as is_stored
           from pg_temp.present new
@@ -187,35 +330,59 @@ begin
           left join public.quake old on old.code = listed.code
           where new.is_current and listed.code <> new.code
             and listed.code not in (select p.code from pg_temp.present p)
-            and listed.code <> all (newer)
             and (old.code is null
                  or import.service_of(old.url) = service and import.is_same_time(old.time, new.time)
                     and old.updated <= generated
-                    and not import.is_known_better(service, generated, old.time, old.updated))
+                    and not (is_late and (
+                        old.code = any (newer)
+                        or exists (select from import.covering(service, generated, old.time, old.updated) s
+                                   where s.generated > generated and old.code <> all (s.rejected)))))
           order by listed.code, new.code) as r;
 
-    -- Withdrawn: in the document's window, but not in the document.
-    select count(*), count(*) filter (where q.code = any (stored)), coalesce(array_agg(q.code order by q.code) filter (
-               where q.updated < generated - interval '5 minutes'
-                 and q.code <> all (stored)
-                 and q.code not in (select p.code from pg_temp.present p)
-                 and q.code <> all (newer)
-                 and not import.is_known_better(service, generated, q.time, q.updated)), '{}')
-    into in_window, stored_in_window, gone
-    from public.quake q
-    where q.time between window_start and window_end and import.service_of(q.url) = service;
+    -- Missing: in the document's window, but not in the document.
+    if window_start is not null then
+        select count(*) filter (where q.is_own), count(*) filter (where q.is_own and q.code = any (renamed)),
+               coalesce(array_agg(q.code order by q.code) filter (
+                   where q.is_own and q.updated < generated - interval '5 minutes'
+                     and not q.is_present and q.code <> all (renamed)
+                     and not (is_late and (
+                         q.code = any (newer)
+                         or exists (select from import.covering(service, generated, q.time, q.updated) s
+                                    where s.generated > generated and q.code <> all (s.rejected))))), '{}'),
+               coalesce(array_agg(q.code) filter (where q.is_own is not true and q.is_present), '{}')
+        into in_window, renamed_in_window, missing, foreign_codes
+        from (select q.code, q.time, q.updated, import.service_of(q.url) = service as is_own,
+                     q.code in (select p.code from pg_temp.present p) as is_present
+              from public.quake q
+              where q.time > lower(covers) and q.time < upper(covers)
+              -- Otherwise both would be computed wherever they are named.
+              offset 0) as q;
+    end if;
 
-    would_supersede := cardinality(stored);
-    would_retract := cardinality(gone);
+    -- Deleted, as the service says.
+    if deleted_codes <> '{}' then
+        select coalesce(array_agg(q.code order by q.code), '{}') into withdrawn
+        from unnest(deleted_codes, deleted_at) as said(code, deleted_at) join public.quake q on q.code = said.code
+        where import.service_of(q.url) = service and q.updated < said.deleted_at
+          and q.code <> all (renamed) and q.code <> all (missing)
+          and not (is_late and (
+              q.code = any (newer)
+              or exists (select from import.covering(service, generated, q.time, q.updated) s
+                         where s.generated > generated and q.code <> all (s.rejected))));
+    end if;
+
+    -- The brake.
+    would_supersede := cardinality(renamed);
+    would_retract := cardinality(missing) + cardinality(withdrawn);
     -- Where there is nothing to do, a statement is left out: planning it takes longer than the rest of a short run.
-    if would_supersede > 5 then
-        features := (select count(*) from pg_temp.present);
+    if would_supersede + cardinality(withdrawn) > 5 then
+        features := (select count(*) from pg_temp.present) + cardinality(deleted_codes);
     end if;
     is_braked := not force and (
-        would_supersede > greatest(5, features / 10.0)
+        would_supersede + cardinality(withdrawn) > greatest(5, features / 10.0)
         or window_start is not null and in_window > 0
            and (would_supersede + would_retract > greatest(5, in_window / 10.0)
-                or stored_in_window + would_retract = in_window));
+                or renamed_in_window + cardinality(missing) = in_window));
     if is_braked then return; end if;
     if dry_run then
         superseded := would_supersede;
@@ -223,55 +390,104 @@ begin
         return;
     end if;
 
+    -- Delete.
+    perform set_config('import.settling', 'on', true);
     for i in 1 .. cardinality(old_codes) loop
-        continue when old_codes[i] <> all (stored);
+        continue when old_codes[i] <> all (renamed);
         perform set_config('history.reason', format('superseded by %s', new_codes[i]), true);
         delete from public.quake q where q.code = old_codes[i] and q.updated <= generated;
         get diagnostics deleted = row_count;
         superseded := superseded + deleted;
     end loop;
-    if gone <> '{}' then
+    if missing <> '{}' then
         perform set_config('history.reason', format('retracted by %s', feed), true);
         with dropped as (
             delete from public.quake q
-            where q.code = any (gone) and q.updated < generated - interval '5 minutes'
-              and q.time between window_start and window_end
+            where q.code = any (missing) and q.updated < generated - interval '5 minutes' and q.time <@ covers
             returning q.code, q.updated),
         noted as (
             insert into import.withdrawn as w (code, generated, reason, service, updated)
             select d.code, generated, format('retracted by %s', feed), service, d.updated from dropped d
-            on conflict (code) do update
-            set generated = excluded.generated, reason = excluded.reason, service = excluded.service,
-                updated = excluded.updated, time = null
-            where excluded.generated >= w.generated)
+            on conflict on constraint withdrawn_pkey do update
+        set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated))
         select count(*) into retracted from dropped;
     end if;
+    if withdrawn <> '{}' then
+        perform set_config('history.reason', format('deleted by %s', service), true);
+        delete from public.quake q
+        using unnest(deleted_codes, deleted_at) as said(code, deleted_at)
+        where q.code = said.code and q.code = any (withdrawn) and q.updated < said.deleted_at;
+        get diagnostics deleted = row_count;
+        retracted := retracted + deleted;
+    end if;
     perform set_config('history.reason', '', true);
+    perform set_config('import.settling', '', true);
 
+    -- Remember who is gone.
     if old_codes <> '{}' then
         insert into import.withdrawn as w (code, generated, reason, service, updated, time)
         select o.code, generated, format('superseded by %s', o.new_code), service, generated, o.time
         from unnest(old_codes, new_codes, times) as o(code, new_code, time)
-        on conflict (code) do update
-        set generated = excluded.generated, reason = excluded.reason, service = excluded.service,
-            updated = excluded.updated, time = excluded.time
-        where excluded.generated >= w.generated;
+        on conflict on constraint withdrawn_pkey do update
+        set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
     end if;
-    insert into import.settled (service, feed, generated, window_start, window_end, codes)
-    values (service, feed, generated, window_start, window_end,
-            case when window_start is null then array(select p.code from pg_temp.present p) end);
-    if window_start is null then
-        -- What the document has is news of it, no longer of the one before.
+    if deleted_codes <> '{}' then
+        insert into import.withdrawn as w (code, generated, reason, service, updated)
+        select said.code, generated, format('deleted by %s', service), service,
+               max(said.deleted_at) - interval '1 microsecond'
+        from unnest(deleted_codes, deleted_at) as said(code, deleted_at)
+        group by said.code
+        on conflict on constraint withdrawn_pkey do update
+        set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
+    end if;
+    if exists (select from import.deleted) then
+        -- What a person deleted is back, or gone by what this document says, too.
+        delete from import.deleted d using pg_temp.present p
+        where d.code = p.code and exists (select from public.quake q where q.code = d.code);
+        with lacking as (
+            delete from import.deleted d
+            where d.service = service and d.time > lower(covers) and d.time < upper(covers)
+              and d.updated < generated - interval '5 minutes'
+              and d.code not in (select p.code from pg_temp.present p)
+              and d.code <> all (newer)
+              and not exists (select from import.covering(service, generated, d.time, d.updated) s
+                              where s.generated > generated)
+            returning d.code, d.updated)
+        insert into import.withdrawn as w (code, generated, reason, service, updated)
+        select l.code, generated, format('retracted by %s', feed), service, l.updated from lacking l
+        on conflict on constraint withdrawn_pkey do update
+        set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
+    end if;
+
+    -- Remember the document.
+    rejected := array(select p.code from pg_temp.present p where p.time is null);
+    if rejected <> '{}' then
+        rejected := array(select listed.code from unnest(rejected) as listed(code)
+                          except select p.code from pg_temp.present p where p.time is not null);
+        foreign_codes := array(select listed.code from unnest(foreign_codes) as listed(code)
+                               where listed.code <> all (rejected));
+    end if;
+    uncovered := foreign_codes || array(
+        select p.code from pg_temp.present p
+        where p.time is not null
+          and (covers is null or isempty(covers) or p.time <= lower(covers) or p.time >= upper(covers)
+               or p.updated >= generated - interval '5 minutes'));
+    insert into import.settled (service, feed, generated, covers, codes, rejected)
+    values (service, feed, generated, covers, uncovered, rejected);
+    if uncovered <> '{}' then
+        -- That is news of them, no longer what the document before says.
         update import.settled s
         set codes = array(select listed.code from unnest(s.codes) as listed(code)
-                          where listed.code not in (select p.code from pg_temp.present p))
-        where s.service = service and s.feed = feed and s.codes <> '{}'
+                          where listed.code not in (select own.code from unnest(uncovered) as own(code)))
+        where s.service = service and s.feed = feed and s.codes && uncovered
           and s.generated = (select max(before.generated) from import.settled before
                              where before.service = service and before.feed = feed and before.generated < generated);
     end if;
     delete from import.settled s where s.generated < generated - interval '40 days';
     delete from import.withdrawn w where w.generated < generated - interval '40 days';
+    delete from import.deleted d where d.deleted_at < clock_timestamp() - interval '40 days';
 end
 $$;
-comment on function import.settle(text, text, timestamptz, timestamptz, timestamptz, boolean, boolean) is
-    'Deletes the events that a document shows to be renamed or withdrawn. A brake holds it back: if all events of the window would go, or more than 5 that are also more than a tenth of them, it deletes nothing. A document that claims to be made more than 5 minutes from now settles nothing either.';
+comment on function import.settle(
+    text, text, timestamptz, timestamptz, timestamptz, text[], timestamptz[], boolean, boolean) is
+    'Deletes the events that a document shows to be renamed or withdrawn, and those that it says were deleted. A brake holds it back: if all events of the window would go, or more than 5 that are also more than a tenth of them, it deletes nothing. A document that claims to be made more than 5 minutes from now settles nothing either.';

@@ -76,6 +76,94 @@ struct ConditionalImportTests {
         }
     }
 
+    @Test("What was not settled is not hidden behind an unchanged feed", arguments: ["never", "unreadable"])
+    func unsettled(_ reason: String) async throws {
+        try await withFeed { database, feed, current in
+            let events = (1...40).map { Event("us\($0)") }
+            current.value.withLock { $0 = .init(tag: "one", document: Feed("all_day", at: 60, events).json) }
+            #expect(try await database.run(feed).failure == nil)
+            let rest = Feed(
+                "all_day", at: 120, Array(events[..<30]),
+                more: reason == "unreadable" ? "{\"type\":\"Feature\",\"id\":7}" : nil)
+            current.value.withLock { $0 = .init(tag: "two", document: rest.json) }
+            if reason == "never" {
+                #expect(try await database.run(feed).failure is BrakeHeld)
+                #expect(try await database.run(feed, .never).failure == nil)
+            } else {
+                #expect(try await database.run(feed).failure == nil)
+                // The server has mended the document, and not its tag.
+                current.value.withLock { $0.document = Feed("all_day", at: 120, Array(events[..<30])).json }
+            }
+
+            let forced = try await database.run(feed, .force)
+
+            #expect(forced.outcome == .done)
+            #expect(try await database.count("quake") == 30)
+            #expect(try await database.run(feed).outcome == .notModified)
+        }
+    }
+
+    @Test(
+        "What a person deletes comes back, although the feed has not changed and settled documents are newer")
+    func deleted() async throws {
+        try await withFeed { database, feed, current in
+            let events = (1...8).map { Event("us\($0)") }
+            current.value.withLock { $0 = .init(tag: "one", document: Feed("all_day", at: 60, events).json) }
+            #expect(try await database.run(feed).failure == nil)
+            try await database.settle(Feed("all_week", at: 70, events))
+            #expect(try await database.run(feed).outcome == .notModified)
+            try await database.withConnection { try await Deletion(codes: ["us1"], reason: nil).run(on: $0) }
+            try await database.query("delete from quake where code = 'us2'")
+            try await database.query("update quake set code = 'mine' where code = 'us3'")
+
+            let back = try await database.run(feed)
+
+            #expect(back.outcome == .done)
+            #expect(try await database.codes() == Set(events.map(\.code) + ["mine"]))
+            #expect(try await database.run(feed).outcome == .notModified)
+        }
+    }
+
+    /// person                       worker
+    ///
+    /// deletes us1
+    ///                              imports the feed, which has us1 as the table still does
+    /// commits
+    ///                              imports the feed again
+    @Test("What a person deletes comes back, however long that takes to be committed")
+    func deletedMeanwhile() async throws {
+        try await withFeed { database, feed, current in
+            let events = (1...8).map { Event("us\($0)") }
+            current.value.withLock { $0 = .init(tag: "one", document: Feed("all_day", at: 60, events).json) }
+            #expect(try await database.run(feed).failure == nil)
+            try await database.withConnection { person in
+                try await person.execute(
+                    script: "begin; delete from quake where code = 'us1'", to: "delete an event")
+                current.value.withLock { $0.tag = "two" }
+                #expect(try await database.run(feed).figures == [0, 0, 8, 0, 0])
+                try await person.execute(script: "commit", to: "commit")
+            }
+
+            #expect(try await database.run(feed).counts.inserted == 1)
+            #expect(try await database.run(feed).outcome == .notModified)
+        }
+    }
+
+    @Test("What a person deletes stays away if a later document has not got it")
+    func deletedForGood() async throws {
+        try await server.withDatabase { database in
+            let events = (1...8).map { Event("us\($0)") }
+            try await database.settle(Feed("all_day", at: 60, events))
+            try await database.query("delete from quake where code = 'us1'")
+            try await database.settle(Feed("all_day", at: 120, Array(events.dropFirst())))
+
+            let late = try await database.settle(Feed("all_week", at: 70, events))
+
+            #expect(late.counts.stale == 1)
+            #expect(try await database.count("quake") == 7)
+        }
+    }
+
     private struct Content {
         var tag: String
         var document: String
@@ -106,9 +194,13 @@ struct ConditionalImportTests {
 }
 
 extension TestDatabase {
-    fileprivate func run(_ url: String) async throws -> ImportSummary {
-        try await withConnection { connection in
-            try await Importer(connection, logger: .quiet).run(.url(url))
+    fileprivate func run(
+        _ url: String, _ retraction: Importer.Retraction = .auto
+    ) async throws -> ImportSummary {
+        var options = Importer.Options()
+        options.retraction = retraction
+        return try await withConnection { [options] connection in
+            try await Importer(connection, options: options, logger: .quiet).run(.url(url))
         }
     }
 

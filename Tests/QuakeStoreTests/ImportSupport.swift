@@ -41,3 +41,45 @@ extension ImportSummary {
         [counts.inserted, counts.updated, counts.unchanged, counts.stale, counts.rejected]
     }
 }
+
+extension TestDatabase {
+    /// Forgets all events and documents.
+    func forgetAll() async throws {
+        for table in ["quake", "import.settled", "import.withdrawn", "import.deleted"] {
+            try await query("delete from \(unescaped: table)")
+        }
+    }
+}
+
+/// Hands out the elements in order to workers that each take the next as soon as they are ready.
+func sideBySide<Element: Sendable>(
+    _ workers: Int, _ elements: [Element], _ body: @escaping @Sendable (Element) async throws -> Void
+) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        for (index, element) in elements.enumerated() {
+            if index >= workers { try await group.next() }
+            group.addTask { try await body(element) }
+        }
+        try await group.waitForAll()
+    }
+}
+
+extension Array {
+    /// All orders of the elements.
+    var permutations: [[Element]] {
+        if isEmpty { return [[]] }
+        return indices.flatMap { index in
+            var rest = self
+            let element = rest.remove(at: index)
+            return rest.permutations.map { [element] + $0 }
+        }
+    }
+}
+
+extension [String: String] {
+    /// What only one of the two has, or both in other words.
+    func differences(from other: Self) -> [String] {
+        Set(keys).union(other.keys).sorted().filter { self[$0] != other[$0] }
+            .map { "\($0): \(self[$0] ?? "absent") instead of \(other[$0] ?? "absent")" }
+    }
+}

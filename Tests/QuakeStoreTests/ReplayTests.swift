@@ -28,6 +28,8 @@ struct ReplayTests {
             }
             #expect(try await database.codes() == Set(oracle.updated.keys))
             #expect(oracle.retractions == 35)
+            // None of them lay within an hour of its window's edge: no revision had moved it across.
+            #expect(oracle.back == 4 && oracle.backFromEdge == 0)
         }
     }
 
@@ -102,6 +104,11 @@ struct ReplayTests {
         var updated: [String: Int] = [:]
         private var time: [String: Int] = [:]
         var retractions = 0
+        /// How many of the events that were retracted came back, and how many of those lay within an hour of the edge.
+        var back = 0
+        var backFromEdge = 0
+        /// How far inside its window each event lay that was retracted.
+        private var distance: [String: Int] = [:]
 
         mutating func take(_ step: Step) -> (inserted: Int, updated: Int, retracted: [String]) {
             var (inserted, revised) = (0, 0)
@@ -110,16 +117,24 @@ struct ReplayTests {
                     if event.updated > known { revised += 1 }
                 } else {
                     inserted += 1
+                    if let distance = distance[code] {
+                        back += 1
+                        if distance < 3_600_000 { backFromEdge += 1 }
+                    }
                 }
                 updated[code] = max(event.updated, updated[code] ?? 0)
                 time[code] = event.time
             }
-            let window = step.generated - 86_400_000...step.generated
+            let minute = 60_000
+            let window = step.generated - 86_400_000 + minute + 1..<step.generated - minute
             let gone = updated.keys.filter { code in
                 step.events[code] == nil && window.contains(time[code] ?? 0)
                     && updated[code] ?? 0 < step.generated - 300_000
             }
-            for code in gone { updated[code] = nil }
+            for code in gone {
+                updated[code] = nil
+                distance[code] = (time[code] ?? 0) - (step.generated - 86_400_000)
+            }
             retractions += gone.count
             return (inserted, revised, gone)
         }

@@ -19,6 +19,7 @@ struct RolesTests {
             "import.lock": ["select", "insert", "update"],
             "import.settled": ["select", "insert", "update", "delete"],
             "import.withdrawn": ["select", "insert", "update", "delete"],
+            "import.deleted": ["select", "insert", "update", "delete"],
             // Only the columns id, token, context and committed_at.
             "history.transaction": ["select"],
             "import.last_run": ["select"], "history.store": ["select"], "history.reader_lag": ["select"],
@@ -94,7 +95,7 @@ struct RolesTests {
             "lock table public.quake in share mode",
             "create temporary table mine ()",
             "create table public.mine ()",
-            "select import.settle('a', 'b', now(), null, null, true, false)",
+            "select import.settle('a', 'b', now(), null, null, '{}', '{}', true, false)",
             "select import.try_lock('a')",
             "select import.unlock('a')",
         ],

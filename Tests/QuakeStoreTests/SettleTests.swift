@@ -267,19 +267,31 @@ struct SettleTests {
 
 /// An event of a hand-written feed; minutes since 1970.
 struct Event: Sendable {
-    let code: String
-    let time: Int
-    let updated: Int
-    let ids: [String]
+    static let host = "quake.example.gov"
 
-    init(_ code: String, time: Int = 1, updated: Int = 2, ids: [String]? = nil) {
+    let code: String
+    var time: Int
+    var updated: Int
+    var ids: [String]
+    var felt: Int?
+    /// The host of its URL.
+    var host: String
+    /// Whether the feature has to be rejected.
+    var isBroken: Bool
+
+    init(
+        _ code: String, time: Int = 1, updated: Int = 2, ids: [String]? = nil, felt: Int? = nil,
+        host: String = Event.host, isBroken: Bool = false
+    ) {
         (self.code, self.time, self.updated, self.ids) = (code, time, updated, ids ?? [code])
+        (self.felt, self.host, self.isBroken) = (felt, host, isBroken)
     }
 
     var json: String {
         """
-        {"type":"Feature","properties":{"mag":1,"place":"p","time":\(time * 60_000),"updated":\(updated * 60_000),\
-        "url":"https://quake.example.gov/eventpage/\(code)","net":"\(code.prefix(2))","code":"\(code.dropFirst(2))",\
+        {"type":"Feature","properties":{"mag":\(isBroken ? "\"one\"" : "1"),"place":"p",\
+        "time":\(time * 60_000),"updated":\(updated * 60_000),"felt":\(felt.map(String.init) ?? "null"),\
+        "url":"https://\(host)/eventpage/\(code)","net":"\(code.prefix(2))","code":"\(code.dropFirst(2))",\
         "ids":",\(ids.joined(separator: ",")),"},"geometry":{"type":"Point","coordinates":[1,2,3]},"id":"\(code)"}
         """
     }
@@ -293,13 +305,13 @@ struct Feed: Sendable, CustomTestStringConvertible {
 
     init(
         _ name: String, at minute: Int, _ events: [Event], more: String? = nil, broken: String = "",
-        path: String? = nil
+        path: String? = nil, host: String = Event.host
     ) {
         self.name = name
         let features = (events.map(\.json) + [more].compactMap(\.self)).joined(separator: ",")
         json = """
             {"type":"FeatureCollection","metadata":{"generated":\(minute * 60_000),\
-            "url":"http://quake.example.gov/feed/v1.0/\(path ?? "summary/\(name).geojson")"},"features":[\(features)]\(broken)}
+            "url":"http://\(host)/feed/v1.0/\(path ?? "summary/\(name).geojson")"},"features":[\(features)]\(broken)}
             """
     }
 }

@@ -113,7 +113,7 @@ struct DocumentImport {
                 try await importFirstBatch(state)
                 // A document that settles notes its features in temporary tables, which belong to one connection.
                 intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
-                startLanes(state.notesPresence ? 1 : options.lanes, &group)
+                startLanes(state.settling.notesPresence ? 1 : options.lanes, &group)
             }
         }
         bytesRead += chunk.count
@@ -122,7 +122,7 @@ struct DocumentImport {
     // MARK: Batches
 
     private func importFirstBatch(_ state: DocumentState) async throws {
-        try await batchImport.prepare(for: state)
+        try await state.settling.prepare(on: connection)
         runningCounts.add(try await batchImport.run(intake.batches[0], state, before: ImportCounts()))
     }
 
@@ -159,17 +159,18 @@ struct DocumentImport {
             } else {
                 FeedIdentity(scanner.metadata)
             }
-        var state = DocumentState(generated: scanner.metadata.generated, feed: identity?.name ?? "")
-        state.expectsUnchanged = true
         // Metadata may also follow the features.
         let maySettle = identity != nil || (window != nil || !scanner.sawMetadata) && !isLast
-        state.notesPresence = maySettle && options.retraction != .never
+        var settling = Settling(made: scanner.metadata.generated, feed: identity?.name ?? "")
+        settling.notesPresence = maySettle && options.retraction != .never
         // A broken service may send an empty list.
-        if isLast, state.notesPresence, scanner.count > 0 {
-            state.settlement = identity.map {
-                Settlement(identity: $0, retraction: options.retraction, rejectLimit: options.rejectLimit)
-            }
+        if isLast, scanner.count > 0 {
+            settling.identity = identity
+            settling.retraction = options.retraction
+            settling.rejectLimit = options.rejectLimit
         }
+        var state = DocumentState(settling: settling)
+        state.expectsUnchanged = true
         return state
     }
 }

@@ -24,6 +24,8 @@ public struct ImportCounts: Sendable, Equatable {
     var unreadable = 0
     /// Whether the document says that it was generated in the future.
     var isAhead = false
+    /// Whether the document could have been settled, and was not.
+    var isUnsettled = false
     /// Why nothing was deleted; nil when the brake did not hold.
     var brake: BrakeHeld?
 
@@ -50,6 +52,7 @@ public struct ImportCounts: Sendable, Equatable {
         left.retracted += right.retracted
         left.unreadable += right.unreadable
         left.isAhead = left.isAhead || right.isAhead
+        left.isUnsettled = left.isUnsettled || right.isUnsettled
         left.brake = right.brake ?? left.brake
         left.bytes += right.bytes
         if let added = right.history {

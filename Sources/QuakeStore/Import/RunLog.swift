@@ -38,7 +38,7 @@ struct RunLog {
         let row = try await connection.query(
             """
             select exists (select from import.run where outcome = 'running') as has_open_runs,
-                   feed.source is not null as is_known, etag, last_modified
+                   feed.source is not null and not (\(Self.hasDeletions)) as is_known, etag, last_modified
             from (select) as one left join import.feed on feed.source = \(name)
             """, to: "read what the last run left")[0]
         if try row.decode("has_open_runs") { try await closeDeadRuns() }
@@ -46,6 +46,15 @@ struct RunLog {
         return Validators(
             etag: try row.decodeIfPresent("etag"), lastModified: try row.decodeIfPresent("last_modified"))
     }
+
+    /// Whether anyone but a worker has deleted earthquakes since a feed was fetched, which the feed may still have. A
+    /// transaction that deletes may stay open for a day: it counts from its commit on.
+    private static let hasDeletions: Query = """
+        exists (select from import.deleted
+                where deleted.deleted_at > feed.fetched_at - interval '1 day'
+                  and (deleted.deleted_at >= feed.fetched_at
+                       or not pg_visible_in_snapshot(deleted.transaction, feed.snapshot)))
+        """
 
     /// Whatever their source: nobody may ever import a file or standard input again.
     private func closeDeadRuns() async throws {
@@ -140,21 +149,24 @@ struct RunLog {
         return first...last
     }
 
-    /// A document with a warning is fetched again, so that the warning comes again.
+    /// A document with a warning is fetched again, so that the warning comes again. So is one that could have been settled
+    /// and was not, because the next run may be told to settle it.
     private func keeping(_ result: FetchResult?, _ summary: ImportSummary) -> Query {
         guard case .document(let validators, _) = result, case .url = source, isOwnName,
-            summary.outcome == .done, summary.warning == nil
+            summary.outcome == .done, summary.warning == nil, !summary.counts.isUnsettled
         else {
             return "kept as (select)"
         }
         return """
             kept as (
-                insert into import.feed (source, etag, last_modified, generated, checked_at)
-                values (\(name), \(validators?.etag), \(validators?.lastModified),
-                        to_timestamp(\(summary.generated?.milliseconds) / 1000.0), clock_timestamp())
+                insert into import.feed
+                    (source, etag, last_modified, generated, checked_at, fetched_at, snapshot)
+                select \(name), \(validators?.etag), \(validators?.lastModified),
+                       to_timestamp(\(summary.generated?.milliseconds) / 1000.0), clock_timestamp(), started, snapshot
+                from import.run where id = \(summary.run)
                 on conflict (source) do update
                 set etag = excluded.etag, last_modified = excluded.last_modified, generated = excluded.generated,
-                    checked_at = excluded.checked_at
+                    checked_at = excluded.checked_at, fetched_at = excluded.fetched_at, snapshot = excluded.snapshot
             )
             """
     }

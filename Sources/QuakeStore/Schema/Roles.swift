@@ -168,7 +168,7 @@ public struct Roles: Sendable {
             grant select, insert, update, delete on public.quake to \(writer);
             grant select, insert, update on import.run, import.reject, import.feed, import.backfill,
                 import.lock to \(writer);
-            grant select, insert, update, delete on import.settled, import.withdrawn to \(writer);
+            grant select, insert, update, delete on import.settled, import.withdrawn, import.deleted to \(writer);
             grant execute on all functions in schema import to \(writer);
             -- To read a run's tokens and the status, but not what was overwritten.
             grant usage on schema history to \(writer);

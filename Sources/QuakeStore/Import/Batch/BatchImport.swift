@@ -17,13 +17,6 @@ struct BatchImport {
         if let run { try await connection.query(RunLog.naming(run), to: "name the run") }
     }
 
-    /// Prepares for a document's first batch.
-    func prepare(for document: DocumentState) async throws {
-        guard document.notesPresence else { return }
-        try await connection.execute(
-            script: MergeStatement.presentTable, to: "prepare for the document's features")
-    }
-
     /// Why the server refuses records, by their ordinals.
     private typealias Refused = [Int: Rejection]
 
@@ -41,7 +34,7 @@ struct BatchImport {
         var refused = Refused()
         var attempt = 1
         var backoff = Backoff(from: .milliseconds(50), to: .seconds(1))
-        var expectsNew = document.expectsNew && !document.notesPresence && run != nil
+        var expectsNew = document.expectsNew && !document.settling.notesPresence && run != nil
         while true {
             do {
                 return try await commit(batch, document, before, refused, expectsNew: expectsNew)
@@ -86,9 +79,7 @@ struct BatchImport {
             counts.rejected = rejections.count
             counts.unchanged = counts.seen - counts.rejected - counts.inserted - counts.updated - counts.stale
             counts.unreadable = try await note(rejections, of: batch, document)
-            if let settlement = document.settlement {
-                try await settlement.settle(&counts, before: before, isDryRun: run == nil, on: connection)
-            }
+            try await document.settling.settle(&counts, before: before, isDryRun: run == nil, on: connection)
             if let run {
                 if !rejections.isEmpty {
                     try await connection.execute(
@@ -108,27 +99,20 @@ struct BatchImport {
     ) async throws -> ImportCounts {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
-        let age = try await age(of: document)
+        let settling = document.settling
+        let age = try await settling.age(isDryRun: run == nil, on: connection)
         counts.isAhead = age.isAhead
         let needed =
             document.expectsUnchanged ? try await needed(records, of: batch, document) : records
         if needed.isEmpty { return counts }
         try await connection.execute(script: MergeStatement.incomingTable, to: "prepare for features")
         try await copy(needed, of: batch, into: "pg_temp.incoming")
-        if run != nil, let lateSince = age.lateSince {
-            counts.retracted = try await connection.query(
-                MergeStatement.retractLate(lateSince, feed: document.feed), to: "compare with newer documents"
-            )[0]
-            .decode("retracted")
-        }
-        let statement =
-            run == nil
-            ? MergeStatement.preview(document, lateSince: age.lateSince)
-            : MergeStatement.merge(document, lateSince: age.lateSince)
+        if age.isLate { try await settling.sift(&counts, isDryRun: run == nil, on: connection) }
+        let statement = run == nil ? MergeStatement.preview(document) : MergeStatement.merge(document)
         let row = try await connection.query(statement, to: "merge a batch of \(needed.count) features")[0]
         counts.inserted = try row.decode("inserted")
         counts.updated = try row.decode("updated")
-        counts.stale = try row.decode("stale")
+        counts.stale += try row.decode("stale", as: Int.self)
         return counts
     }
 
@@ -153,37 +137,14 @@ struct BatchImport {
         return needed[...]
     }
 
-    /// Where a document stands beside what was settled, which stays so until the transaction ends.
-    private struct DocumentAge {
-        /// When the document was generated, if anything newer is known.
-        var lateSince: Instant?
-        /// Whether it was generated in the future, so that nothing it says about time is believed.
-        var isAhead = false
-    }
-
-    /// Keeps others from settling, and looks for what was settled. Two statements: the second sees what was committed
-    /// while the first waited. A dry run locks nothing.
-    private func age(of document: DocumentState) async throws -> DocumentAge {
-        if run != nil {
-            try await connection.execute(
-                script: MergeStatement.lock(isSettling: document.settlement != nil),
-                to: "wait for other documents")
-        }
-        guard let generated = document.generated else { return DocumentAge() }
-        let row = try await connection.query(
-            MergeStatement.age(generated), to: "look for newer documents")[0]
-        return DocumentAge(
-            lateSince: try row.decode("is_late") ? generated : nil, isAhead: try row.decode("is_ahead"))
-    }
-
     /// Streams records into the table itself. Fails when one of them is already there.
     private func insert(
         _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
     ) async throws -> ImportCounts {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
-        let age = try await age(of: document)
-        if age.lateSince != nil { return try await merge(records, of: batch, document) }
+        let age = try await document.settling.age(isDryRun: false, on: connection)
+        if age.isLate { return try await merge(records, of: batch, document) }
         counts.isAhead = age.isAhead
         counts.inserted = try await copy(records, of: batch, into: "public.quake")
         return counts
@@ -231,8 +192,8 @@ struct BatchImport {
                 rows.removeAll()
             }
         }
-        if document.notesPresence {
-            try await connection.execute(MergeStatement.noteRejects, to: "note rejected features")
+        if document.settling.notesPresence {
+            try await connection.execute(Settling.noteRejects, to: "note rejected features")
         }
         return unreadable
     }

@@ -34,15 +34,6 @@ enum MergeStatement {
         set client_min_messages = notice
         """
 
-    /// The temporary table for all features of a document that may settle. It may follow another one on the same connection.
-    static let presentTable = """
-        set client_min_messages = warning;
-        create temporary table if not exists present (
-            code text not null, ids text[], time timestamptz, is_current boolean not null);
-        delete from pg_temp.present;
-        set client_min_messages = notice
-        """
-
     /// The temporary table for rejected features, which few documents have.
     static let rejectTable = """
         set client_min_messages = warning;
@@ -59,31 +50,6 @@ enum MergeStatement {
     static let incomingColumns = Property.columns
     static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size", "code"]
 
-    /// Keeps settling and merging apart until the transaction ends. Any number of workers may merge side by side.
-    ///
-    /// Settling deletes what a document lacks. A batch of an older document that is merged meanwhile would not see the
-    /// deletion, and bring back what was deleted.
-    ///
-    /// It locks a table of the worker's own, because anyone who may connect can take an advisory lock.
-    static func lock(isSettling: Bool) -> String {
-        "lock table import.settled in \(isSettling ? "share row exclusive" : "row exclusive") mode"
-    }
-
-    /// Compares a document's time with what was settled, and with the database's clock.
-    ///
-    /// - `is_late`: something is known that the document may be too old for. Then even an event that is not in the table
-    ///   may be stale.
-    /// - `is_ahead`: the document was made too far in the future to be believed.
-    static func age(_ generated: Instant) -> Query {
-        """
-        select exists (select from import.settled
-                       where settled.generated >= to_timestamp(\(generated.milliseconds) / 1000.0))
-               or exists (select from import.withdrawn
-                          where withdrawn.generated >= to_timestamp(\(generated.milliseconds) / 1000.0)) as is_late,
-               to_timestamp(\(generated.milliseconds) / 1000.0) > clock_timestamp() + interval '5 minutes' as is_ahead
-        """
-    }
-
     /// Which rows of a batch the server needs: those that the table lacks, or has otherwise. The others are noted as
     /// present, if the document may settle.
     ///
@@ -95,76 +61,43 @@ enum MergeStatement {
             unnest(\(rows.codes), \(rows.numbers)) with ordinality as asked (code, number, position)
             left join public.quake on quake.code = asked.code
             """
-        guard document.notesPresence else { return "select position from \(asked) where \(isNeeded)" }
+        guard document.settling.notesPresence else {
+            return "select position from \(asked) where \(isNeeded)"
+        }
         return """
             with compared as materialized (
-                select position, quake.code, quake.ids, quake.time, \(isNeeded) as is_needed from \(asked)
+                select position, quake.code, quake.ids, quake.time, quake.updated, \(isNeeded) as is_needed from \(asked)
             ),
             noted as (
-                insert into pg_temp.present (code, ids, time, is_current)
-                select code, ids, time, true from compared where not is_needed
+                insert into pg_temp.present (code, ids, time, updated, is_current)
+                select code, ids, time, updated, true from compared where not is_needed
             )
             select position from compared where is_needed
             """
     }
 
-    /// For a late document: deletes the events whose later revision in `incoming` is known to be gone.
-    static func retractLate(_ generated: Instant, feed: String) -> Query {
-        "select import.retract_late(\(feed), to_timestamp(\(generated.milliseconds) / 1000.0)) as retracted"
-    }
-
     /// Says what to do with each row of `incoming`, which has one row per code, in code order.
     ///
-    /// A feature is older when the row was revised later, or when a newer document has shown that the event is gone, or
-    /// what it is now. The result is narrow: an unchanged feature is not copied.
-    ///
-    /// - Parameter lateSince: when the document was generated, if anything newer is known.
-    private static func compared(_ document: DocumentState, lateSince generated: Instant?) -> Query {
-        var (isWithdrawn, isOutdone): (Query, Query) = ("false", "false")
-        if let generated {
-            func isBetterKnown(revised: Query) -> Query {
-                """
-                import.is_known_better(
-                    import.service_of(incoming.url), to_timestamp(\(generated.milliseconds) / 1000.0), incoming.time,
-                    \(revised), \(document.feed))
-                """
-            }
-            isWithdrawn = """
-                exists (select from import.withdrawn w
-                        where w.code = incoming.code
-                          and w.generated >= to_timestamp(\(generated.milliseconds) / 1000.0)
-                          and incoming.updated <= w.updated
-                          and (w.service is null or w.service = import.service_of(incoming.url))
-                          and (w.time is null or import.is_same_time(incoming.time, w.time)))
-                or \(isBetterKnown(revised: "incoming.updated"))
-                """
-            // The row was revised at the same time. A newer document that covers it has the last word.
-            isOutdone = isBetterKnown(revised: "'-infinity'")
-        }
-        return """
-            compared as materialized (
-                select incoming.ctid as slot,
-                       \(unescaped: document.notesPresence ? "incoming.code, incoming.ids, incoming.time," : "")
-                       quake.code is null as is_new,
-                       case when quake.code is null then \(isWithdrawn)
-                            -- In this order: the wide comparison is inlined, and repeated wherever it is named.
-                            when quake.updated = incoming.updated
-                            then \(isOutdone) and differing.differs
-                            else quake.updated > incoming.updated end as is_older,
-                       differing.differs
-                from pg_temp.incoming left join public.quake on quake.code = incoming.code
-                cross join lateral (
-                    select (\(unescaped: Property.list("quake.")))
-                           is distinct from (\(unescaped: Property.list("incoming."))) as differs) as differing
-            )
-            """
+    /// A feature is older when the row was revised later. What newer documents know better is not there any more. The result
+    /// is narrow: an unchanged feature is not copied.
+    private static func compared(_ document: DocumentState) -> Query {
+        """
+        compared as materialized (
+            select incoming.ctid as slot,
+                   \(unescaped: document.settling.notesPresence ? "incoming.code, incoming.ids, incoming.time, incoming.updated," : "")
+                   quake.code is null as is_new, coalesce(quake.updated > incoming.updated, false) as is_older,
+                   (\(unescaped: Property.list("quake.")))
+                   is distinct from (\(unescaped: Property.list("incoming."))) as differs
+            from pg_temp.incoming left join public.quake on quake.code = incoming.code
+        )
+        """
     }
 
     /// Notes the features as present in the document.
     private static let presence = """
         noted as (
-            insert into pg_temp.present (code, ids, time, is_current)
-            select code, ids, time, not is_older from compared
+            insert into pg_temp.present (code, ids, time, updated, is_current)
+            select code, ids, time, updated, not is_older from compared
         ),
         """
 
@@ -173,10 +106,10 @@ enum MergeStatement {
     /// The join finds equal rows, which are never touched: no lock, no WAL, no change. The conditions of the update are
     /// there in case another worker got in between. Rows are locked in the order of `incoming`, so that two workers
     /// wait for each other rather than deadlock.
-    static func merge(_ document: DocumentState, lateSince generated: Instant?) -> Query {
+    static func merge(_ document: DocumentState) -> Query {
         """
-        with \(compared(document, lateSince: generated)),
-        \(unescaped: document.notesPresence ? presence : "")
+        with \(compared(document)),
+        \(unescaped: document.settling.notesPresence ? presence : "")
         merged as (
             insert into public.quake (\(unescaped: Property.list()))
             select \(unescaped: Property.list("incoming."))
@@ -196,10 +129,10 @@ enum MergeStatement {
     }
 
     /// What the merge would do, without doing or locking anything.
-    static func preview(_ document: DocumentState, lateSince generated: Instant?) -> Query {
+    static func preview(_ document: DocumentState) -> Query {
         """
-        with \(compared(document, lateSince: generated)),
-        \(unescaped: document.notesPresence ? presence : "")
+        with \(compared(document)),
+        \(unescaped: document.settling.notesPresence ? presence : "")
         counted as (
             select count(*) filter (where is_new and not is_older) as inserted,
                    count(*) filter (where not is_new and not is_older and differs) as updated,
@@ -209,12 +142,6 @@ enum MergeStatement {
         select * from counted
         """
     }
-
-    /// A rejected feature is present in the document all the same.
-    static let noteRejects: Query = """
-        insert into pg_temp.present (code, is_current)
-        select code, false from pg_temp.rejected where code is not null
-        """
 
     /// Keeps identical broken bytes once, and counts them.
     static func keepRejects(run: Int) -> Query {

@@ -1,0 +1,24 @@
+/// A document shows so many events to be gone that the feed is more likely to be broken. The document's upserts stay.
+public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
+    /// Such as `all_day`.
+    public let feed: String
+    /// How many events of the window the document lacks.
+    public let missing: Int
+    /// How many events it shows under another code.
+    public let renamed: Int
+    /// How many events the window has; 0 for a feed that has only some.
+    public let inWindow: Int
+
+    public init(feed: String, missing: Int, renamed: Int = 0, inWindow: Int) {
+        (self.feed, self.missing, self.renamed, self.inWindow) = (feed, missing, renamed, inWindow)
+    }
+
+    public var description: String {
+        let gone = [
+            missing > 0 ? "lacks \(missing) of the \(inWindow) events in its window" : nil,
+            renamed > 0 ? "shows \(renamed) events as renamed" : nil,
+        ].compactMap(\.self).joined(separator: " and ")
+        return
+            "\(feed) \(gone), too many to be plausible; nothing was deleted; check the feed, and if it is right, import it with --retract force"
+    }
+}

@@ -1,0 +1,153 @@
+import Feed
+import PostgreSQL
+
+/// What one document states about who is there and who is gone, and what the table has to do about it. The rules, and what
+/// is kept for them, stand at the beginning of `migrations/0004_settling.sql`.
+///
+/// In each of the document's transactions, `age` comes before its features are merged. If the document turns out to be late,
+/// `sift` takes away what newer ones know better. Whoever merges notes the features in `pg_temp.present`, and in the last
+/// transaction `settle` deletes what the document shows to be gone.
+struct Settling {
+    /// When the document was made; nil while that is unknown.
+    var made: Instant?
+    /// The name of the feed, such as `all_day`; empty if the document does not say.
+    var feed = ""
+    /// Whether the document may settle, which requires that its features are noted.
+    var notesPresence = false
+    /// What the document speaks of. Set with the last batch of a document that can be settled.
+    var identity: FeedIdentity?
+    var retraction = Importer.Retraction.auto
+    var rejectLimit = RejectLimit.standard
+    /// What the document says was deleted, and when.
+    var deletions: [(code: String, at: Instant)] = []
+
+    // MARK: Presence
+
+    /// Prepares for a document's first batch: makes the temporary table for all of its features, or empties it, since it may
+    /// follow another document on the same connection.
+    ///
+    /// Nothing vacuums a temporary table. One that has grown gets a new file, which is too much for each of many small
+    /// documents.
+    func prepare(on connection: Connection) async throws {
+        guard notesPresence else { return }
+        try await connection.execute(
+            script: """
+                set client_min_messages = warning;
+                create temporary table if not exists present (
+                    code text not null, ids text[], time timestamptz, updated timestamptz, is_current boolean not null);
+                set client_min_messages = notice;
+                do $$
+                begin
+                    if pg_relation_size('pg_temp.present') > 262144 then
+                        truncate pg_temp.present;
+                    else
+                        delete from pg_temp.present;
+                    end if;
+                end
+                $$
+                """, to: "prepare for the document's features")
+    }
+
+    /// A rejected feature is present in the document all the same.
+    static let noteRejects: Query = """
+        insert into pg_temp.present (code, is_current)
+        select code, false from pg_temp.rejected where code is not null
+        """
+
+    // MARK: Age
+
+    /// Where a document stands beside what was settled, which stays so until the transaction ends.
+    struct Age {
+        /// Whether something is known that the document may be too old for. Then even an event that is not in the table may
+        /// be stale.
+        var isLate = false
+        /// Whether the document was made too far in the future to be believed.
+        var isAhead = false
+    }
+
+    /// Keeps settling and merging apart until the transaction ends, and looks for what was settled. Any number of workers may
+    /// merge side by side.
+    ///
+    /// Settling deletes what a document lacks. A batch of an older document that is merged meanwhile would not see the
+    /// deletion, and bring back what was deleted. The lock is one on a table of the worker's own, because anyone who may
+    /// connect can take an advisory lock. A dry run locks nothing.
+    ///
+    /// Two statements: the second sees what was committed while the first waited.
+    func age(isDryRun: Bool, on connection: Connection) async throws -> Age {
+        if !isDryRun {
+            let settles = identity != nil && retraction != .never
+            try await connection.execute(
+                script:
+                    "lock table import.settled in \(settles ? "share row exclusive" : "row exclusive") mode",
+                to: "wait for other documents")
+        }
+        guard let made else { return Age() }
+        let row = try await connection.query(
+            """
+            select exists (select from import.settled where settled.generated >= made.made)
+                   or exists (select from import.withdrawn where withdrawn.generated >= made.made) as is_late,
+                   made.made > clock_timestamp() + interval '5 minutes' as is_ahead
+            from (select to_timestamp(\(made.milliseconds) / 1000.0) as made) as made
+            """, to: "look for newer documents")[0]
+        return Age(isLate: try row.decode("is_late"), isAhead: try row.decode("is_ahead"))
+    }
+
+    /// Takes from `pg_temp.incoming` what newer documents know better, and counts it.
+    func sift(_ counts: inout ImportCounts, isDryRun: Bool, on connection: Connection) async throws {
+        let row = try await connection.query(
+            """
+            select stale, retracted
+            from import.sift(to_timestamp(\(made?.milliseconds) / 1000.0), \(feed), \(notesPresence), \(isDryRun))
+            """, to: "compare with newer documents")[0]
+        counts.stale += try row.decode("stale", as: Int.self)
+        counts.retracted += try row.decode("retracted", as: Int.self)
+    }
+
+    // MARK: The end
+
+    /// Deletes what the document shows to be gone, unless too many features were rejected, or the id of one can't be read:
+    /// that feature could be any event.
+    ///
+    /// - Parameters:
+    ///   - counts: the counts of the last batch.
+    ///   - before: the counts of the earlier batches.
+    func settle(
+        _ counts: inout ImportCounts, before: ImportCounts, isDryRun: Bool, on connection: Connection
+    ) async throws {
+        guard let identity else { return }
+        var document = before
+        document += counts
+        guard retraction != .never, document.unreadable == 0,
+            rejectLimit.allows(rejected: document.rejected, of: document.seen)
+        else {
+            counts.isUnsettled = true
+            return
+        }
+        var deletedCodes = BoundTexts(count: deletions.count)
+        var deletedAt = BoundIntegers(count: deletions.count)
+        for var deletion in deletions {
+            deletion.code.withUTF8 { deletedCodes.append($0) }
+            deletedAt.append(deletion.at.milliseconds)
+        }
+        let row = try await connection.query(
+            """
+            select superseded, retracted, in_window, would_supersede, would_retract, is_braked, is_ahead
+            from import.settle(\(identity.service), \(identity.name),
+                               to_timestamp(\(identity.generated.milliseconds) / 1000.0),
+                               to_timestamp(\(identity.window?.lowerBound.milliseconds) / 1000.0),
+                               to_timestamp(\(identity.window?.upperBound.milliseconds) / 1000.0),
+                               \(deletedCodes), array(select to_timestamp(at / 1000.0)
+                                                      from unnest(\(deletedAt)) with ordinality as said (at, number)
+                                                      order by number),
+                               \(retraction == .force), \(isDryRun))
+            """, to: "settle \(identity.name)")[0]
+        counts.superseded += try row.decode("superseded", as: Int.self)
+        counts.retracted += try row.decode("retracted", as: Int.self)
+        if try row.decode("is_ahead") { counts.isAhead = true }
+        if try row.decode("is_braked") {
+            counts.brake = BrakeHeld(
+                feed: identity.name, missing: try row.decode("would_retract"),
+                renamed: try row.decode("would_supersede"), inWindow: try row.decode("in_window"))
+        }
+    }
+}

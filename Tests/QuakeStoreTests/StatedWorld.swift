@@ -1,0 +1,92 @@
+import SampleFeed
+
+/// Events of two services that are found, revised, moved, renamed and withdrawn, and come back; and what feeds state of them.
+struct StatedWorld {
+    private static let services = [Event.host, "other.example.org"]
+    private var random: SplitMix64
+    private var minute = 10_000
+    private var events: [Event] = []
+    private var hidden: [Event] = []
+    /// When events were deleted that are not back.
+    private var deletions: [String: (service: String, minute: Int)] = [:]
+    private var found = 0
+
+    init(random: SplitMix64) { self.random = random }
+
+    /// Statements of several feeds, in the order in which they were made.
+    mutating func statements(_ count: Int) -> [Statement] {
+        (0..<count).map { _ in
+            var statement: Statement
+            repeat {
+                pass(random.below(25))
+                statement = random.below(6) == 0 ? deletionStatement() : document()
+            } while !statement.says
+            return statement
+        }
+    }
+
+    private mutating func document() -> Statement {
+        let service = Self.services[random.below(3) / 2]
+        let feed = ["all_hour", "all_hour", "all_day", "2.5_day"][random.below(4)]
+        let start = minute - (feed == "all_hour" ? 60 : 1440)
+        // One of the services also has the other's events.
+        let has = events.filter {
+            ($0.host == service || service != Event.host) && $0.time >= start && $0.time <= minute
+                && (feed != "2.5_day" || $0.code.hasSuffix("0"))
+        }
+        return Statement(service: service, feed: feed, made: minute, events: has)
+    }
+
+    private mutating func deletionStatement() -> Statement {
+        let service = Self.services[random.below(2)]
+        let said = deletions.filter { $0.value.service == service && $0.value.minute > minute - 200 }
+        return Statement(
+            service: service, feed: "deletions", made: minute, deletions: said.mapValues(\.minute))
+    }
+
+    private mutating func pass(_ minutes: Int) {
+        for _ in 0..<minutes {
+            minute += 1
+            if random.below(4) == 0 {
+                found += 1
+                let host = Self.services[random.below(4) / 3]
+                events.append(Event("us\(found)", time: minute, updated: minute, host: host))
+            }
+            guard !events.isEmpty else { continue }
+            let index = max(0, events.count - 1 - random.below(12))
+            change(index)
+        }
+    }
+
+    private mutating func change(_ index: Int) {
+        let event = events[index]
+        switch random.below(20) {
+        case 0: events[index].updated = minute
+        case 1, 2:
+            // Often just across the edge of an hour or a day.
+            let step = random.below(2) == 0 ? random.below(7) - 3 : random.below(3) - 1
+            events[index].time = min(minute, event.time + step)
+            events[index].updated = minute
+        case 3:
+            found += 1
+            let code = "ci\(found)"
+            events[index] = Event(
+                code, time: event.time, updated: minute, ids: event.ids + [code], host: event.host)
+        case 4, 5:
+            hidden.append(events.remove(at: index))
+            if random.below(2) == 0 { deletions[event.code] = (event.host, minute + 1) }
+        case 6 where !hidden.isEmpty:
+            let back = hidden.remove(at: random.below(hidden.count))
+            deletions[back.code] = nil
+            events.append(back)
+        case 7: events[index].felt = (event.felt ?? 0) + 1
+        case 8: events[index].isBroken.toggle()
+        default: break
+        }
+    }
+}
+
+extension Statement {
+    /// Whether it says anything: a document without a feature that can be read is not believed.
+    fileprivate var says: Bool { !deletions.isEmpty || events.contains { !$0.isBroken } }
+}
