@@ -26,10 +26,12 @@ public struct PostgresError: Error, Sendable, Equatable {
         self.message = message
         self.remedy = remedy ?? sqlState.flatMap(Self.remedy)
         self.connectionLost = connectionLost
+        if quotesValue { self.message = withoutValues(message) }
     }
 
-    /// Deadlock or serialisation failure: the same transaction may succeed when it is repeated.
-    public var isRetryable: Bool { sqlState == "40P01" || sqlState == "40001" }
+    /// A deadlock, a serialisation failure, or a lock that did not come free in time: the same transaction may succeed when
+    /// it is repeated.
+    public var isRetryable: Bool { ["40P01", "40001", "55P03"].contains(sqlState) }
 
     /// A row with the same key already exists.
     public var isUniqueViolation: Bool { sqlState == "23505" }

@@ -7,6 +7,10 @@ public struct TestEventService: Sendable {
     public let limit: Int
     /// How many events there are.
     public let count: Int
+    /// How many it gives without a word, where there are more.
+    public var most = Int.max
+    /// Of the events that it counts, those that it never gives.
+    public var isHidden: @Sendable (_ number: Int) -> Bool = { _ in false }
     /// Milliseconds between two events.
     public static let interval = 60_000
 
@@ -36,7 +40,8 @@ public struct TestEventService: Sendable {
                 .badRequest, Array("\(found) matching events exceeds search limit of \(limit)".utf8))
         }
         let now = Int(Date().timeIntervalSince1970 * 1000)
-        let features = (first...last).map(feature).joined(separator: ",")
+        let features = (first...last).filter { !isHidden($0) }.prefix(most).map(feature).joined(
+            separator: ",")
         let document =
             "{\"type\":\"FeatureCollection\",\"metadata\":{\"generated\":\(now),\"url\":\"http://127.0.0.1\(request.uri)\"},\"features\":[\(features)]}"
         return .whole(.ok, Array(document.utf8))

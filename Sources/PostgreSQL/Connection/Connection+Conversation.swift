@@ -225,7 +225,6 @@ extension Connection {
         var error = PostgresError(
             operation: operation, sqlState: field(.sqlState, of: result),
             message: field(.message, of: result) ?? oneLine(PQresultErrorMessage(result)))
-        if error.quotesValue { error.message = withoutValues(error.message) }
         // After a FATAL, the server closes the connection, if it is not already gone.
         let severity = field(.severity, of: result)
         error.connectionLost =

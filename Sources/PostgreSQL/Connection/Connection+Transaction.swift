@@ -37,6 +37,40 @@ extension Connection {
         }
     }
 
+    /// Runs `body` in a READ COMMITTED transaction that writes, and repeats it as `repeating` does.
+    nonisolated public func write<Result>(
+        to operation: String, _ body: () async throws -> Result
+    ) async throws -> Result {
+        try await repeating { try await transaction(to: operation, body) }
+    }
+
+    /// Runs `body`, which is one transaction, or one statement of its own. Repeats it when the server has ended it for the
+    /// sake of another transaction: after a deadlock, a serialisation failure, or a lock that did not come free within
+    /// `lock_timeout`. There are at most five attempts, with growing, random waits between them.
+    ///
+    /// What `body` does besides is done again, too. In an open transaction nothing is repeated: only all of it could be.
+    ///
+    /// - Throws: what the last attempt throws.
+    nonisolated public func repeating<Result>(_ body: () async throws -> Result) async throws -> Result {
+        var longest = Duration.milliseconds(50)
+        for _ in 1..<Self.attempts {
+            do {
+                return try await body()
+            } catch let error as PostgresError where error.isRetryable {
+                guard await isIdle else { throw error }
+                notices.logger.info("\(error); trying again")
+            }
+            // A cancelled task does not wait. Its next statement ends it, unless that is shielded from cancellation.
+            do { try await Task.sleep(for: longest * Double.random(in: 0.5...1)) } catch {}
+            longest *= 2
+        }
+        return try await body()
+    }
+
+    private static let attempts = 5
+
+    private var isIdle: Bool { handle.map { PQtransactionStatus($0) == PQTRANS_IDLE } ?? false }
+
     public enum Isolation: String, Sendable {
         case readCommitted = "read committed"
         /// All of the transaction's statements see one snapshot.

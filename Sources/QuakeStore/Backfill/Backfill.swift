@@ -8,8 +8,9 @@ import PostgreSQL
 /// The service has to answer in the GeoJSON of the USGS, and to count: see `UnfitService`.
 ///
 /// A service returns at most about 20,000 events at once, so the stretch is cut into windows that hold fewer. Each
-/// window is imported and settled like a feed. The progress is recorded after each window, and an interrupted backfill
-/// continues from there.
+/// window is counted, imported, and settled like a feed if all that was counted came. If less came, the service gives less
+/// at once than it should, and the windows become smaller. The progress is recorded after each window, and an interrupted
+/// backfill continues from there.
 public struct Backfill: Sendable {
     public struct Options: Sendable {
         /// The service's base URL, without `/query`.
@@ -67,7 +68,8 @@ public struct Backfill: Sendable {
     /// Imports the rest of the stretch.
     ///
     /// - Throws: `SourceBusy` when another process is backfilling from the service; `BackfillDiffers`; `UnfitService`;
-    ///   `FeedError`, `PostgresError` or any other error that ends a run. The next call continues where this one stopped.
+    ///   `ShortAnswer` when the service does not give what it counts, however little it is asked for; `FeedError`,
+    ///   `PostgresError` or any other error that ends a run. The next call continues where this one stopped.
     public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress {
         let lock = RunLog(connection: connection, source: .url(options.service), name: name)
         try await lock.lock()
@@ -77,57 +79,81 @@ public struct Backfill: Sendable {
             range: state.range, isNewestFirst: options.isNewestFirst, limit: options.limit,
             reached: state.progress.reached, expected: state.progress.expected - state.progress.events)
         while let window = plan.next {
-            try await Task.sleep(for: options.pace)
-            state.progress.requests += 1
-            let summary = try await importer.run(
-                .url(url("query", window) + "&orderby=time-asc"), window: importWindow(window))
-            switch summary.failure {
-            case nil: break
-            case FeedError.unavailable(_, _, status: 204, _)?: break
-            case FeedError.unavailable(_, _, status: 400, _)?, FeedError.unavailable(_, _, status: 413, _)?:
-                state.progress.requests += 1
-                let count = try await self.count(window)
+            let count = try await count(window, &state)
+            if count > plan.limit, plan.hadTooMany(window, count: count) { continue }
+            var given = 0
+            do {
+                if count > 0 { given = try await importing(window, of: count, limit: plan.limit, &state) }
+            } catch let short as ShortAnswer {
+                // If the service counts no more by now, some of them have just gone.
+                let isStillMore = try await self.count(window, &state) > short.given
+                if plan.hadTooFew(window, isStillMore ? short : nil) { continue }
+                throw short
+            } catch let refusal as FeedError where refusal.isTooMuch {
                 // If the service's own count is within the limit, it refused the window for another reason.
-                guard count > options.limit, plan.hadTooMany(window, count: count) else {
-                    throw summary.failure!
-                }
+                let count = try await self.count(window, &state)
+                guard count > plan.limit, plan.hadTooMany(window, count: count) else { throw refusal }
                 continue
-            // The USGS's documents say first what they are. One that does not never was one; others broke on the way.
-            case let failure as FeedError where failure.isBrokenDocument && summary.feed == nil:
-                throw UnfitService(service: service, reason: "its answer to query is a \(failure)")
-            case let failure?: throw failure
             }
-            if summary.counts.seen >= options.limit, plan.hadTooMany(window, count: nil) { continue }
-            plan.took(window, events: summary.counts.seen)
-            state.progress.counts += summary.counts
-            state.progress.events += summary.counts.seen
+            if given >= plan.limit, plan.hadTooMany(window, count: nil) { continue }
+            plan.took(window, events: given)
+            state.progress.events += given
             state.progress.reached = plan.reached
             try await note(state)
             progress(state.progress)
         }
-        try await connection.execute(
-            "update import.backfill set finished_at = clock_timestamp() where id = \(state.id)",
-            to: "finish the backfill")
+        _ = try await connection.repeating {
+            try await connection.execute(
+                "update import.backfill set finished_at = clock_timestamp() where id = \(state.id)",
+                to: "finish the backfill")
+        }
         try await lock.unlock()
         return state.progress
     }
 
-    private func importWindow(_ window: Range<Instant>) -> ImportWindow {
-        let last = Instant(milliseconds: window.upperBound.milliseconds - 1)
-        return ImportWindow(
-            name: name, feed: "backfill \(window.lowerBound)/\(window.upperBound)",
-            times: options.minimumMagnitude == nil ? window.lowerBound...last : nil, limit: options.limit)
+    /// Imports one window.
+    ///
+    /// - Parameter count: how many events the service counts there.
+    /// - Returns: how many it gave.
+    /// - Throws: `ShortAnswer` when these are fewer.
+    private func importing(
+        _ window: Range<Instant>, of count: Int, limit: Int, _ state: inout State
+    ) async throws -> Int {
+        try await pace(&state)
+        let summary = try await importer.run(
+            .url(url("query", window) + "&orderby=time-asc"),
+            window: ImportWindow(
+                name: name, range: window, isPartial: options.minimumMagnitude != nil, count: count,
+                limit: limit))
+        state.progress.counts += summary.counts
+        switch summary.failure {
+        case nil: return summary.counts.seen
+        case FeedError.unavailable(_, _, status: 204, _)?: throw ShortAnswer(window, given: 0, of: count)
+        // The USGS's documents say first what they are. One that does not never was one; others broke on the way.
+        case let failure as FeedError where failure.isBrokenDocument && summary.feed == nil:
+            throw UnfitService(service: service, reason: "its answer to query is a \(failure)")
+        case let failure?: throw failure
+        }
     }
 
     // MARK: The service
 
     private func url(_ method: String, _ window: Range<Instant>) -> String {
-        // The service includes the end.
-        let last = Instant(milliseconds: window.upperBound.milliseconds - 1)
         let format = method == "count" ? "text" : "geojson"
         let magnitude = options.minimumMagnitude.map { "&minmagnitude=\($0)" } ?? ""
         return
-            "\(options.service)/\(method)?format=\(format)&starttime=\(window.lowerBound)&endtime=\(last)\(magnitude)"
+            "\(options.service)/\(method)?format=\(format)&starttime=\(window.lowerBound)&endtime=\(window.last)\(magnitude)"
+    }
+
+    /// Waits before a request, and counts it.
+    private func pace(_ state: inout State) async throws {
+        try await Task.sleep(for: options.pace)
+        state.progress.requests += 1
+    }
+
+    private func count(_ window: Range<Instant>, _ state: inout State) async throws -> Int {
+        try await pace(&state)
+        return try await count(window)
     }
 
     private func count(_ window: Range<Instant>) async throws -> Int {
@@ -159,12 +185,14 @@ public struct Backfill: Sendable {
     /// Resumes the unfinished backfill, or begins a new one.
     private func begin() async throws -> State {
         if options.startsOver {
-            try await connection.execute(
-                """
-                delete from import.backfill
-                where service = \(service) and newest_first = \(options.isNewestFirst) and finished_at is null
-                  and minimum_magnitude is not distinct from \(options.minimumMagnitude)
-                """, to: "discard the unfinished backfill")
+            _ = try await connection.repeating {
+                try await connection.execute(
+                    """
+                    delete from import.backfill
+                    where service = \(service) and newest_first = \(options.isNewestFirst) and finished_at is null
+                      and minimum_magnitude is not distinct from \(options.minimumMagnitude)
+                    """, to: "discard the unfinished backfill")
+            }
         }
         if let state = try await unfinished() {
             let end = options.to ?? state.range.upperBound
@@ -176,15 +204,17 @@ public struct Backfill: Sendable {
         let range = options.from..<max(options.from, options.to ?? .now)
         let expected = range.isEmpty ? 0 : try await count(range)
         let reached = options.isNewestFirst ? range.upperBound : range.lowerBound
-        let row = try await connection.query(
-            """
-            insert into import.backfill
-                (service, window_start, window_end, minimum_magnitude, newest_first, reached, expected, requests)
-            values (\(service), to_timestamp(\(range.lowerBound.milliseconds) / 1000.0),
-                    to_timestamp(\(range.upperBound.milliseconds) / 1000.0), \(options.minimumMagnitude),
-                    \(options.isNewestFirst), to_timestamp(\(reached.milliseconds) / 1000.0), \(expected), 1)
-            returning id
-            """, to: "begin the backfill")[0]
+        let row = try await connection.repeating {
+            try await connection.query(
+                """
+                insert into import.backfill
+                    (service, window_start, window_end, minimum_magnitude, newest_first, reached, expected, requests)
+                values (\(service), to_timestamp(\(range.lowerBound.milliseconds) / 1000.0),
+                        to_timestamp(\(range.upperBound.milliseconds) / 1000.0), \(options.minimumMagnitude),
+                        \(options.isNewestFirst), to_timestamp(\(reached.milliseconds) / 1000.0), \(expected), 1)
+                returning id
+                """, to: "begin the backfill")[0]
+        }
         return State(
             id: try row.decode("id"), range: range,
             progress: Progress(expected: expected, requests: 1, reached: reached))
@@ -212,13 +242,15 @@ public struct Backfill: Sendable {
     }
 
     private func note(_ state: State) async throws {
-        try await connection.execute(
-            """
-            update import.backfill
-            set reached = to_timestamp(\(state.progress.reached.milliseconds) / 1000.0),
-                events = \(state.progress.events), requests = \(state.progress.requests)
-            where id = \(state.id)
-            """, to: "record the backfill's progress")
+        _ = try await connection.repeating {
+            try await connection.execute(
+                """
+                update import.backfill
+                set reached = to_timestamp(\(state.progress.reached.milliseconds) / 1000.0),
+                    events = \(state.progress.events), requests = \(state.progress.requests)
+                where id = \(state.id)
+                """, to: "record the backfill's progress")
+        }
     }
 }
 
@@ -234,5 +266,10 @@ public struct BackfillDiffers: Error, Equatable, CustomStringConvertible {
 extension FeedError {
     fileprivate var isBrokenDocument: Bool {
         if case .brokenDocument = self { true } else { false }
+    }
+
+    /// Whether a service says that too many events were asked for, or that the request is wrong.
+    fileprivate var isTooMuch: Bool {
+        if case .unavailable(_, _, let status?, _) = self { [400, 413].contains(status) } else { false }
     }
 }

@@ -8,8 +8,8 @@ struct BackfillPlan {
     /// The stretch to import; its end is exclusive.
     let range: Range<Instant>
     let isNewestFirst: Bool
-    /// How many events the service returns at once.
-    let limit: Int
+    /// How many events the service returns at once; less than it was said to, once it has given less.
+    private(set) var limit: Int
 
     /// Everything between the beginning and this instant is done.
     private(set) var reached: Instant
@@ -17,6 +17,8 @@ struct BackfillPlan {
     private var density: Double
     /// The longest that the next window may be, in milliseconds; set after a window held too many events.
     private var longest: Int64?
+    /// How often in succession the service has given less than it counts.
+    private var shortAnswers = 0
 
     /// The share of the limit that a window should hold, so that a few more events than expected still fit.
     private static let fill = 0.9
@@ -57,6 +59,7 @@ struct BackfillPlan {
     mutating func took(_ window: Range<Instant>, events: Int) {
         reached = isNewestFirst ? window.lowerBound : window.upperBound
         longest = nil
+        shortAnswers = 0
         // The mean of the observed and the expected density: a quiet month does not make the next window a decade.
         density = (density + Double(events) / Double(window.length)) / 2
     }
@@ -75,6 +78,22 @@ struct BackfillPlan {
             : max(
                 1, min(window.length - 1, Int64(Double(window.length) * Double(limit) * Self.fill / counted)))
         return true
+    }
+}
+
+extension BackfillPlan {
+    /// Notes that the service gave fewer events of the window than it counts. What it gave is what it returns at once, so
+    /// that the next windows hold fewer.
+    ///
+    /// - Parameter answer: nil if the service counts fewer by now, and may be asked for the same window again.
+    /// - Returns: false when asking on is of no use: the service gives nothing, or it is short again and again.
+    mutating func hadTooFew(_ window: Range<Instant>, _ answer: ShortAnswer?) -> Bool {
+        shortAnswers += 1
+        guard shortAnswers <= 3 else { return false }
+        guard let answer else { return true }
+        guard answer.given > 1 else { return false }
+        limit = min(limit, answer.given)
+        return hadTooMany(window, count: answer.counted)
     }
 }
 

@@ -4,17 +4,48 @@ import Feed
 public struct ImportWindow: Sendable {
     /// The name under which the run is recorded.
     let name: String
-    /// What the history names as the feed that showed an event to be withdrawn.
-    let feed: String
-    /// The origin times for which the document has every event; nil when small events are left out.
-    let times: ClosedRange<Instant>?
+    let range: Range<Instant>
+    /// Whether small events are left out.
+    let isPartial: Bool
+    /// How many events the service counts there. A document with fewer features was cut off.
+    let count: Int
     /// A document with this many features may have been cut off.
     let limit: Int
 
+    /// What the history names as the feed that showed an event to be withdrawn.
+    private var feed: String { "backfill \(range.lowerBound)/\(range.upperBound)" }
+
+    /// The origin times for which the document has every event.
+    private var times: ClosedRange<Instant>? { isPartial ? nil : range.lowerBound...range.last }
+
     func identity(_ metadata: FeedMetadata, of source: FeedSource, features: Int) -> FeedIdentity? {
-        guard features < limit, let generated = metadata.generated,
+        guard features >= count, features < limit, let generated = metadata.generated,
             let service = FeedIdentity.host(of: metadata.url) ?? FeedIdentity.host(of: "\(source)")
         else { return nil }
         return FeedIdentity(service: service, name: feed, generated: generated, window: times)
+    }
+
+    func check(_ counts: ImportCounts) throws {
+        guard counts.seen >= count else { throw ShortAnswer(range, given: counts.seen, of: count) }
+    }
+}
+
+extension Range<Instant> {
+    /// Its last millisecond: an event service includes the end.
+    var last: Instant { Instant(milliseconds: upperBound.milliseconds - 1) }
+}
+
+/// An event service gave fewer events of a window than it counts there. What it gave was imported, and nothing was deleted.
+public struct ShortAnswer: Error, Equatable, CustomStringConvertible {
+    public let window: Range<Instant>
+    public let given: Int
+    public let counted: Int
+
+    init(_ window: Range<Instant>, given: Int, of counted: Int) {
+        (self.window, self.given, self.counted) = (window, given, counted)
+    }
+
+    public var description: String {
+        "the service counts \(counted) events from \(window.lowerBound) to \(window.upperBound), but gives \(given); these were imported, and nothing was deleted; run the same command again at another time, or ask for fewer at once with --per-request"
     }
 }

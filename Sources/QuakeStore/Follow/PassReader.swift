@@ -147,8 +147,10 @@ struct PassReader<V: View> {
         guard let name, let position, canReport else { return }
         reportedAt = .now
         do {
-            try await connection.query(
-                "select history.report(\(name), \(position.token))", to: "report the reader's position")
+            _ = try await connection.write(to: "report the reader's position") {
+                try await connection.query(
+                    "select history.report(\(name), \(position.token))", to: "report the reader's position")
+            }
         } catch let error as PostgresError where ["25006", "42501"].contains(error.sqlState) {
             logger.warning(
                 "\(error); this reader's lag will be unknown, and prune will not keep the history it needs")

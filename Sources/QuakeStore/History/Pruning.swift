@@ -36,12 +36,14 @@ public struct Pruning: Sendable {
     public func run(on connection: Connection) async throws -> Outcome {
         var outcome = Outcome()
         while true {
-            let step = try await connection.query(
-                """
-                select transactions, changes
-                from history.prune(make_interval(secs => \(keep / .seconds(1))),
-                                   make_interval(secs => \(keepAtMost.map { $0 / .seconds(1) })))
-                """, to: "prune the history")[0]
+            let step = try await connection.write(to: "prune the history") {
+                try await connection.query(
+                    """
+                    select transactions, changes
+                    from history.prune(make_interval(secs => \(keep / .seconds(1))),
+                                       make_interval(secs => \(keepAtMost.map { $0 / .seconds(1) })))
+                    """, to: "prune the history")[0]
+            }
             let transactions: Int = try step.decode("transactions")
             outcome.transactions += transactions
             outcome.changes += try step.decode("changes")
@@ -61,9 +63,12 @@ public struct Pruning: Sendable {
                     order by token, name limit 1) as kept_for
             from history.store
             """, to: "read the history's horizon")[0]
-        outcome.rejects = try await connection.execute(
-            Self.rejects(olderThan: keepRuns), to: "prune the rejects")
-        outcome.runs = try await connection.execute(Self.runs(olderThan: keepRuns), to: "prune the runs")
+        outcome.rejects = try await connection.write(to: "prune the rejects") {
+            try await connection.execute(Self.rejects(olderThan: keepRuns), to: "prune the rejects")
+        }
+        outcome.runs = try await connection.write(to: "prune the runs") {
+            try await connection.execute(Self.runs(olderThan: keepRuns), to: "prune the runs")
+        }
         outcome.horizon = try rest.decode("horizon")
         outcome.keptFor = try rest.decodeIfPresent("kept_for")
         return outcome

@@ -107,6 +107,7 @@ public struct Importer: Sendable {
                 summary.outcome = .notModified
             } else {
                 try options.checkRejects(document.counts)
+                try window?.check(document.counts)
                 if let brake = document.counts.brake { throw brake }
             }
         } catch is CancellationError {

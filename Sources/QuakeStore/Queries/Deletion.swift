@@ -14,7 +14,7 @@ public struct Deletion: Sendable {
 
     /// - Throws: `UnknownCodes` when the table lacks any of them; then nothing is deleted.
     public func run(on connection: Connection) async throws {
-        try await connection.transaction(to: "delete earthquakes") {
+        try await connection.write(to: "delete earthquakes") {
             try await connection.query(
                 "select set_config('history.reason', \(reason ?? ""), true)", to: "set the reason")
             var unknown: [String] = []

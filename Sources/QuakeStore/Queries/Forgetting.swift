@@ -22,7 +22,7 @@ public struct Forgetting: Sendable {
         let log = RunLog(connection: connection, source: source, name: name)
         try await log.lock()
         // If an error ends this early, the lock ends with the connection.
-        let count = try await connection.transaction(to: "forget a source") {
+        let count = try await connection.write(to: "forget a source") {
             // A run of standard input holds no lock on its source.
             let running = try await connection.query(
                 "select from import.run where source = \(name) and outcome = 'running' and not forgotten limit 1",

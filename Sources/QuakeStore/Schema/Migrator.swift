@@ -66,7 +66,7 @@ public struct Migrator: Sendable {
 
     /// Applies a migration, unless another migrator has done so by now.
     private func apply(_ migration: Migration, as owner: String?) async throws -> Bool {
-        try await connection.transaction(to: "migrate \(migration.title)") {
+        try await connection.write(to: "migrate \(migration.title)") {
             try await connection.query(
                 """
                 select case when to_regclass('import.migration') is null
@@ -101,7 +101,7 @@ public struct Migrator: Sendable {
         }
         let changed = Property.allCases.filter { comments[$0.column] != $0.meaning }
         if changed.isEmpty { return }
-        try await connection.transaction(to: "describe the columns of quake") {
+        try await connection.write(to: "describe the columns of quake") {
             try await become(owner)
             try await connection.execute(script: Self.lock, to: "take the migration lock")
             for property in changed {

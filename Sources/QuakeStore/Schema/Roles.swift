@@ -43,7 +43,7 @@ public struct Roles: Sendable {
     /// - Returns: the names of the roles it created.
     /// - Throws: `PostgresError`; then nothing has changed.
     public func establish(on connection: Connection) async throws -> [String] {
-        try await connection.transaction(to: "establish the roles") {
+        try await connection.write(to: "establish the roles") {
             try await connection.query(
                 "select pg_advisory_xact_lock(\(Migrator.beginning))", to: "take the migration lock")
             var created: [String] = []

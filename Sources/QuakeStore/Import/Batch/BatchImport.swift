@@ -9,47 +9,44 @@ struct BatchImport {
     /// The run in `import.run`; nil for a dry run, which writes nothing.
     let run: Int?
 
-    private static let attempts = 5
-
     /// Prepares a connection other than the importer's own.
     func prepareSession() async throws {
         try await MergeStatement.prepare(connection)
         if let run { try await connection.query(RunLog.naming(run), to: "name the run") }
     }
 
-    /// Why the server refuses records, by their ordinals.
-    private typealias Refused = [Int: Rejection]
+    /// Why the server refuses features, by their ordinals.
+    typealias Refused = [Int: Rejection]
 
     /// Imports a batch and returns what happened.
     ///
-    /// After a deadlock or a serialisation failure the batch is repeated, with at most five attempts in all. A feature
-    /// with a value that the server refuses is found and rejected alone. When all features are expected to be new, they
-    /// are first inserted without comparing them with the table. When most are expected to be unchanged, the server is
-    /// asked which of them it needs.
+    /// If another transaction is in the way, the batch is repeated. A feature with a value that the server refuses is found
+    /// and rejected alone. When all features are expected to be new, they are first inserted without comparing them with the
+    /// table. When most are expected to be unchanged, the server is asked which of them it needs.
     ///
     /// - Parameter before: the counts of the document's earlier batches.
     func run(
         _ batch: FeatureBatch, _ document: DocumentState, before: ImportCounts
     ) async throws -> ImportCounts {
         var refused = Refused()
-        var attempt = 1
-        var backoff = Backoff(from: .milliseconds(50), to: .seconds(1))
         var expectsNew = document.expectsNew && !document.settling.notesPresence && run != nil
         while true {
             do {
                 return try await commit(batch, document, before, refused, expectsNew: expectsNew)
-            } catch let error as PostgresError where error.isUniqueViolation && expectsNew {
+            } catch let error as PostgresError
+                where expectsNew && (error.isUniqueViolation || error.isRefusedValue)
+            {
                 expectsNew = false
             } catch let error as PostgresError where error.isRefusedValue {
-                // Without the refused ones, an older feature with the same code takes its place, and may be refused as
-                // well.
+                // Without the refused ones, older features with the same codes take their places, and may be refused as
+                // well: from the second time on, all features are tried.
                 let known = refused.count
-                try await findRefused(batch.newest(without: Set(refused.keys)).indices[...], batch, &refused)
+                let candidates =
+                    refused.isEmpty
+                    ? batch.newest(without: []).indices
+                    : batch.records.indices.filter { refused[batch.records[$0].feature.ordinal] == nil }
+                try await findRefused(candidates[...], batch, &refused)
                 guard refused.count > known else { throw error }
-            } catch let error as PostgresError where error.isRetryable && attempt < Self.attempts {
-                logger.info("repeating a batch: \(error)")
-                attempt += 1
-                try await Task.sleep(for: backoff.next())
             }
         }
     }
@@ -66,7 +63,7 @@ struct BatchImport {
             + batch.records.compactMap { record in
                 refused[record.feature.ordinal].map { (feature: record.feature, rejection: $0) }
             }
-        return try await connection.transaction(to: "import a batch") {
+        return try await connection.write(to: "import a batch") {
             var counts =
                 if expectsNew {
                     try await insert(newest[...], of: batch, document)
@@ -152,7 +149,7 @@ struct BatchImport {
 
     /// Copies records in pieces of about 128 KiB. Returns how many rows the server took.
     @discardableResult
-    private func copy(
+    func copy(
         _ records: ArraySlice<Int>, of batch: FeatureBatch, into table: String
     ) async throws -> Int {
         try await connection.copy(
@@ -197,41 +194,6 @@ struct BatchImport {
         }
         return unreadable
     }
-
-    /// Halves the batch until it has found each feature that the server refuses. Commits nothing.
-    private func findRefused(
-        _ records: ArraySlice<Int>, _ batch: FeatureBatch, _ refused: inout Refused
-    ) async throws {
-        guard let error = try await refusal(of: records, batch) else { return }
-        if records.count == 1, let index = records.first {
-            let state = error.sqlState ?? "none"
-            refused[batch.records[index].feature.ordinal] = Rejection(
-                .refused, "the server refused a value: \(error.message) (SQLSTATE \(state))")
-            return
-        }
-        let middle = records.startIndex + records.count / 2
-        try await findRefused(records[..<middle], batch, &refused)
-        try await findRefused(records[middle...], batch, &refused)
-    }
-
-    /// Tries part of the batch, and rolls it back. Returns the error when the server refuses a value.
-    private func refusal(of records: ArraySlice<Int>, _ batch: FeatureBatch) async throws
-        -> PostgresError?
-    {
-        do {
-            try await connection.transaction(to: "try part of a batch") {
-                _ = try await merge(records, of: batch, DocumentState())
-                throw RolledBack()
-            }
-            return nil
-        } catch is RolledBack {
-            return nil
-        } catch let error as PostgresError where error.isRefusedValue {
-            return error
-        }
-    }
-
-    private struct RolledBack: Error {}
 }
 
 extension BinaryRows {

@@ -10,11 +10,14 @@ enum MergeStatement {
     ///   for each row. Nested loops over the index never do.
     /// - A session in the replica role would fire no triggers, and its changes would be missing from the history.
     /// - When a worker is killed, its backend notices in the middle of a statement, and frees the source.
+    /// - Workers keep out of each other's way by locks. SERIALIZABLE, as the default of the database or the login, would only
+    ///   have them fail each other.
     private static let session = """
         select set_config('session_replication_role', 'origin', false)
         where current_setting('session_replication_role') <> 'origin';
         set jit = off;
         set work_mem = '64MB';
+        set default_transaction_isolation = 'read committed';
         set lock_timeout = '30s';
         set client_connection_check_interval = '2s';
         set enable_hashjoin = off;
@@ -142,6 +145,50 @@ enum MergeStatement {
         select * from counted
         """
     }
+
+    /// Makes a function that merges the rows of `incoming`, a hundred at a time, and one by one where the server refuses a
+    /// value. It returns the numbers of the refused rows, and why (see `PostgresError.isRefusedValue`).
+    ///
+    /// Of a table that was empty before, the planner would keep a copy, and search all of it for each row.
+    static let refusals = """
+        create function pg_temp.refusals() returns table (number integer, state text, message text)
+        language plpgsql
+        set enable_material = off
+        as $$
+        declare
+            slots tid[] := array(select ctid from pg_temp.incoming order by ctid);
+            size integer;
+            -- Up to this row, one by one.
+            alone integer := 0;
+        begin
+            number := 1;
+            while number <= cardinality(slots) loop
+                size := case when number <= alone then 1 else least(100, cardinality(slots) - number + 1) end;
+                begin
+                    insert into public.quake (\(Property.list()))
+                    select \(Property.list("incoming."))
+                    from pg_temp.incoming left join public.quake on quake.code = incoming.code
+                    where incoming.ctid between slots[number] and slots[number + size - 1]
+                      and (quake.code is null
+                           or quake.updated <= incoming.updated
+                              and (\(Property.list("quake."))) is distinct from (\(Property.list("incoming."))))
+                    on conflict (code) do update set \(Property.assignments);
+                    number := number + size;
+                -- Two rows with one code can't be merged together: cardinality_violation.
+                exception when data_exception or program_limit_exceeded or check_violation or cardinality_violation then
+                    if size > 1 then
+                        alone := number + size - 1;
+                    else
+                        state := sqlstate;
+                        message := sqlerrm;
+                        return next;
+                        number := number + 1;
+                    end if;
+                end;
+            end loop;
+        end
+        $$
+        """
 
     /// Keeps identical broken bytes once, and counts them.
     static func keepRejects(run: Int) -> Query {

@@ -1,0 +1,67 @@
+import Feed
+import PostgreSQL
+
+// The search for features with a value that the server refuses.
+extension BatchImport {
+    /// Finds each feature that the server refuses, and commits nothing. However many they are, it takes one transaction,
+    /// unless the server can't even read some of them: then the batch is halved until each of those is alone.
+    func findRefused(
+        _ records: ArraySlice<Int>, _ batch: FeatureBatch, _ refused: inout Refused
+    ) async throws {
+        do {
+            for (index, error) in try await refusals(of: records, batch) {
+                refused[batch.records[index].feature.ordinal] = Rejection(refusal: error)
+            }
+        } catch let error as PostgresError where error.isRefusedValue {
+            if records.count == 1, let index = records.first {
+                refused[batch.records[index].feature.ordinal] = Rejection(refusal: error)
+                return
+            }
+            let middle = records.startIndex + records.count / 2
+            try await findRefused(records[..<middle], batch, &refused)
+            try await findRefused(records[middle...], batch, &refused)
+        }
+    }
+
+    /// Merges records one by one, and rolls everything back. A dry run only copies them.
+    ///
+    /// - Returns: why the server refuses records, by their indices.
+    private func refusals(
+        of records: ArraySlice<Int>, _ batch: FeatureBatch
+    ) async throws -> [Int: PostgresError] {
+        do {
+            return try await connection.write(to: "try a batch") { () -> [Int: PostgresError] in
+                try await connection.execute(
+                    script: MergeStatement.incomingTable + ";" + MergeStatement.refusals,
+                    to: "prepare to try features")
+                try await copy(records, of: batch, into: "pg_temp.incoming")
+                if run == nil { throw Refusals(errors: [:]) }
+                let rows = try await connection.query(
+                    "select number, state, message from pg_temp.refusals()", to: "try each feature")
+                throw Refusals(
+                    errors: try rows.reduce(into: [:]) { errors, row in
+                        let index = records[
+                            records.startIndex + (try row.decode("number", as: Int.self)) - 1]
+                        errors[index] = PostgresError(
+                            operation: "try a feature", sqlState: try row.decode("state"),
+                            message: try row.decode("message"))
+                    })
+            }
+        } catch let refusals as Refusals {
+            return refusals.errors
+        }
+    }
+}
+
+/// What a trial has shown. Thrown, so that the trial is rolled back.
+private struct Refusals: Error {
+    let errors: [Int: PostgresError]
+}
+
+extension Rejection {
+    fileprivate init(refusal error: PostgresError) {
+        let message = error.message.split(whereSeparator: \.isNewline).joined(separator: " ")
+        self.init(
+            .refused, "the server refused a value: \(message) (SQLSTATE \(error.sqlState ?? "none"))")
+    }
+}
