@@ -3,8 +3,8 @@ import GRDB
 /// Takes the rows of a fresh snapshot, in a table beside the old one, which then gives way to it.
 ///
 /// Until then, readers of the file see the old rows, or that there are none. So the rows need not be one transaction: they
-/// are committed step by step, and SQLite's log stays as small as a step, whatever the table's size. The index is
-/// made at the end, from sorted codes: rows come in any order, and an index that grows with them would be read and
+/// are committed step by step, and SQLite's log stays as small as a step, whatever the table's size. The indexes are
+/// made at the end, from sorted entries: rows come in any order, and an index that grows with them would be read and
 /// written all over again for every step as soon as it is larger than SQLite's cache.
 ///
 /// The old table's pages become free, and are used again. The file does not get smaller. Indexes and triggers that
@@ -16,11 +16,13 @@ final class FreshTable {
 
     /// Inserts a row.
     let insert: Statement
+    private let indexes: String
     private var rows = 0
 
     /// Makes the table.
     init(_ table: SQLiteTable, _ db: Database) throws {
         try Self.remove(db)
+        indexes = table.indexes
         try db.execute(sql: "create table \(Self.name) (\(table.declarations))")
         let marks = table.columns.map { _ in "?" }.joined(separator: ", ")
         insert = try db.makeStatement(sql: "insert into \(Self.name) values (\(marks))")
@@ -52,7 +54,7 @@ final class FreshTable {
                 pragma legacy_alter_table = on;
                 drop table if exists quake;
                 alter table \(Self.name) rename to quake;
-                create unique index quake_code on quake (code);
+                \(indexes);
                 drop table if exists position;
                 create table position (
                     store text not null, token integer not null, committed_at text not null, shape text not null);

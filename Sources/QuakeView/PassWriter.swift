@@ -26,11 +26,14 @@ final class PassWriter: @unchecked Sendable {
 
     private struct RowStatements {
         let upsert: Statement
+        /// For a row whose time may have changed; nil if `upsert` writes every row.
+        let retime: Statement?
         let delete: Statement
         let move: Statement
 
         init(_ table: SQLiteTable, _ db: Database) throws {
             upsert = try db.makeStatement(sql: table.upsert)
+            retime = try table.retime.map { try db.makeStatement(sql: $0) }
             delete = try db.makeStatement(sql: "delete from quake where code = ?")
             move = try db.makeStatement(
                 sql: "update position set store = ?, token = ?, committed_at = ?, shape = ?")
@@ -78,7 +81,12 @@ final class PassWriter: @unchecked Sendable {
                 try bind(row.code, at: 1, of: rows.delete)
                 try run(rows.delete)
             } else {
+                let again = row
                 try run(rows.upsert, with: &row)
+                if let retime = rows.retime, sqlite3_changes(connection) == 0 {
+                    row = again
+                    try run(retime, with: &row)
+                }
             }
         }
     }

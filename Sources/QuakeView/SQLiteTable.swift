@@ -1,3 +1,4 @@
+import Feed
 import GRDB
 import QuakeStore
 
@@ -8,21 +9,61 @@ struct SQLiteTable: Sendable {
     let definition: String
     /// The names and types of the columns.
     let declarations: String
-    /// Writes a row. If there is already one with the same code, that row is updated. Unlike `insert or replace`, this
-    /// keeps the row in its place and the index untouched, so half as many pages have to be written.
+    /// Makes the indexes of a table that has its rows.
+    let indexes: String
+    /// Writes a row. If there is already one with the same code and the same time, that row is updated. Unlike
+    /// `insert or replace`, this keeps the row in its place and the indexes untouched: SQLite rewrites the entries in an
+    /// index for each column that a statement sets, even if its value stays. So half as many pages have to be written.
+    ///
+    /// If there is a row with the same code and another time, nothing is changed, and `retime` has to do it.
     let upsert: String
+    /// The same, also for a row with another time; nil if the table has no time.
+    let retime: String?
 
     init(_ columns: [ViewColumn]) {
         self.columns = columns
-        declarations = columns.map {
-            "\($0.quotedName) \($0.sqliteType)\($0.name == "code" ? " not null" : "")"
+        let names = Self.names(of: columns).map {
+            "\"\($0.replacing("\"" as Unicode.Scalar, with: "\"\""))\""
+        }
+        declarations = zip(names, columns).map { name, column in
+            "\(name) \(column.sqliteType)\(column.name == "code" ? " not null" : "")"
         }.joined(separator: ", ")
         // The quotation marks are those of `alter table rename`.
         definition = "CREATE TABLE \"quake\" (\(declarations))"
+
         let marks = columns.map { _ in "?" }.joined(separator: ", ")
-        let values = columns.filter { $0.name != "code" }
-            .map { "\($0.quotedName) = excluded.\($0.quotedName)" }.joined(separator: ", ")
-        upsert = "insert into quake values (\(marks)) on conflict (code) do update set \(values)"
+        func upsert(_ kept: [String]) -> String {
+            let values = names.filter { !kept.contains($0) }.map { "\($0) = excluded.\($0)" }
+            return "insert into quake values (\(marks)) on conflict (code) do update set "
+                + values.joined(separator: ", ")
+        }
+        let code = #""code""#
+        let time = #""time""#
+        let hasTime = names.contains(time)
+        retime = hasTime ? upsert([code]) : nil
+        self.upsert = hasTime ? upsert([code, time]) + " where quake.time is excluded.time" : upsert([code])
+        indexes =
+            "create unique index quake_code on quake (code);"
+            + (hasTime ? "create index quake_time on quake (time desc, code)" : "")
+    }
+
+    /// The names of the columns in the file, in their order.
+    ///
+    /// To SQLite, `Place` and `place` are one name, of which a table has only one. Those in lower case keep theirs, as all
+    /// columns of Quakes are; others get a number behind them.
+    private static func names(of columns: [ViewColumn]) -> [String] {
+        var taken: Set<ExactText> = []
+        var names: [Int: String] = [:]
+        let isLower = columns.map { ExactText($0.name.inLowerASCII) == ExactText($0.name) }
+        for index in columns.indices.filter({ isLower[$0] }) + columns.indices.filter({ !isLower[$0] }) {
+            var (name, number) = (columns[index].name, 1)
+            while !taken.insert(ExactText(name.inLowerASCII)).inserted {
+                number += 1
+                name = "\(columns[index].name)_\(number)"
+            }
+            names[index] = name
+        }
+        return columns.indices.map { names[$0] ?? "" }
     }
 
     /// The statement that made the file's table; nil if there is none.
@@ -31,9 +72,18 @@ struct SQLiteTable: Sendable {
     }
 }
 
-extension ViewColumn {
-    fileprivate var quotedName: String { "\"\(name.replacing("\"", with: "\"\""))\"" }
+extension String {
+    /// SQLite leaves other letters than ASCII's alone.
+    fileprivate var inLowerASCII: String {
+        var scalars = String.UnicodeScalarView()
+        for scalar in unicodeScalars {
+            scalars.append(("A"..."Z").contains(scalar) ? Unicode.Scalar(UInt8(scalar.value + 32)) : scalar)
+        }
+        return String(scalars)
+    }
+}
 
+extension ViewColumn {
     fileprivate var sqliteType: String {
         switch kind {
         case .integer, .boolean: "integer"

@@ -57,6 +57,9 @@ public struct ViewFile: Sendable {
 
 extension QuakeSelection {
     /// The rows of a view's file in the selection's order, chosen by time, magnitude and code only.
+    ///
+    /// In the order of times, an index has them, and the first ones come at once. Any other order is sorted; where nothing
+    /// else chooses among the rows, SQLite keeps only as many as are asked for.
     fileprivate func rows(in db: Database) throws -> RowCursor {
         if let near {
             db.add(
@@ -68,29 +71,40 @@ extension QuakeSelection {
                     return (distance * 1000).rounded(.toNearestOrEven)
                 })
         }
-        // A time is its year followed by 20 bytes. As text, years are in order only from 0000 to 9999.
+        var (conditions, arguments) = (["true"], [String: any DatabaseValueConvertible]())
+        func choose(_ condition: String, _ name: String, _ value: (any DatabaseValueConvertible)?) {
+            guard let value else { return }
+            conditions.append("\(condition) :\(name)")
+            arguments[name] = value
+        }
+        choose("time >=", "since", since.map(Self.text))
+        choose("time <", "until", until.map(Self.text))
+        choose("magnitude >=", "minimum", minimumMagnitude)
+        choose("magnitude <=", "maximum", maximumMagnitude)
+        choose("code =", "code", code)
+        // What is chosen by anything else is chosen row by row, afterwards.
+        let isAll =
+            types == nil && place == nil && near == nil && box == nil && updatedAfter == nil && ranges.isEmpty
+            && values.isEmpty
         return try Row.fetchCursor(
             db,
             sql: """
-                select * from quake
-                where (:since is null
-                       or (cast(time as integer), substr(time, -20)) >= (cast(:since as integer), substr(:since, -20)))
-                  and (:until is null
-                       or (cast(time as integer), substr(time, -20)) < (cast(:until as integer), substr(:until, -20)))
-                  and (:minimum is null or magnitude >= :minimum)
-                  and (:maximum is null or magnitude <= :maximum)
-                  and (:code is null or code = :code)
-                order by \(orderExpression), code
+                select * from quake where \(conditions.joined(separator: " and "))
+                order by \(orderExpression), code limit \(isAll ? limit ?? -1 : -1)
                 """,
-            arguments: [
-                "since": since?.description, "until": until?.description, "minimum": minimumMagnitude,
-                "maximum": maximumMagnitude, "code": code,
-            ])
+            arguments: StatementArguments(arguments))
+    }
+
+    /// A text that comes where the time does among those in the file, whose years have four digits: see the table's
+    /// constraint quake_times.
+    private static func text(_ time: Instant) -> String {
+        let text = time.description
+        return text.utf8.count == 24 ? text : text.hasPrefix("-") ? "" : ":"
     }
 
     private var orderExpression: String {
         switch (order, near) {
-        case (.time, _), (.distance, nil): "cast(time as integer) desc, substr(time, -20) desc"
+        case (.time, _), (.distance, nil): "time desc"
         case (.magnitude, _): "magnitude desc nulls last"
         case (.distance, _?): "distance_m(latitude, longitude)"
         }

@@ -33,6 +33,9 @@ import Testing
         ("https://host/@user", "https://host/@user"), ("https://host:80/a@b", "https://host:80/a@b"),
         ("https://[::1]/a@b", "https://[::1]/a@b"), ("https://user:se/cret@host/a", "https://host/a"),
         ("https://user:se#cr?et@host/a", "https://host/a"),
+        // A mark that combines with what is before it.
+        ("https://\u{301}user:secret@host/a", "https://host/a"),
+        ("https://user:secret@\u{301}host/a", "https://\u{301}host/a"),
     ])
     func aURLIsNamedWithoutItsCredentials(url: String, name: String) {
         #expect("\(FeedSource(url))" == name)
@@ -61,7 +64,7 @@ import Testing
         "apikey=SECRET", "SECRET", "SECRET=", "=SECRET", "format=x;key=SECRET", "format=x?key=SECRET",
         "FORMAT=SECRET",
         "format=x&&key=SECRET", "…&SECRET#00000000", "…#SECRET", "format=x#SECRET", "apikey=1&apikey=SECRET",
-        "…#00000000",
+        "…#00000000", "\u{301}apikey=SECRET", "format=x&\u{301}key=SECRET", "format=x#\u{301}SECRET",
     ])
     func noSecretIsInAName(query: String) {
         let name = "\(FeedSource("https://user:SECRET@host/a?\(query)"))"

@@ -75,6 +75,19 @@ struct MonitoringTests {
         }
     }
 
+    private static let hostileName = "dashboard \"1\"\u{301}\\\u{301}\r\nquakes_forged 1"
+
+    @Test("Whatever a reader calls itself, its metrics are lines of their own")
+    func hostileName() async throws {
+        try await withSourceAndReader(Self.hostileName) { site in
+            let lines = try await site.get("/metrics").text.utf8.split(separator: UInt8(ascii: "\n"))
+            #expect(lines.allSatisfy { $0.starts(with: "quakes_".utf8) || $0.starts(with: "# ".utf8) })
+            let name = "dashboard \\\"1\\\"\u{301}\\\\\u{301}\r\\nquakes_forged 1"
+            let line = Array("quakes_reader_transactions_behind{reader=\"\(name)\"} ".utf8)
+            #expect(lines.contains { $0.starts(with: line) })
+        }
+    }
+
     /// Runs promtool, which says what is wrong, and nothing else.
     private func check(_ arguments: [String], _ input: String) async throws {
         let result = try await Subprocess.run(
@@ -86,8 +99,9 @@ struct MonitoringTests {
     }
 
     /// Serves a catalogue with a source and a reader.
-    private func withSourceAndReader(_ body: @escaping @Sendable (TestSite) async throws -> Void) async throws
-    {
+    private func withSourceAndReader(
+        _ reader: String = "dashboard \"1\"", _ body: @escaping @Sendable (TestSite) async throws -> Void
+    ) async throws {
         try await TestServer.shared.withDatabase { database in
             let document = Array(DayFeed.of(5).document.utf8)
             try await TestFeedServer.run(script: [.whole(.ok, document)]) { http in
@@ -96,7 +110,7 @@ struct MonitoringTests {
                     _ = try await importer.run(.url(http.url("/feed")))
                 }
             }
-            try await database.query("select history.report('dashboard \"1\"', 0)")
+            try await database.query("select history.report(\(reader), 0)")
             try await TestSite.run(of: database) { site in
                 try await body(site)
             }
@@ -105,7 +119,7 @@ struct MonitoringTests {
 
     /// The same, after requests of several kinds.
     private func withManyMetrics(_ body: @escaping @Sendable (TestSite) async throws -> Void) async throws {
-        try await withSourceAndReader { site in
+        try await withSourceAndReader(Self.hostileName) { site in
             for path in [dayPath, dayPath, "/nothing", "/fdsnws/event/1/count", "/health"] {
                 _ = try await site.get(path)
             }

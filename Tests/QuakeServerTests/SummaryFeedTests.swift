@@ -86,6 +86,42 @@ struct SummaryFeedTests {
         }
     }
 
+    @Test("Codes that a String takes for the same have pages, answers and changes of their own")
+    func equivalentCodes() async throws {
+        let codes = ["%C3%A9", "e%CC%81"]
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(1).document)
+            for code in ["\u{E9}", "e\u{301}"] {
+                try await database.query(
+                    """
+                    insert into quake (code, net, net_code, place, time, updated, longitude, latitude)
+                    values (\(code), 'q', '', \(code.utf8.count == 2 ? "one" : "two"), now(), now(), 0, 0)
+                    """)
+            }
+            try await TestSite.run(of: database) { site in
+                for _ in 1...2 {
+                    for (code, place) in zip(codes, ["one", "two"]) {
+                        let answer = try await site.get("/earthquakes/feed/v1.0/detail/\(code).geojson")
+                        #expect(
+                            answer.status == 200 && answer.text.contains("\"place\":\"\(place)\""), "\(code)")
+                    }
+                }
+                try await StreamClient.with(site, "eventid=\(codes[0])") { one in
+                    try await StreamClient.with(site, "eventid=\(codes[1])") { two in
+                        let rows = await [one.pass(), two.pass()]
+                        #expect(rows.map { $0.count { $0.members["row"] != nil } } == [1, 1])
+                        try await database.query("update quake set felt = 7 where net = 'q'")
+                        for (client, code) in [(one, "\u{E9}"), (two, "e\u{301}")] {
+                            let changes = await client.pass().filter(\.isChange)
+                            let keys = changes.map { Array(($0.members["key"] as? String ?? "").utf8) }
+                            #expect(keys == [Array(code.utf8)])
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     @Test("An event's page has the event, and an unknown code is 404")
     func detail() async throws {
         try await TestServer.shared.withDatabase { database in

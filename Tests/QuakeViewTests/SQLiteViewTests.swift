@@ -372,4 +372,117 @@ struct SQLiteViewTests {
             #expect(version == SQLiteView.version)
         }
     }
+
+    // MARK: Columns of a user
+
+    @Test("Columns that differ in case alone, and names with quotes, are followed like others")
+    func names() async throws {
+        try await withView { database, path in
+            try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
+            let view = try SQLiteView(path)
+            try await database.catchUp(view)
+            try await database.execute(
+                """
+                alter table quake add "Place" text default 'Bern', add "PLACE" text default 'Basel', add place_2 text default 'Biel',
+                    add "Code" text default 'C', add "a""b" text default 'q', add "a""\u{301}b" text default 'r',
+                    add rowid integer default 5
+                """)
+            try await database.catchUp(view)
+            try await database.execute(
+                #"update quake set "Place" = 'Thun', "a""\#u{301}b" = 's' where code = 'q0a'"#)
+            try await database.catchUp(view)
+
+            let rows = try await DatabaseQueue(path: path, configuration: .reader).read { db in
+                try Row.fetchAll(
+                    db,
+                    sql: #"""
+                        select place, "Place_3", "PLACE_4", place_2, "Code_2", "a""b", "a""\#u{301}b", rowid
+                        from quake order by code
+                        """#
+                ).map { row in row.databaseValues.map { "\($0.storage.value ?? "")" } }
+            }
+            #expect(
+                rows == [
+                    ["somewhere", "Thun", "Basel", "Biel", "C", "q", "s", "5"],
+                    ["somewhere", "Bern", "Basel", "Biel", "C", "q", "r", "5"],
+                ])
+            // A second look finds the table that it expects.
+            let log = RecordedLog()
+            try await database.catchUp(view, log: log)
+            #expect(!log.lines.contains { $0.contains("snapshot") })
+            var places: [String] = []
+            _ = try ViewFile(path).forEach(QuakeSelection()) { places.append($0[.place].text ?? "") }
+            #expect(places == ["somewhere", "somewhere"])
+        }
+    }
+
+    @Test("Infinity in a time of the user's is no date")
+    func infinity() async throws {
+        try await withView { database, path in
+            try await database.importFeatures(["a", "b", "c", "d"].map { SmallFeed.feature($0) })
+            try await database.execute(
+                """
+                alter table quake add checked timestamptz;
+                update quake set checked = case code when 'q0a' then 'infinity' when 'q0b' then '-infinity'
+                    when 'q0c' then '294276-12-31 23:59:59.999999+00' end::timestamptz
+                """)
+            try await database.catchUp(SQLiteView(path))
+            let values = try await DatabaseQueue(path: path, configuration: .reader).read { db in
+                try String?.fetchAll(db, sql: "select checked from quake order by code")
+            }
+            #expect(values == ["infinity", "-infinity", "294276-12-31T23:59:59.999Z", nil])
+        }
+    }
+
+    // MARK: Indexes
+
+    @Test("Times are listed from an index, in a fresh file and after changes of any kind")
+    func timeIndex() async throws {
+        try await withView { database, path in
+            try await database.importSample(300)
+            let view = try SQLiteView(path)
+            try await database.catchUp(view)
+            for change in [
+                "update quake set magnitude = 1 where code like 'q1%'",
+                "update quake set time = time - interval '1 day', magnitude = 2 where code like 'q2%'",
+                "update quake set time = time + interval '1 second' where code like 'q3%'",
+                "delete from quake where code like 'q4%'",
+            ] {
+                try await database.query(Query(stringLiteral: change))
+                try await database.catchUp(view)
+            }
+            try await database.expectSame(path)
+            try await DatabaseQueue(path: path, configuration: .reader).read { db in
+                let plan = try Row.fetchAll(
+                    db, sql: "explain query plan select * from quake order by time desc, code")
+                #expect(plan.map { $0["detail"] } == ["SCAN quake USING INDEX quake_time"])
+                #expect(try String.fetchAll(db, sql: "pragma integrity_check") == ["ok"])
+                let listed = try String.fetchAll(db, sql: "select code from quake order by time desc, code")
+                let sorted = try String.fetchAll(db, sql: "select code from quake order by +time desc, +code")
+                #expect(listed == sorted)
+            }
+        }
+    }
+
+    @Test("A revision that keeps the time writes no page of the index of times")
+    func unchangedTime() async throws {
+        try await withView { database, path in
+            try await database.importSample(3000)
+            let view = try SQLiteView(path)
+            try await database.catchUp(view)
+            func written(by change: Query) async throws -> Int {
+                try await view.queue.writeWithoutTransaction {
+                    try $0.execute(sql: "pragma wal_checkpoint(truncate)")
+                }
+                try await database.query(change)
+                try await database.catchUp(view)
+                let size = try FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? Int
+                return try #require(size)
+            }
+            let revised = try await written(by: "update quake set felt = 7")
+            let moved = try await written(by: "update quake set felt = 8, time = time + interval '1 second'")
+            try await database.expectSame(path)
+            #expect(revised < moved)
+        }
+    }
 }

@@ -52,7 +52,8 @@ struct SelectionAgreementTests {
             from (values (1, 180, 0), (1, -180, 0), (null, 179.9, 0.1), (4, -179.9, -0.1), (5, 0, 90), (6, 359.5, -17.5))
                      as places (magnitude, longitude, latitude),
                  (values ('100% of A_B', 'quarry blast'), ('100 of AxB\\C', 'Rock Slide'), ('ŌMORI ridge', null),
-                         ('ōmori [ridge]', 'earthquake'), ('Straße.', 'explosion'), (null, 'ice quake')) as words (place, type)
+                         ('ōmori [ridge]', 'earthquake'), ('Straße.', 'explosion'), (null, 'ice quake'),
+                         ('\u{E9}', '\u{E9}'), ('e\u{301}', 'e\u{301}')) as words (place, type)
             """)
 
     private static func selection(of all: [Quake], _ random: inout SplitMix64) -> QuakeSelection {
@@ -64,8 +65,8 @@ struct SelectionAgreementTests {
         if chance(0.3) { selection.minimumMagnitude = any().magnitude }
         if chance(0.3) { selection.maximumMagnitude = any().magnitude }
         if chance(0.2) {
-            selection.types = [["Earthquake"], ["quarry blast", "ROCK slide"], ["explosion"]].randomElement(
-                using: &random)
+            selection.types = [["Earthquake"], ["quarry blast", "ROCK slide"], ["explosion"], ["E\u{301}"]]
+                .randomElement(using: &random)
         }
         if chance(0.3) {
             let texts = ["ōM", "%", "_", "\\", "[r", ".", "STRASSE", "straße", "Km", " of "]
@@ -101,7 +102,9 @@ struct SelectionAgreementTests {
             if let minimum = selection.minimumMagnitude, (quake.magnitude ?? -100) < minimum { return false }
             if let maximum = selection.maximumMagnitude, (quake.magnitude ?? 100) > maximum { return false }
             let type = quake[.type].text ?? "earthquake"
-            if let types = selection.types, !types.contains(where: { $0.lowercased() == type.lowercased() }) {
+            if let types = selection.types,
+                !types.contains(where: { $0.lowercased().utf8.elementsEqual(type.lowercased().utf8) })
+            {
                 return false
             }
             if let place = selection.place?.text,

@@ -65,6 +65,7 @@ struct ChangesCommandTests {
             ("sources", "[\"us\", \"ci\"]", "[\"us\", \"nn\"]", "sources +nn −ci"),
             ("sources", "[\"us\", \"ci\"]", "[\"ci\", \"us\"]", "sources in another order"),
             ("sources", "[]", "null", "sources  → –"),
+            ("sources", "[\"\\u00e9\"]", "[\"e\\u0301\"]", "sources +e\u{301} −\u{E9}"),
             ("extra", "{\"a\": 1}", "null", "extra {\"a\": 1} → –"),
             ("unknown", "\"2020-01-01\"", "1", "unknown 2020-01-01 → 1"),
         ])

@@ -21,7 +21,8 @@ public enum FeedSource: Sendable, Hashable {
             self = .standardInput
         } else if Self.summaryFeeds.contains(argument) {
             self = .url("\(Self.summaryFolder)\(argument).geojson")
-        } else if ["http://", "https://"].contains(where: argument.lowercased().hasPrefix) {
+        } else if ["http://", "https://"].contains(where: { argument.lowercased().utf8.starts(with: $0.utf8) }
+        ) {
             self = .url(argument)
         } else {
             self = .file(argument)
@@ -50,31 +51,34 @@ extension String {
     /// `https://user:password@host/…` becomes `https://host/…`.
     var withoutUserInfo: String {
         guard let range = userInfoRange else { return self }
-        return String(self[..<range.lowerBound] + self[index(after: range.upperBound)...])
+        return String(self[..<range.lowerBound] + self[unicodeScalars.index(after: range.upperBound)...])
     }
 
     /// The URL as errors may show it: without credentials and without the query, which may contain a key.
     var withoutSecrets: String {
-        let url = withoutUserInfo.prefix { $0 != "#" }
-        return url.firstIndex(of: "?").map { url[..<$0] + "?…" } ?? String(url)
+        let url = withoutUserInfo.unicodeScalars.prefix { $0 != "#" }
+        return url.firstIndex(of: "?").map { String(url[..<$0]) + "?…" } ?? String(url)
     }
 
     /// The user and the password of a URL, percent escapes resolved.
     var userInfo: (user: String, password: String)? {
         guard let range = userInfoRange else { return nil }
-        let parts = self[range].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = self[range].unicodeScalars
+            .split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(Substring.init)
         return (parts[0].withoutPercentEscapes, parts.count > 1 ? parts[1].withoutPercentEscapes : "")
     }
 
     /// The text between `://` and the `@`. A password with an unescaped slash makes a URL invalid, but it must not be shown
     /// either. So if what follows the colon is not a port number, everything up to the last `@` counts.
+    ///
+    /// Scalars are read: a combining mark behind an `@` or a `?` must not hide it.
     private var userInfoRange: Range<Index>? {
-        guard let scheme = firstRange(of: "://") else { return nil }
-        let rest = self[scheme.upperBound...]
-        let authority = rest.prefix { !"/?#".contains($0) }
+        guard let scheme = unicodeScalars.firstRange(of: "://".unicodeScalars) else { return nil }
+        let rest = unicodeScalars[scheme.upperBound...]
+        let authority = rest.prefix { !"/?#".unicodeScalars.contains($0) }
         if let at = authority.lastIndex(of: "@") { return rest.startIndex..<at }
-        guard !authority.hasSuffix("]"), let colon = authority.lastIndex(of: ":"),
-            !authority[colon...].dropFirst().allSatisfy(\.isWholeNumber),
+        guard authority.last != "]", let colon = authority.lastIndex(of: ":"),
+            !authority[colon...].dropFirst().allSatisfy({ ("0"..."9").contains($0) }),
             let at = rest.lastIndex(of: "@")
         else { return nil }
         return rest.startIndex..<at

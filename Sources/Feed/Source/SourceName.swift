@@ -12,14 +12,16 @@ struct SourceName: CustomStringConvertible {
     private static let hidden: Substring = "…"
 
     init(_ url: String) {
-        let parts = url.withoutUserInfo.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
-        let base = parts[0].prefix { $0 != "?" }
+        // Scalars are read: a combining mark behind a ? or an & must not hide it.
+        let parts = url.withoutUserInfo.unicodeScalars
+            .split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(Substring.init)
+        let base = parts[0].unicodeScalars.prefix { $0 != "?" }
         guard base.endIndex < parts[0].endIndex else {
             (description, wasName) = (String(base), false)
             return
         }
-        let query = parts[0][base.endIndex...].dropFirst()
-        let parameters = query.split(separator: "&", omittingEmptySubsequences: false)
+        let query = parts[0].unicodeScalars[base.endIndex...].dropFirst()
+        let parameters = query.split(separator: "&", omittingEmptySubsequences: false).map(Substring.init)
         let shown = parameters.filter(Self.isHarmless)
         let left = parameters.filter { !Self.isHarmless($0) }
         wasName = left == [Self.hidden] && parts.count == 2 && Self.isChecksum(parts[1])
@@ -29,7 +31,7 @@ struct SourceName: CustomStringConvertible {
             description = String(parts[0])
         } else {
             let query = (shown + [Self.hidden]).joined(separator: "&")
-            description = "\(base)?\(query)#\(Self.checksum(left.joined(separator: "&")))"
+            description = "\(String(base))?\(query)#\(Self.checksum(left.joined(separator: "&")))"
         }
     }
 

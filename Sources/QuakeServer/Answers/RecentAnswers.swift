@@ -1,3 +1,4 @@
+import Feed
 import NIOCore
 import QuakeStore
 import Synchronization
@@ -18,7 +19,8 @@ final class RecentAnswers: Sendable {
     private struct Kept {
         var state: (position: Position, shape: String)?
         var since = ContinuousClock.now
-        var bodies: [String: Body] = [:]
+        /// By exact keys: the code of an event is part of one.
+        var bodies: [ExactText: Body] = [:]
         var size = 0
 
         func isValid(at state: CatalogueState) -> Bool {
@@ -33,11 +35,11 @@ final class RecentAnswers: Sendable {
 
     /// Whether something is kept under this key, of whatever state.
     func has(_ key: String) -> Bool {
-        kept.withLock { $0.bodies[key] != nil }
+        kept.withLock { $0.bodies[ExactText(key)] != nil }
     }
 
     func body(_ key: String, at state: CatalogueState) -> Body? {
-        kept.withLock { $0.isValid(at: state) ? $0.bodies[key] : nil }
+        kept.withLock { $0.isValid(at: state) ? $0.bodies[ExactText(key)] : nil }
     }
 
     /// Keeps an answer, unless it is long.
@@ -48,7 +50,7 @@ final class RecentAnswers: Sendable {
             if !kept.isValid(at: state) || kept.size + size > limit {
                 kept = Kept(state: (state.position, state.shape))
             }
-            if kept.bodies.updateValue(body, forKey: key) == nil { kept.size += size }
+            if kept.bodies.updateValue(body, forKey: ExactText(key)) == nil { kept.size += size }
         }
     }
 }

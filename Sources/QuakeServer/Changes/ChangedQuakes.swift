@@ -4,15 +4,15 @@ import QuakeStore
 /// The events of some changes, as they were before all of them and as they are after them.
 struct ChangedQuakes {
     /// The event that each line changed.
-    let keys: [String]
-    private let quakes: [String: (first: Quake?, last: Quake?)]
+    let keys: [ExactText]
+    private let quakes: [ExactText: (first: Quake?, last: Quake?)]
 
     /// - Parameter lines: changes as `Pass.forEachLine` hands them over, in token order.
     init(_ lines: some Sequence<ArraySlice<UInt8>>) {
-        var events: [String: Event] = [:]
+        var events: [ExactText: Event] = [:]
         keys = lines.map { line in
             let change = JSONMembers(line)
-            let key = change.text("key") ?? ""
+            let key = ExactText(change.text("key") ?? "")
             events[key, default: Event(wasThere: change.text("operation") != "insert")].take(change)
             return key
         }
@@ -20,7 +20,7 @@ struct ChangedQuakes {
     }
 
     /// Whether an event was or is selected, and whether it is.
-    func match(_ key: String, _ selection: QuakeSelection) -> (ever: Bool, now: Bool) {
+    func match(_ key: ExactText, _ selection: QuakeSelection) -> (ever: Bool, now: Bool) {
         guard let (first, last) = quakes[key] else { return (false, false) }
         let now = last.map(selection.contains) ?? false
         return (now || first.map(selection.contains) ?? false, now)

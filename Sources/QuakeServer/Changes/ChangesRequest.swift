@@ -1,3 +1,4 @@
+import Feed
 import HTTPTypes
 import NIOCore
 import QuakeStore
@@ -61,7 +62,7 @@ struct ChangesRequest: Sendable {
             throw EventError(400, "\(parameter) is not for changes")
         }
         return ChangeFilter(
-            key: pairs.map { "\($0.name)=\($0.value)" }.sorted().joined(separator: "\n"),
+            key: ExactText(pairs.map { "\($0.name)=\($0.value)" }.sorted().joined(separator: "\n")),
             selection: try QuakeSelection(filter: parameters))
     }
 }
@@ -74,7 +75,7 @@ extension HTTPField.Name {
 /// Which events a client wants.
 struct ChangeFilter: Sendable, Hashable {
     /// Equal for filters that are equal.
-    let key: String
+    let key: ExactText
     let selection: QuakeSelection
 
     static func == (one: ChangeFilter, other: ChangeFilter) -> Bool { one.key == other.key }

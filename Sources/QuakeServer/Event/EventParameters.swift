@@ -31,9 +31,7 @@ struct EventParameters {
     /// What is between commas. Nothing between two of them is an error.
     func list(_ parameter: EventParameter) throws -> [String]? {
         guard let value = values[parameter] else { return nil }
-        let parts = value.split(separator: ",", omittingEmptySubsequences: false).map { part in
-            String(part.trimmingPrefix(while: { $0 == " " }))
-        }
+        let parts = value.split(at: ",").map { String($0.trimmingPrefix(while: { $0 == " " })) }
         guard !parts.contains("") else { throw wrong(parameter, "has an empty element") }
         return parts
     }

@@ -67,6 +67,15 @@ struct MetricsText {
     }
 
     private static func escaped(_ text: String) -> String {
-        text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+        // Scalars, not Characters: a carriage return and a line feed are one Character.
+        var escaped = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\\", "\"": escaped.append(contentsOf: ["\\", scalar])
+            case "\n": escaped.append(contentsOf: ["\\", "n"])
+            default: escaped.append(scalar)
+            }
+        }
+        return String(escaped)
     }
 }

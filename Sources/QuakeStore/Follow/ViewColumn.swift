@@ -33,8 +33,7 @@ public struct ViewColumn: Sendable, Equatable {
 
     /// The expression whose binary form `ViewRow` reads.
     var expression: String {
-        let column =
-            "quake.\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
+        let column = "quake.\"\(name.replacing("\"" as Unicode.Scalar, with: "\"\""))\""
         return switch kind {
         case .integer, .real, .boolean, .time: column
         case .text: sqlType == "text" ? column : "\(column)::text"

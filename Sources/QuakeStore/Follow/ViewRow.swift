@@ -38,8 +38,24 @@ public struct ViewRow {
         case .integer: try rest.nextInteger().map { .integer($0) } ?? .null
         case .real: try rest.nextDouble().map { .real($0) } ?? .null
         case .boolean: try rest.nextBool().map { .boolean($0) } ?? .null
-        case .time: try rest.nextInteger().map { .time(Instant(microsecondsSince2000: $0)) } ?? .null
+        case .time: try rest.nextInteger().map { ViewValue(microsecondsSince2000: $0) } ?? .null
         }
+    }
+}
+
+extension ViewValue {
+    /// Reads PostgreSQL's binary form of a time. Infinity, which is no moment, is the text that PostgreSQL writes.
+    fileprivate init(microsecondsSince2000 microseconds: Int64) {
+        self =
+            switch microseconds {
+            case .max: .text("infinity")
+            case .min: .text("-infinity")
+            default: .time(Instant(microsecondsSince2000: microseconds))
+            }
+    }
+
+    private static func text(_ text: StaticString) -> ViewValue {
+        .text(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 }
 

@@ -1,3 +1,4 @@
+import Feed
 import PostgreSQL
 
 /// Deletes earthquakes by their codes: all in one transaction, or none.
@@ -8,7 +9,7 @@ public struct Deletion: Sendable {
     /// - Parameter reason: kept in the history.
     public init(codes: [String], reason: String?) {
         // Rows are locked in code order, as imports lock them.
-        self.codes = Array(Set(codes)).sorted()
+        self.codes = Set(codes.map { ExactText($0) }).sorted().map(\.text)
         self.reason = reason
     }
 

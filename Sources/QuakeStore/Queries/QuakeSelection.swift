@@ -143,10 +143,10 @@ extension QuakeSelection {
         if let until, quake.time >= until { return false }
         if let minimumMagnitude, quake.magnitude ?? -.infinity < minimumMagnitude { return false }
         if let maximumMagnitude, quake.magnitude ?? .infinity > maximumMagnitude { return false }
-        if let code, quake.code != code { return false }
+        if let code, ExactText(quake.code) != ExactText(code) { return false }
         if let types {
-            let name = Self.typeName(quake[.type].text ?? "earthquake")
-            guard types.contains(where: { Self.typeName($0) == name }) else { return false }
+            let name = Self.exactTypeName(quake[.type].text ?? "earthquake")
+            guard types.contains(where: { Self.exactTypeName($0) == name }) else { return false }
         }
         if let place, !place.isPart(of: quake[.place].text ?? "") { return false }
         if let near, !near.contains(quake) { return false }
@@ -157,12 +157,15 @@ extension QuakeSelection {
     }
 
     /// In lower case as PostgreSQL's `lower` has it under the collation C, which leaves other letters than ASCII's alone.
-    static func typeName(_ type: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                type.unicodeScalars.map {
-                    ("A"..."Z").contains($0) ? Unicode.Scalar($0.value + 32) ?? $0 : $0
-                }))
+    static func typeName(_ type: String) -> String { exactTypeName(type).text }
+
+    fileprivate static func exactTypeName(_ type: String) -> ExactText {
+        ExactText(
+            String(
+                String.UnicodeScalarView(
+                    type.unicodeScalars.map {
+                        ("A"..."Z").contains($0) ? Unicode.Scalar($0.value + 32) ?? $0 : $0
+                    })))
     }
 }
 
@@ -175,9 +178,9 @@ extension Quake {
 
     /// Whether a text, or an element of a list, is one of these.
     fileprivate func has(_ property: Property, oneOf texts: [String]) -> Bool {
-        if property == .code { return texts.contains(code) }
-        let names = Set(texts.map(QuakeSelection.typeName))
+        if property == .code { return texts.contains { ExactText($0) == ExactText(code) } }
+        let names = Set(texts.map(QuakeSelection.exactTypeName))
         let own = self[property].list ?? self[property].text.map { [$0] } ?? []
-        return own.contains { names.contains(QuakeSelection.typeName($0)) }
+        return own.contains { names.contains(QuakeSelection.exactTypeName($0)) }
     }
 }

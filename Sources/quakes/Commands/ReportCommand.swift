@@ -41,7 +41,7 @@ struct ReportCommand: AsyncParsableCommand {
 
     func validate() throws {
         try spreadsheet.validate(isCSV: format == .csv)
-        for argument in arguments where !argument.contains("=") {
+        for argument in arguments where !argument.unicodeScalars.contains("=") {
             throw ValidationError("\(argument) is not of the form NAME=VALUE")
         }
     }
@@ -78,8 +78,9 @@ struct ReportCommand: AsyncParsableCommand {
     private func values(for report: Report) throws -> [String: String] {
         var values: [String: String] = [:]
         for argument in arguments {
-            let pair = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(
-                String.init)
+            let pair = argument.unicodeScalars.split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false
+            ).map { String($0) }
             guard report.parameters.contains(where: { $0.name == pair[0] }) else {
                 throw ValidationError(
                     "\(report.name) has no \(pair[0]); it has \(report.parameters.map(\.name).joined(separator: ", "))"

@@ -116,7 +116,7 @@ struct SelectionOptions: ParsableArguments {
 
     private var types: [String]? {
         if type.isEmpty { return nil }
-        return type.flatMap { $0.split(separator: ",") }
+        return type.flatMap { $0.split(at: ",") }
             .map { String($0.trimmingPrefix { $0 == " " }) }.filter { !$0.isEmpty }
     }
 

@@ -1,3 +1,5 @@
+import Feed
+
 /// Comma-separated values (RFC 4180). Null is an empty field; an empty text is a pair of quotes.
 struct CSV {
     /// Whether a spreadsheet may open it. Otherwise texts are exact.
@@ -32,7 +34,7 @@ struct CSV {
         let needsQuotes =
             field.isEmpty || field.unicodeScalars.contains { "\",\r\n".unicodeScalars.contains($0) }
         return needsQuotes
-            ? "\"\(field.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
+            ? "\"\(field.replacing("\"" as Unicode.Scalar, with: "\"\""))\""
             : field
     }
 }

@@ -8,9 +8,12 @@ extension Change.Member {
     var story: String {
         let (old, new) = (JSONValue(old), JSONValue(new))
         if case .list(let gone) = old, case .list(let come) = new {
+            func parts(of one: [String], notIn other: [String]) -> [String] {
+                let other = Set(other.map { ExactText($0) })
+                return one.filter { !other.contains(ExactText($0)) }
+            }
             let parts =
-                come.filter { !gone.contains($0) }.map { "+\($0)" }
-                + gone.filter { !come.contains($0) }.map { "−\($0)" }
+                parts(of: come, notIn: gone).map { "+\($0)" } + parts(of: gone, notIn: come).map { "−\($0)" }
             return "\(column) \(parts.isEmpty ? "in another order" : parts.joined(separator: " "))"
         }
         let short = (old.text(of: kind, exactly: false), new.text(of: kind, exactly: false))
