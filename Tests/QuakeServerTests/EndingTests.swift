@@ -38,6 +38,33 @@ struct EndingTests {
         try await withLongAnswer(endingTime: .milliseconds(100)) { _, _ in }
     }
 
+    /// server      is told to end, drains                                                   ends
+    /// balancer                              asks for health, is told to send nobody
+    /// client                                connects, asks, gets its answer and a close
+    @Test("Can be told to load balancers first, while clients that come are served")
+    func draining() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(5).document)
+            var settings = ServerSettings(version: "0")
+            settings.drainTime = .seconds(3)
+            let asking = try await TestSite.run(of: database, settings) { site in
+                try await waitUntil { try await site.get("/health").status == 200 }
+                return Task {
+                    var health = try await site.get("/health")
+                    while health.status == 200 { health = try await site.get("/health") }
+                    let request = "GET \(dayPath) HTTP/1.1\r\nHost: x\r\n\r\n"
+                    return (health, try TestAnswer(await site.send(Array(request.utf8))))
+                }
+            }
+            let (health, answer) = try await asking.value
+            #expect(health.status == 503)
+            #expect(health.text.contains("\"status\":\"the server is ending\""))
+            #expect(health.headers["retry-after"] == "5")
+            #expect(answer.status == 200 && answer.text.contains("\"usc1\""))
+            #expect(answer.headers["connection"] == "close")
+        }
+    }
+
     /// Begins a long answer, hands over its client and its head while the server is told to end, and waits for that.
     private func withLongAnswer(
         endingTime: Duration, _ body: @escaping @Sendable (LoopbackSocket, String) async throws -> Void

@@ -153,18 +153,8 @@ struct HTTPTests {
                 let count = 8000
                 let request = "GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n"
                 let last = "GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-                let client = LoopbackSocket()
-                defer { client.close() }
-                let bytes = await onThread {
-                    client.connect(to: site.port)
-                    Thread.detachNewThread {
-                        let requests = String(repeating: request, count: count - 1) + last
-                        Array(requests.utf8).withUnsafeBytes { _ = client.write($0) }
-                    }
-                    return client.readAll()
-                }
-                let answers = String(decoding: bytes, as: UTF8.self).split(separator: "HTTP/1.1 404 ")
-                #expect(answers.count == count)
+                let text = await site.pipelined(String(repeating: request, count: count - 1) + last)
+                #expect(text.split(separator: "HTTP/1.1 404 ").count == count)
             }
         }
     }

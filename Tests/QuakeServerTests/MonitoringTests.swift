@@ -88,6 +88,48 @@ struct MonitoringTests {
         }
     }
 
+    @Test("With an address of their own, the metrics are there only, and nothing but health beside them")
+    func apart() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await TestSite.run(of: database, metricsApart: true) { site in
+                try await waitUntil { try await site.get("/health").status == 200 }
+                #expect(try await site.get("/metrics").status == 404)
+                let monitoring = TestSite(port: try #require(site.metricsPort))
+                let metrics = try await monitoring.get("/metrics")
+                #expect(metrics.status == 200 && metrics.text.contains("quakes_sessions_open"))
+                #expect(try await monitoring.get("/health").status == 200)
+                for path in ["/", dayPath, "/changes", "/fdsnws/event/1/version"] {
+                    #expect(try await monitoring.get(path).status == 404, "\(path)")
+                }
+            }
+        }
+    }
+
+    @Test("Metrics tell how many connections and files are open, and what the process uses")
+    func process() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await TestSite.run(of: database) { site in
+                func metric(_ name: String) async throws -> Double {
+                    let text = try await site.get("/metrics").text
+                    let line = text.split(separator: "\n").first { $0.hasPrefix("\(name) ") }
+                    return try Double(line?.split(separator: " ")[1] ?? "").unwrapped
+                }
+                try await waitUntil { try await metric("quakes_http_connections_open") == 1 }
+                let files = try await metric("process_open_fds")
+                let clients = (0..<20).map { _ in LoopbackSocket() }
+                for client in clients { client.connect(to: site.port) }
+                try await waitUntil { try await metric("quakes_http_connections_open") == 21 }
+                // A client is a file of the server and one of the test. Other tests open and close theirs.
+                try await waitUntil { try await metric("process_open_fds") >= files + 20 }
+                for client in clients { client.close() }
+                try await waitUntil { try await metric("quakes_http_connections_open") == 1 }
+                #expect(try await metric("process_max_fds") >= files)
+                #expect(try await metric("process_resident_memory_bytes") > 1e6)
+                #expect(try await metric("process_cpu_seconds_total") > 0)
+            }
+        }
+    }
+
     /// Runs promtool, which says what is wrong, and nothing else.
     private func check(_ arguments: [String], _ input: String) async throws {
         let result = try await Subprocess.run(

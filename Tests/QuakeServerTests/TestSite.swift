@@ -8,26 +8,30 @@ import TestSupport
 /// A server of a test's database on a free port of this machine.
 struct TestSite: Sendable {
     let port: Int
+    /// That of the metrics, if they have an address of their own.
+    var metricsPort: Int?
 
     func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
     /// Runs a server for the time of `body`.
     static func run<Result: Sendable>(
         of database: TestDatabase, _ settings: ServerSettings = ServerSettings(version: "0"),
+        metricsApart: Bool = false, accessLog: AccessLog? = nil,
         _ body: @escaping @Sendable (TestSite) async throws -> Result
     ) async throws -> Result {
         let options = try database.options()
-        let (ports, teller) = AsyncStream.makeStream(of: Int.self)
+        let (ports, teller) = AsyncStream.makeStream(of: TestSite.self)
         return try await withThrowingTaskGroup(of: Result?.self) { group in
             group.addTask {
-                try await QuakeServer(options, settings, logger: .quiet).run(on: .port(host: "127.0.0.1", 0))
-                {
-                    teller.yield($0 ?? 0)
+                let local = ListeningAddress.port(host: "127.0.0.1", 0)
+                let server = QuakeServer(options, settings, logger: .quiet, accessLog: accessLog)
+                try await server.run(on: local, metricsOn: metricsApart ? local : nil) { port, metricsPort in
+                    teller.yield(TestSite(port: port ?? 0, metricsPort: metricsPort))
                 }
                 return nil
             }
             group.addTask {
-                for await port in ports { return try await body(TestSite(port: port)) }
+                for await site in ports { return try await body(site) }
                 return nil
             }
             var result: Result?
@@ -56,6 +60,19 @@ struct TestSite: Sendable {
             guard socket.connect(to: port) else { return [] }
             bytes.withUnsafeBytes { _ = socket.write($0) }
             return socket.readAll()
+        }
+    }
+}
+
+extension TestSite {
+    /// Sends these bytes while it reads all that comes until the server closes the connection.
+    func pipelined(_ requests: String) async -> String {
+        await onThread { [port] in
+            let socket = LoopbackSocket()
+            defer { socket.close() }
+            socket.connect(to: port)
+            Thread.detachNewThread { Array(requests.utf8).withUnsafeBytes { _ = socket.write($0) } }
+            return String(decoding: socket.readAll(), as: UTF8.self)
         }
     }
 }

@@ -2,13 +2,17 @@ extension Responder {
     /// How long the database may be silent. Its state is asked for every few seconds.
     private static let silence = Duration.seconds(30)
 
-    /// 200 if the database has answered lately, else 503. A feed that is late makes no server ill: that is for the alerts.
+    /// 200 if the database has answered lately and the server is not to end, else 503. A feed that is late makes no server ill:
+    /// that is for the alerts.
     var health: Reply {
         let age = board.age
-        let isHealthy = age.map { $0 < Self.silence } ?? false
+        let hasDatabase = age.map { $0 < Self.silence } ?? false
+        let isHealthy = hasDatabase && ending.phase == .serving
         var body: [UInt8] = []
         body.append(text: "{\"status\":")
-        body.append(jsonString: isHealthy ? "ok" : "the database does not answer")
+        body.append(
+            jsonString: isHealthy
+                ? "ok" : hasDatabase ? "the server is ending" : "the database does not answer")
         body.append(text: ",\"token\":")
         body.append(text: board.state.map { "\($0.position.token)" } ?? "null")
         body.append(text: ",\"committed_at\":")

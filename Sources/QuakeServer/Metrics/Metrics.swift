@@ -9,6 +9,7 @@ final class Metrics: Sendable {
         var requests: [Answered: Int] = [:]
         var times: [String: Histogram] = [:]
         var underWay = 0
+        var connections = 0
         var rows = 0
         var bytes = 0
     }
@@ -39,6 +40,9 @@ final class Metrics: Sendable {
 
     func countRows(_ count: Int) { counts.withLock { $0.rows += count } }
     func countBytes(_ count: Int) { counts.withLock { $0.bytes += count } }
+
+    /// Counts connections that were opened, or closed if the number is negative.
+    func countConnections(_ count: Int) { counts.withLock { $0.connections += count } }
 
     /// Counts what was no request.
     ///

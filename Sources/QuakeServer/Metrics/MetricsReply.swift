@@ -5,7 +5,8 @@ extension Responder {
     /// All metrics. Those of the process are there even if the database is not.
     func metricsReply(accepted: String?) async -> Reply {
         var text = MetricsText(accepted: accepted)
-        appendProcess(to: &text)
+        appendServer(to: &text)
+        ProcessUse.now.append(to: &text)
         do {
             let (sources, history) = try await sessions.use { connection in
                 (try await ImportStatus.read(on: connection), try await HistoryStatus.read(on: connection))
@@ -21,7 +22,7 @@ extension Responder {
         return reply
     }
 
-    private func appendProcess(to text: inout MetricsText) {
+    private func appendServer(to text: inout MetricsText) {
         let counts = metrics.current
         text.family("quakes", .info, "The version of the program.")
         text.sample("quakes_info", [("version", settings.version)], 1)
@@ -42,6 +43,14 @@ extension Responder {
             text.histogram("quakes_http_request_duration_seconds", [("route", route)], histogram)
         }
         text.gauge("quakes_http_requests_under_way", "Requests that are being answered.", counts.underWay)
+        text.gauge(
+            "quakes_http_connections_open", "Connections of clients, those to this address included.",
+            counts.connections)
+        if let accessLog {
+            text.counter(
+                "quakes_access_log_dropped_lines", "Lines of the access log that nobody took.",
+                accessLog.dropped)
+        }
         text.counter("quakes_http_rows", "Events that were sent.", counts.rows)
         text.counter(
             "quakes_http_body_bytes", unit: "bytes", "Bytes of bodies that were made of events.", counts.bytes

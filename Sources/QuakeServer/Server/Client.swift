@@ -4,13 +4,29 @@ import Synchronization
 
 /// The other end of one connection: what is being done for it ends when it goes away.
 final class Client: Sendable {
+    /// Where its requests come from.
+    let address: String
     private let state = Mutex(State())
 
     private struct State {
         var isGone = false
+        /// How many bytes were sent to it since they were counted last.
+        var sent = 0
         var spool: AnswerSpool?
         var takesChunks = true
         var isStream = false
+    }
+
+    init(address: String) { self.address = address }
+
+    func countSent(_ bytes: Int) { state.withLock { $0.sent += bytes } }
+
+    /// How many bytes were sent to it since this was asked last.
+    func takeSent() -> Int {
+        state.withLock { state in
+            defer { state.sent = 0 }
+            return state.sent
+        }
     }
 
     /// Begins a request.
@@ -54,7 +70,8 @@ final class Client: Sendable {
     }
 }
 
-/// Closes a connection whose client does not read what it asked for.
+/// Closes a connection whose client does not read what it asked for, or that is still open some time after the server is to
+/// end.
 final class ClientLimits: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData
@@ -62,16 +79,28 @@ final class ClientLimits: ChannelDuplexHandler {
 
     private let client: Client
     private let readTime: TimeAmount
+    private let endingTime: TimeAmount
+    private var end: Scheduled<Void>?
     private var unsent = 0
     private var lastProgress = NIODeadline.now()
     private var check: Scheduled<Void>?
 
     init(_ client: Client, _ settings: ServerSettings) {
         self.client = client
-        readTime = TimeAmount(settings.readTime)
+        (readTime, endingTime) = (TimeAmount(settings.readTime), TimeAmount(settings.endingTime))
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent {
+            end = context.eventLoop.assumeIsolated().scheduleTask(in: endingTime) {
+                context.close(promise: nil)
+            }
+        }
+        context.fireUserInboundEventTriggered(event)
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        client.countSent(unwrapOutboundIn(data).readableBytes)
         let promise = promise ?? context.eventLoop.makePromise()
         if unsent == 0 { lastProgress = .now() }
         unsent += 1
@@ -97,6 +126,7 @@ final class ClientLimits: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        end?.cancel()
         check?.cancel()
         check = nil
         client.leave()

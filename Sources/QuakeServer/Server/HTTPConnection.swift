@@ -14,6 +14,7 @@ struct HTTPConnection: HTTPChannelHandler {
 
     let client: Client
     let settings: ServerSettings
+    let ending: Ending
     /// Told the status of a refusal, or 0 if nobody is there to be told.
     let unreadable: @Sendable (Int) -> Void
     let responder: HTTPChannelHandler.Responder
@@ -33,7 +34,7 @@ struct HTTPConnection: HTTPChannelHandler {
                 ByteToMessageHandler(
                     HTTPRequestDecoder(limitConfiguration: limits), maximumBufferSize: settings.headSize))
             try pipeline.addHandler(HTTPServerPipelineHandler())
-            try pipeline.addHandler(HTTPRules(client, settings, unreadable))
+            try pipeline.addHandler(HTTPRules(client, settings, ending, unreadable))
             try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
             try pipeline.addHandler(
                 HTTPConnectionStateHandler(idleTimeout: settings.idleTime, logger: logger))
@@ -45,5 +46,22 @@ struct HTTPConnection: HTTPChannelHandler {
 
     func handle(value: Value, logger: Logger) async {
         await handleHTTP(asyncChannel: value, logger: logger)
+    }
+}
+
+extension Responder {
+    /// What speaks HTTP on a new connection.
+    func connection(on channel: any Channel) -> HTTPConnection {
+        metrics.countConnections(1)
+        channel.closeFuture.whenComplete { _ in metrics.countConnections(-1) }
+        let client = Client(address: channel.remoteAddress?.ipAddress ?? "-")
+        return HTTPConnection(client: client, settings: settings, ending: ending) { status in
+            metrics.countUnreadable(status: status)
+            var logged = LoggedRequest(client: client.address)
+            (logged.status, logged.bytes) = (status, client.takeSent())
+            accessLog?.write(logged)
+        } responder: { request, writer, channel in
+            try await respond(to: request.head, writer, for: client, on: channel)
+        }
     }
 }

@@ -13,6 +13,7 @@ final class HTTPRules: ChannelDuplexHandler {
 
     private let client: Client
     private let settings: ServerSettings
+    private let ending: Ending
     private let unreadable: (Int) -> Void
     /// The request that is being answered.
     private var request: HTTPRequestHead?
@@ -25,8 +26,15 @@ final class HTTPRules: ChannelDuplexHandler {
     /// Closes the connection if the other side does not.
     private var closing: Scheduled<Void>?
 
-    init(_ client: Client, _ settings: ServerSettings, _ unreadable: @escaping (Int) -> Void) {
-        (self.client, self.settings, self.unreadable) = (client, settings, unreadable)
+    init(
+        _ client: Client, _ settings: ServerSettings, _ ending: Ending, _ unreadable: @escaping (Int) -> Void
+    ) {
+        (self.client, self.settings, self.ending, self.unreadable) = (client, settings, ending, unreadable)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        // Accepted too late to hear of the end.
+        if ending.phase == .closing { context.close(promise: nil) }
     }
 
     // MARK: Requests
@@ -115,7 +123,8 @@ final class HTTPRules: ChannelDuplexHandler {
 
     /// Says how the answer ends: by its length, by its last chunk, or with the connection.
     private func frame(_ head: inout HTTPResponseHead) {
-        if head.headers["connection"].contains("close") { isLast = true }
+        // While the server drains, its clients are to find another one for their next requests.
+        if head.headers["connection"].contains("close") || ending.phase != .serving { isLast = true }
         if !head.status.mayHaveResponseBody {
             if head.status != .notModified { head.headers.remove(name: "content-length") }
         } else if !head.headers.contains(name: "content-length"), request?.method != .HEAD {

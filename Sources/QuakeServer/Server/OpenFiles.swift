@@ -1,7 +1,7 @@
 import Glibc
 import NIOCore
 
-/// How many files and connections the process may have open.
+/// The files and connections that the process has open.
 enum OpenFiles {
     /// What the process itself may need beside its clients: the database, logs, libraries, and three for each event loop.
     private static let own = 64 + 3 * System.coreCount
@@ -10,12 +10,30 @@ enum OpenFiles {
     ///
     /// - Returns: how many connections of clients there is room for. A quarter is left for the temporary files of slow ones.
     static func roomForConnections() -> Int {
-        var limit = rlimit()
-        let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        getrlimit(files, &limit)
+        var limit = limits
         limit.rlim_cur = limit.rlim_max
         setrlimit(files, &limit)
-        getrlimit(files, &limit)
-        return max(1, (Int(clamping: limit.rlim_cur) - own) / 4 * 3)
+        return max(1, (self.limit - own) / 4 * 3)
+    }
+
+    /// How many it may have.
+    static var limit: Int { Int(clamping: limits.rlim_cur) }
+
+    /// How many it has.
+    static var count: Int {
+        guard let folder = opendir("/proc/self/fd") else { return 0 }
+        defer { closedir(folder) }
+        var count = 0
+        while readdir(folder) != nil { count += 1 }
+        // The folder itself and the one above it, and what reads it.
+        return max(0, count - 3)
+    }
+
+    private static let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+
+    private static var limits: rlimit {
+        var limits = rlimit()
+        getrlimit(files, &limits)
+        return limits
     }
 }

@@ -1,4 +1,6 @@
 import Logging
+import NIOCore
+import NIOPosix
 import PostgreSQL
 import QuakeStore
 import Synchronization
@@ -11,16 +13,25 @@ public struct QuakeServer: Sendable {
     private let options: ConnectionOptions
     private let settings: ServerSettings
     private let logger: Logger
+    private let accessLog: AccessLog?
 
-    public init(_ options: ConnectionOptions, _ settings: ServerSettings, logger: Logger) {
-        (self.options, self.settings, self.logger) = (options, settings, logger)
+    public init(
+        _ options: ConnectionOptions, _ settings: ServerSettings, logger: Logger, accessLog: AccessLog? = nil
+    ) {
+        (self.options, self.settings, self.logger, self.accessLog) = (options, settings, logger, accessLog)
     }
 
-    /// Serves until the task is cancelled. Answers that are under way then have `settings.endingTime` to finish.
+    /// Serves until the task is cancelled. Clients are then accepted for `settings.drainTime`, and answers that are under way
+    /// after that have `settings.endingTime` to finish.
     ///
-    /// - Parameter started: told the port as soon as the server listens; nil for a socket without one.
+    /// - Parameters:
+    ///   - metricsAddress: where `/metrics` is, and nowhere else; nil if it is among the other paths.
+    ///   - started: told the ports as soon as the server listens; nil for a socket without one.
     /// - Throws: `ListeningError`.
-    public func run(on address: ListeningAddress, _ started: @Sendable (Int?) -> Void) async throws {
+    public func run(
+        on address: ListeningAddress, metricsOn metricsAddress: ListeningAddress? = nil,
+        _ started: @Sendable (_ port: Int?, _ metricsPort: Int?) -> Void
+    ) async throws {
         var settings = settings
         let room = OpenFiles.roomForConnections()
         if room < settings.connections {
@@ -28,9 +39,22 @@ public struct QuakeServer: Sendable {
             settings.connections = room
         }
         let sessions = Sessions(options, lineLimit: settings.waitingRequests, logger: logger)
-        let responder = Responder(sessions: sessions, settings: settings, logger: logger)
-        let connections = try await Connections(address, responder, settings, logger)
-        started(connections.port)
+        let responder = Responder(
+            sessions: sessions, settings: settings, logger: logger, accessLog: accessLog,
+            scope: metricsAddress == nil ? .everything : .clients)
+        let connections = try await Connections(address, responder, limit: settings.connections)
+        // Few ask for them, and nobody else is to be in their way.
+        let monitoring: Connections?
+        do {
+            monitoring =
+                if let metricsAddress {
+                    try await Connections(metricsAddress, responder.monitoring, limit: 100)
+                } else { nil }
+        } catch {
+            try await connections.close()
+            throw error
+        }
+        started(connections.port, monitoring?.port)
         // Not a child of this task, because a cancellation has to end the listening first and the sessions last.
         let work = Task {
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -44,14 +68,26 @@ public struct QuakeServer: Sendable {
                     } catch is CancellationError {}
                 }
                 defer { group.cancelAll() }
+                // Watched to the end.
+                if let monitoring { group.addTask { try await monitoring.serve() } }
                 try await connections.serve()
+                monitoring?.end()
+                accessLog?.finish()
             }
         }
         try await withTaskCancellationHandler {
             try await work.value
         } onCancel: {
-            connections.end()
-            responder.live.end()
+            responder.ending.phase = .draining
+            let end: @Sendable () -> Void = {
+                responder.ending.phase = .closing
+                connections.end()
+                responder.live.end()
+            }
+            let drainTime = responder.settings.drainTime
+            guard drainTime > .zero else { return end() }
+            logger.notice("draining for \(drainTime)")
+            MultiThreadedEventLoopGroup.singleton.any().scheduleTask(in: TimeAmount(drainTime), end)
         }
     }
 }

@@ -11,6 +11,10 @@ struct Responder: Sendable {
     let sessions: Sessions
     let settings: ServerSettings
     let logger: Logger
+    let accessLog: AccessLog?
+    /// Which paths are answered.
+    private var scope: Scope
+    let ending = Ending()
     let room: SpoolRoom
     let board = StateBoard()
     let metrics = Metrics()
@@ -21,8 +25,20 @@ struct Responder: Sendable {
     /// The state of the catalogue now, without the settled documents.
     let current: SharedReading<CatalogueState>
 
-    init(sessions: Sessions, settings: ServerSettings, logger: Logger) {
+    /// What is answered on an address.
+    enum Scope {
+        case everything
+        /// All but the metrics, which are on an address of their own.
+        case clients
+        /// The metrics, and health.
+        case monitoring
+    }
+
+    init(
+        sessions: Sessions, settings: ServerSettings, logger: Logger, accessLog: AccessLog?, scope: Scope
+    ) {
         (self.sessions, self.settings, self.logger) = (sessions, settings, logger)
+        (self.accessLog, self.scope) = (accessLog, scope)
         room = SpoolRoom(settings)
         live = LiveChanges(settings, logger: logger)
         index = PageFile.index(below: settings.basePath)
@@ -35,6 +51,13 @@ struct Responder: Sendable {
                 }
             }
         }
+    }
+
+    /// The same for those who watch the server.
+    var monitoring: Responder {
+        var responder = self
+        responder.scope = .monitoring
+        return responder
     }
 
     /// Answers one request.
@@ -51,18 +74,23 @@ struct Responder: Sendable {
         let route = Route(path: target.path)
         let counted = metrics.begin(route)
         var status = 0
-        defer {
-            counted.end(status: status, after: client.isStream ? nil : .now - start)
-            logger.debug(
-                "\(request.method) \(target.path) \(status) in \((.now - start) / .milliseconds(1)) ms")
-        }
+        let result: Result<Void, any Error>
         do {
             try await answer(request, target, route, writer, for: client, on: channel) { status = $0 }
+            result = .success(())
         } catch {
             // A stream ends in no other way.
             if !channel.isActive, !client.isStream { status = 0 }
-            throw error
+            result = .failure(error)
         }
+        let time = ContinuousClock.now - start
+        counted.end(status: status, after: client.isStream ? nil : time)
+        if let accessLog {
+            // The last bytes go to the socket on the loop of the channel.
+            try? await channel.eventLoop.submit {}.get()
+            accessLog.write(LoggedRequest(request, target, of: client, status: status, time))
+        }
+        try result.get()
     }
 
     /// - Parameter told: told the status, before the head is written.
@@ -166,6 +194,12 @@ struct Responder: Sendable {
             throw reply
         }
         guard !request.hasBody else { throw Reply(413, text: "This service takes no bodies.") }
+        switch (route, scope) {
+        case (.metrics, .clients): return try nothing()
+        case (.metrics, _), (.health, _): break
+        case (_, .monitoring): return try nothing()
+        default: break
+        }
         switch route {
         case .health: return .reply(health)
         case .metrics: return .reply(await metricsReply(accepted: request.headerFields[.accept]))
@@ -181,8 +215,12 @@ struct Responder: Sendable {
         case .history(let code): return .answer(EventStory.answer(of: code))
         case .page(let file):
             return .reply((file.isIndex ? index : file).reply(to: request.headerFields))
-        case .unknown: throw Reply(404, text: "There is nothing under this path.")
+        case .unknown: return try nothing()
         }
+    }
+
+    private func nothing() throws -> RouteResult {
+        throw Reply(404, text: "There is nothing under this path.")
     }
 
     /// What the URLs of an answer begin with.

@@ -51,7 +51,10 @@ public struct ServerSettings: Sendable {
     public var statementTime = Duration.seconds(60)
     /// How long one request may take altogether.
     public var requestTime = Duration.seconds(600)
-    /// How long answers under way may go on once the server is to end.
+    /// How long, once it is to end, the server still accepts clients, while `/health` tells load balancers to send nobody any
+    /// more.
+    public var drainTime = Duration.zero
+    /// How long answers under way may go on after that.
     public var endingTime = Duration.seconds(5)
 
     public init(version: String) {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import QuakeServer
 
 struct ServeCommand: AsyncParsableCommand {
@@ -45,6 +46,28 @@ struct ServeCommand: AsyncParsableCommand {
         help: ArgumentHelp("How many events an answer of the event service may have.", valueName: "count"))
     var maxEvents = 20_000
 
+    @Option(
+        help: ArgumentHelp(
+            "Where /metrics is, in place of --listen. They name sources and readers.", valueName: "host:port"),
+        transform: address)
+    var metricsListen: ListeningAddress?
+
+    @Option(
+        help: ArgumentHelp(
+            "Write a line for each request to standard output: combined, as Apache and nginx do, or json. Values of unknown parameters are left out.",
+            valueName: "format"))
+    var accessLog: AccessLog.Format?
+
+    @Option(
+        help: ArgumentHelp(
+            "After SIGTERM, how long to accept clients while /health is 503, so that a load balancer sends nobody any more.",
+            valueName: "duration"))
+    var drainTime = DurationArgument(argument: "0s")!
+
+    @Option(
+        help: ArgumentHelp("After that, how long answers under way may take.", valueName: "duration"))
+    var endingTime = DurationArgument(argument: "5s")!
+
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var log: LogOptions
 
@@ -67,8 +90,16 @@ struct ServeCommand: AsyncParsableCommand {
         settings.sessions = sessions
         settings.connections = maxConnections
         settings.streams = maxStreams
-        try await QuakeServer(database.options, settings, logger: logger).run(on: address) { port in
+        settings.drainTime = drainTime.duration
+        settings.endingTime = endingTime.duration
+        let accessLog = accessLog.map { AccessLog($0, to: STDOUT_FILENO) }
+        let server = QuakeServer(database.options, settings, logger: logger, accessLog: accessLog)
+        try await server.run(on: address, metricsOn: metricsListen) { port, metricsPort in
             StandardError.print("quakes: serving http://\(address.with(port: port))")
+            if let metricsListen {
+                StandardError.print(
+                    "quakes: metrics at http://\(metricsListen.with(port: metricsPort))/metrics")
+            }
         }
     }
 
@@ -86,3 +117,5 @@ struct ServeCommand: AsyncParsableCommand {
         return String(match.1)
     }
 }
+
+extension AccessLog.Format: ExpressibleByArgument {}

@@ -1,0 +1,71 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Writes one line for each request.
+///
+/// Requests never wait for it. What is written to a pipe that nobody reads is dropped beyond some thousand lines, and counted.
+public final class AccessLog: Sendable {
+    public enum Format: String, Sendable, CaseIterable {
+        /// The combined log format of Apache and nginx (https://httpd.apache.org/docs/2.4/logs.html#combined).
+        case combined
+        /// One object a line.
+        case json
+    }
+
+    private let format: Format
+    private let descriptor: Int32
+    private let queue = DispatchQueue(label: "access log")
+    private let state = Mutex((waiting: 0, dropped: 0, isBroken: false))
+
+    private static let limit = 10_000
+
+    /// - Parameter descriptor: where the lines go.
+    public init(_ format: Format, to descriptor: Int32) {
+        (self.format, self.descriptor) = (format, descriptor)
+    }
+
+    /// How many lines were dropped.
+    var dropped: Int { state.withLock { $0.dropped } }
+
+    func write(_ request: LoggedRequest) {
+        let isTaken = state.withLock { state in
+            guard state.waiting < Self.limit, !state.isBroken else {
+                state.dropped += 1
+                return false
+            }
+            state.waiting += 1
+            return true
+        }
+        guard isTaken else { return }
+        queue.async { [self] in
+            // Once nobody can read it any more, the descriptor may soon be that of something else.
+            let isBroken =
+                state.withLock { $0.isBroken }
+                || !write(Array("\(format == .json ? request.json : request.combined)\n".utf8))
+            state.withLock { state in
+                state.waiting -= 1
+                if isBroken { (state.isBroken, state.dropped) = (true, state.dropped + 1) }
+            }
+        }
+    }
+
+    /// - Returns: false if it cannot be written.
+    private func write(_ line: [UInt8]) -> Bool {
+        var rest = line[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    /// Waits for what is not written yet, a second at most.
+    func finish() {
+        let isWritten = DispatchSemaphore(value: 0)
+        queue.async { isWritten.signal() }
+        _ = isWritten.wait(timeout: .now() + 1)
+    }
+}

@@ -1,0 +1,103 @@
+import Foundation
+import Glibc
+import QuakeServer
+import TestSupport
+import Testing
+
+@Suite("The access log")
+struct AccessLogTests {
+    @Test("Has a line for each request in the combined format, without what may be a secret")
+    func combined() async throws {
+        let lines = try await lines(.combined) { site in
+            let fields = [
+                "User-Agent": "a \"b\"é",
+                "Referer": "https://user:word@example.org/page?key=hidden#hidden",
+            ]
+            _ = try await site.get("/fdsnws/event/1/query?format=text&apikey=hidden&hidden", fields)
+            _ = try await site.get("/fdsnws/event/1/version")
+            _ = await site.send(Array("nonsense hidden\r\n\r\n".utf8))
+        }
+        #expect(lines.count == 3)
+        let first = try #require(
+            lines[0].wholeMatch(
+                of:
+                    #/127\.0\.0\.1 - - \[\d\d\/\w{3}\/\d{4}:[\d:]{8} \+0000\] "([^"]*)" 400 (\d+) "([^"]*)" "(.*)"/#
+            ))
+        #expect(
+            first.1 == "GET /fdsnws/event/1/query?format=text&apikey=\\xe2\\x80\\xa6&\\xe2\\x80\\xa6 HTTP/1.1"
+        )
+        #expect(try #require(Int(first.2)) > 300)
+        #expect(first.3 == "https://example.org/page")
+        #expect(first.4 == #"a \"b\"\xc3\xa9"#)
+        #expect(
+            lines[1].contains("\"GET /fdsnws/event/1/version HTTP/1.1\" 200 ")
+                && lines[1].hasSuffix("\"-\" \"-\""))
+        #expect(lines[2].contains("] \"-\" 400 "))
+        #expect(!lines.contains { $0.contains("hidden") })
+    }
+
+    @Test("Has an object for each request as JSON, with the bytes that were sent")
+    func json() async throws {
+        let size = Sizes()
+        let lines = try await lines(.json) { site in
+            for request in [
+                "GET \(dayPath)?minmagnitude=1&pass=x HTTP/1.0\r\nReferer: /a?b\r\n\r\n",
+                "HEAD /changes?after=now HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+            ] {
+                size.sizes.append(await site.send(Array(request.utf8)).count)
+            }
+        }
+        let objects = try lines.map { line in
+            try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+        }
+        #expect(objects.map { $0["bytes"] as? Int } == size.sizes)
+        #expect(objects[0]["target"] as? String == "\(dayPath)?minmagnitude=1&pass=…")
+        #expect(objects[0]["protocol"] as? String == "HTTP/1.0")
+        #expect(objects[0]["referrer"] as? String == "/a")
+        #expect(objects[1]["target"] as? String == "/changes?after=now")
+        #expect(
+            objects.allSatisfy {
+                ($0["seconds"] as? Double ?? 0) > 0 && $0["client"] as? String == "127.0.0.1"
+            })
+    }
+
+    /// reader      reads nothing
+    /// clients                    ask more than fits, get their answers
+    @Test("Keeps nobody waiting when nobody reads it")
+    func stalled() async throws {
+        let pipe = Pipe()
+        defer { try? pipe.fileHandleForReading.close() }
+        try await TestServer.shared.withDatabase { database in
+            let log = AccessLog(.combined, to: pipe.fileHandleForWriting.fileDescriptor)
+            try await TestSite.run(of: database, accessLog: log) { site in
+                let request =
+                    "GET /nothing HTTP/1.1\r\nHost: x\r\nUser-Agent: \(String(repeating: "x", count: 2000))\r\n"
+                var requests = String(repeating: "\(request)\r\n", count: 11_000)
+                requests += "\(request)Connection: close\r\n\r\n"
+                let answers = await site.pipelined(requests).split(separator: "HTTP/1.1 404")
+                #expect(answers.count == 11_001)
+                let metrics = try await site.get("/metrics").text
+                let dropped = try #require(
+                    metrics.firstMatch(of: /quakes_access_log_dropped_lines_total (\d+)\n/))
+                #expect(try #require(Int(dropped.1)) > 0)
+            }
+        }
+    }
+
+    private final class Sizes: @unchecked Sendable { var sizes: [Int] = [] }
+
+    /// What the log says of the requests in `body`.
+    private func lines(
+        _ format: AccessLog.Format, _ body: @escaping @Sendable (TestSite) async throws -> Void
+    ) async throws -> [String] {
+        let pipe = Pipe()
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(200).document)
+            let log = AccessLog(format, to: pipe.fileHandleForWriting.fileDescriptor)
+            try await TestSite.run(of: database, accessLog: log, body)
+        }
+        try pipe.fileHandleForWriting.close()
+        let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        return text.split(separator: "\n").map(String.init)
+    }
+}
