@@ -1,5 +1,6 @@
 import Feed
 import Foundation
+import FoundationXML
 import PostgreSQL
 import QuakeStore
 import TestSupport
@@ -71,6 +72,41 @@ struct SummaryFeedTests {
                 #expect(lines.contains(",usb,") && lines.contains(",usa,"))
                 #expect(answer.text == lines)
                 #expect(try await site.get("/earthquakes/feed/v1.0/summary/all_day.kml").status == 404)
+            }
+        }
+    }
+
+    /// The texts are those of a feed that nobody has checked.
+    @Test("Atom and KML hold any text as text, and events of which little is known")
+    func hostile() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, time, updated, longitude, latitude, place, magnitude)
+                values ('xx<&>]]>', 'x"x', '<&>]]>', now(), now(), 1, 2, ']]><script>' || chr(1) || '&lt;', -0.5)
+                """)
+            try await TestSite.run(of: database) { site in
+                let path = "/earthquakes/feed/v1.0/summary/all_hour"
+                let atom = try await site.get("\(path).atom")
+                #expect(atom.headers["content-type"] == "application/atom+xml; charset=utf-8")
+                #expect(atom.text.contains("<id>urn:earthquake-usgs-gov:x%22x:%3C%26%3E%5D%5D%3E</id>"))
+                #expect(atom.text.contains("<title>M -0.5 - ]]&gt;&lt;script&gt;\u{FFFD}&amp;lt;</title>"))
+                #expect(
+                    atom.text.contains(
+                        "href=\"\(site.url(""))/earthquakes/feed/v1.0/detail/xx%3C%26%3E%5D%5D%3E.geojson\""))
+                #expect(atom.text.contains("term=\"Magnitude 0\"") && !atom.text.contains("georss:elev"))
+                let kml = try await site.get("\(path)_depth.kml")
+                #expect(kml.headers["content-type"] == "application/vnd.google-earth.kml+xml")
+                #expect(kml.text.contains("<description>&lt;h2&gt;M -0.5 - ]]&amp;gt;&amp;lt;script&amp;gt;"))
+                #expect(kml.text.contains("<color>ddffffff</color><scale>0.2</scale>"))
+                for document in [atom, kml] {
+                    let parser = XMLParser(data: Data(document.body))
+                    #expect(parser.parse(), "\(String(describing: parser.parserError))")
+                    #expect(document.headers["etag"] != nil)
+                }
+                for nothing in [".kml", "_age.geojson", "_age.atom", ".xml"] {
+                    #expect(try await site.get(path + nothing).status == 404)
+                }
             }
         }
     }

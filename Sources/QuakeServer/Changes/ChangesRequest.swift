@@ -22,7 +22,7 @@ struct ChangesRequest: Sendable {
     /// What `query` knows and a stream does not: it has no order, no end and no past.
     private static let refused: Set<EventParameter> = [
         .updatedafter, .asof, .includedeleted, .includeallorigins, .includeallmagnitudes, .includearrivals,
-        .format, .nodata, .orderby, .limit, .offset,
+        .format, .nodata, .orderby, .limit, .offset, .callback, .kmlcolorby, .kmlanimated,
     ]
 
     /// - Parameters:

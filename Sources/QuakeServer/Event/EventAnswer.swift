@@ -19,7 +19,7 @@ extension EventRequest {
         _ write: @escaping @Sendable ([UInt8]) throws -> Void
     ) async throws -> Int {
         let selected = try await selected(on: connection, newest: newest)
-        let body = EventBody(format, isDetail: eventID != nil, write)
+        let body = EventBody(form, write)
         // The count stands in front of the events. A few are held back until they are counted, which saves a query.
         if mayBeMany { try await begin(body, try await selected.count(upTo: maximum + 1), url, selected) }
         try await selected.forEachRow(of: body.properties) { try body.append(&$0) }
@@ -53,12 +53,29 @@ extension EventRequest {
         body.begin(isAlone ? nil : head(count, url))
     }
 
+    private var form: EventBody.Form {
+        switch format {
+        case .xml: .xml
+        case .text: .text
+        case .csv: .csv
+        case .geojson: .geojson(isDetail: eventID != nil)
+        case .kml: .kml(kmlBody)
+        }
+    }
+
+    private var kmlBody: EventKML {
+        var body = EventKML(kml, now: .now)
+        body.groupsByMagnitude = selection.order == .magnitude
+        return body
+    }
+
     private func head(_ count: Int, _ url: String) -> String {
         switch format {
         case .xml: QuakeML.head
         case .text: EventText.head
         case .csv: EventCSV.head
         case .geojson: collectionHead(count: count, url: url)
+        case .kml: kmlBody.head(title: "Earthquakes", url: url)
         }
     }
 

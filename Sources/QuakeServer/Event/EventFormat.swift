@@ -8,6 +8,8 @@ public enum EventFormat: String, Sendable, CaseIterable {
     case csv
     /// A FeatureCollection as in the USGS's feeds.
     case geojson
+    /// Placemarks for globes.
+    case kml
 
     public var contentType: String {
         switch self {
@@ -15,6 +17,7 @@ public enum EventFormat: String, Sendable, CaseIterable {
         case .text: "text/plain; charset=utf-8"
         case .csv: "text/csv; charset=utf-8"
         case .geojson: "application/json; charset=utf-8"
+        case .kml: "application/vnd.google-earth.kml+xml"
         }
     }
 

@@ -10,6 +10,7 @@ public enum EventParameter: String, CaseIterable, Sendable {
     case eventtype, eventid, catalog, contributor, alertlevel, reviewstatus, producttype, productcode
     case includedeleted, includesuperseded, includeallorigins, includeallmagnitudes, includearrivals
     case format, nodata, orderby, limit, offset
+    case callback, kmlcolorby, kmlanimated
 
     /// Another name for the same.
     public var alias: String? {
@@ -60,13 +61,16 @@ public enum EventParameter: String, CaseIterable, Sendable {
             .mingap, .maxgap, .mincdi, .maxcdi, .minmmi, .maxmmi:
             .number
         case .minsig, .maxsig, .minfelt, .limit, .offset: .integer
-        case .includesuperseded, .includeallorigins, .includeallmagnitudes, .includearrivals: .boolean
-        case .asof, .magnitudetype, .eventtype, .eventid, .catalog, .contributor, .alertlevel, .producttype,
+        case .includesuperseded, .includeallorigins, .includeallmagnitudes, .includearrivals, .kmlanimated:
+            .boolean
+        case .asof, .callback, .magnitudetype, .eventtype, .eventid, .catalog, .contributor, .alertlevel,
+            .producttype,
             .productcode:
             .text
         case .reviewstatus: .choice(["all", "automatic", "reviewed"])
         case .includedeleted: .choice(["false", "true", "only"])
         case .format: .choice(EventFormat.allCases.map(\.rawValue))
+        case .kmlcolorby: .choice(EventKML.Color.allCases.map(\.rawValue))
         case .nodata: .choice(["204", "404"])
         case .orderby: .choice(["time", "time-asc", "magnitude", "magnitude-asc"])
         }

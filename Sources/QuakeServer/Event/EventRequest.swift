@@ -11,6 +11,14 @@ public struct EventRequest: Sendable {
     public internal(set) var eventID: String?
     /// The greatest number of events in one answer.
     public let maximum: Int
+    /// The function of JavaScript that the answer calls with its GeoJSON; nil for the GeoJSON itself.
+    public let callback: String?
+    let kml: EventKML.Form
+
+    /// The value of the answer's `Content-Type`.
+    public var contentType: String {
+        callback == nil ? format.contentType : "text/javascript; charset=utf-8"
+    }
 
     /// What is asked for.
     public enum Resource: String, Sendable {
@@ -26,6 +34,8 @@ public struct EventRequest: Sendable {
         self.maximum = maximum
         let usual: EventFormat = resource == .query ? .xml : .text
         format = try Self.format(parameters) ?? usual
+        callback = try Self.callback(parameters, format)
+        kml = try Self.kml(parameters, format)
         noData = try parameters.choice(.nodata).flatMap { Int($0) }
         let ids = try parameters.list(.eventid)
         eventID = ids?.count == 1 ? ids?.first : nil
@@ -47,10 +57,31 @@ public struct EventRequest: Sendable {
         self.selection = selection
     }
 
+    /// A name, or several with dots in between. Anything else might be a script of somebody else's.
+    private static func callback(_ parameters: EventParameters, _ format: EventFormat) throws -> String? {
+        guard let callback = parameters.text(.callback) else { return nil }
+        guard format == .geojson else { throw parameters.wrong(.callback, "needs format=geojson") }
+        guard callback.utf8.count <= 100,
+            callback.wholeMatch(of: #/[A-Za-z_$][A-Za-z0-9_$]*(\.[A-Za-z_$][A-Za-z0-9_$]*)*/#) != nil
+        else { throw parameters.wrong(.callback, "is no name of a function") }
+        return callback
+    }
+
+    private static func kml(_ parameters: EventParameters, _ format: EventFormat) throws -> EventKML.Form {
+        for parameter in [EventParameter.kmlcolorby, .kmlanimated]
+        where parameters.has(parameter) && format != .kml {
+            throw parameters.wrong(parameter, "needs format=kml")
+        }
+        return EventKML.Form(
+            color: try parameters.choice(.kmlcolorby).flatMap(EventKML.Color.init) ?? .age,
+            isAnimated: try parameters.flag(.kmlanimated) ?? false)
+    }
+
     private static func format(_ parameters: EventParameters) throws -> EventFormat? {
         guard let name = parameters.text(.format) else { return nil }
         guard let format = EventFormat(name: name) else {
-            throw parameters.wrong(.format, "is not one of xml, text, csv, geojson")
+            throw parameters.wrong(
+                .format, "is not one of \(EventFormat.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         return format
     }

@@ -1,5 +1,7 @@
+import Feed
 import PostgreSQL
 import QuakeStore
+import Synchronization
 
 extension EventService {
     static let path = "/fdsnws/event/1/"
@@ -36,19 +38,28 @@ extension EventService {
     }
 
     private static func events(_ request: EventRequest, _ target: String, _ baseURL: String) -> Answer {
-        Answer(key: target, contentType: request.format.contentType) { connection, state, writer in
+        // Colours by age grow old without a change.
+        let isTimed = request.format == .kml && request.kml.color == .age
+        let minute = isTimed ? "\(Instant.now.milliseconds / 60_000) " : ""
+        return Answer(key: "\(minute)\(target)", contentType: request.contentType) {
+            connection, state, writer in
+            let call = Mutex(request.callback.map { "\($0)(" })
             let count = try await request.writeEvents(
                 on: connection, newest: state.position.token, url: baseURL + target
-            ) { try writer.write($0) }
+            ) { bytes in
+                let call = call.withLock { $0.take() }
+                try writer.write(Array((call ?? "").utf8) + bytes)
+            }
+            if request.callback != nil { try writer.write(Array(");".utf8)) }
             writer.countRows(count)
         }
     }
 
     private static func count(_ request: EventRequest, _ target: String) -> Answer {
-        let format: EventFormat = request.format == .geojson ? .geojson : .text
-        return Answer(key: target, contentType: format.contentType) { connection, state, writer in
+        let contentType = request.format == .geojson ? request.contentType : EventFormat.text.contentType
+        return Answer(key: target, contentType: contentType) { connection, state, writer in
             let count = try await request.count(on: connection, newest: state.position.token)
-            try writer.write(Array(count.utf8))
+            try writer.write(Array((request.callback.map { "\($0)(\(count));" } ?? count).utf8))
         }
     }
 

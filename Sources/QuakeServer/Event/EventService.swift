@@ -14,7 +14,7 @@ public enum EventService {
         <?xml version="1.0" encoding="UTF-8"?>
         <application xmlns="http://wadl.dev.java.net/2009/02" xmlns:xs="http://www.w3.org/2001/XMLSchema">
         <resources base="\(xmlEscaped(base))">
-        \(resource("query", EventParameter.allCases, "application/xml", "text/plain", "text/csv", "application/json"))
+        \(resource("query", EventParameter.allCases, "application/xml", "text/plain", "text/csv", "application/json", "application/vnd.google-earth.kml+xml"))
         \(resource("count", EventParameter.allCases, "text/plain", "application/json"))
         \(resource("version", [], "text/plain"))
         \(resource("catalogs", [], "application/xml"))

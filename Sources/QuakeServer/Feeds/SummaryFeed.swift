@@ -1,9 +1,10 @@
 import Feed
 import PostgreSQL
+import QuakeML
 import QuakeStore
 
 /// A summary feed under the USGS's own path, made of the catalogue
-/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php and csv.php).
+/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/).
 ///
 /// It speaks for no later moment than the catalogue does. If the catalogue follows feeds of a service, `generated` and `url`
 /// are those of the newest document of that service that was settled and that covers this feed, so that another Quakes
@@ -15,14 +16,28 @@ struct SummaryFeed: Sendable, Equatable {
     private let size: Substring
     private let period: Period
 
-    /// What it is written in, by the ending of its path.
-    enum Form: String, CaseIterable {
-        case geojson, csv
+    /// What it is written in.
+    enum Form: Sendable, Equatable {
+        case geojson, csv, quakeml, atom
+        case kml(EventKML.Form)
+
+        /// By the ending of the path.
+        static let endings: [(ending: String, form: Form)] =
+            [(".geojson", .geojson), (".csv", .csv), (".quakeml", .quakeml), (".atom", .atom)]
+            + EventKML.Color.allCases.flatMap { color in
+                [
+                    ("_\(color).kml", .kml(EventKML.Form(color: color))),
+                    ("_\(color)_animated.kml", .kml(EventKML.Form(color: color, isAnimated: true))),
+                ]
+            }
 
         fileprivate var contentType: String {
             switch self {
             case .geojson: EventFormat.geojson.contentType
             case .csv: EventFormat.csv.contentType
+            case .quakeml: EventFormat.xml.contentType
+            case .atom: "application/atom+xml; charset=utf-8"
+            case .kml: EventFormat.kml.contentType
             }
         }
     }
@@ -54,12 +69,22 @@ struct SummaryFeed: Sendable, Equatable {
 
     func answer(baseURL: String) -> Answer {
         var answer = Answer(
-            key: "summary/\(name).\(form)", contentType: form.contentType
+            key: "summary/\(name) \(form)", contentType: form.contentType
         ) { connection, state, writer in
             let origin = origin(in: state, baseURL)
             switch form {
             case .geojson: try await writeFeatures(of: connection, origin, writer)
-            case .csv: try await writeLines(of: connection, origin, writer)
+            case .csv: try await write(.csv, EventCSV.head, of: connection, origin, writer)
+            case .quakeml: try await write(.xml, QuakeML.head, of: connection, origin, writer)
+            case .kml(let form):
+                let kml = EventKML(form, now: origin.generated)
+                let head = kml.head(title: title, url: url(origin))
+                try await write(.kml(kml), head, of: connection, origin, writer)
+            case .atom:
+                let atom = EventAtom(
+                    title: title, url: url(origin), generated: origin.generated, author: origin.service,
+                    baseURL: baseURL)
+                try await write(.atom(atom), atom.head, of: connection, origin, writer)
             }
         }
         answer.cacheSeconds = 60
@@ -73,16 +98,28 @@ struct SummaryFeed: Sendable, Equatable {
     // MARK: Where it comes from
 
     private struct Origin {
+        /// Whose feed it is.
+        let service: String
+        /// The feed's URL, without the ending.
         let url: String
         let generated: Instant
     }
 
+    /// The URL of this form of it.
+    private func url(_ origin: Origin) -> String {
+        origin.url + (Form.endings.first { $0.form == form }?.ending ?? "")
+    }
+
     private func origin(in state: CatalogueState, _ baseURL: String) -> Origin {
-        let path = "/earthquakes/feed/v1.0/summary/\(name).geojson"
+        let path = "/earthquakes/feed/v1.0/summary/\(name)"
         let newest = state.settled.filter { covers($0.feed) }.max { $0.generated < $1.generated }
-        if let newest { return Origin(url: "https://\(newest.service)\(path)", generated: newest.generated) }
+        if let newest {
+            return Origin(
+                service: newest.service, url: "https://\(newest.service)\(path)", generated: newest.generated)
+        }
         let now = Instant.now.milliseconds
-        return Origin(url: "\(baseURL)\(path)", generated: Instant(milliseconds: now - now % 60_000))
+        return Origin(
+            service: "Quakes", url: "\(baseURL)\(path)", generated: Instant(milliseconds: now - now % 60_000))
     }
 
     /// Whether a feed has every event that this one has.
@@ -117,10 +154,12 @@ struct SummaryFeed: Sendable, Equatable {
         return "USGS \(events), Past \(period.title)"
     }
 
-    private func writeLines(of connection: Connection, _ origin: Origin, _ writer: AnswerWriter) async throws
-    {
-        let body = EventBody(.csv) { try writer.write($0) }
-        body.begin(EventCSV.head)
+    private func write(
+        _ form: EventBody.Form, _ head: String, of connection: Connection, _ origin: Origin,
+        _ writer: AnswerWriter
+    ) async throws {
+        let body = EventBody(form) { try writer.write($0) }
+        body.begin(head)
         try await rows(origin.generated).copy(body.properties, on: connection) { try body.append(&$0) }
         try body.finish()
         writer.countRows(body.count)
@@ -136,7 +175,7 @@ struct SummaryFeed: Sendable, Equatable {
         head.append(text: "{\"type\":\"FeatureCollection\",\"metadata\":{\"generated\":")
         head.append(integer: origin.generated.milliseconds)
         head.append(text: ",\"url\":")
-        head.append(jsonString: origin.url)
+        head.append(jsonString: url(origin))
         head.append(text: ",\"title\":")
         head.append(jsonString: title)
         head.append(text: ",\"status\":200,\"api\":\"1.14.1\",\"count\":\(count)},\"features\":[")

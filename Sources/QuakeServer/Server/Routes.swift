@@ -43,8 +43,8 @@ enum Route: Sendable {
     }
 
     private static func summaryFeed(_ path: String, below folder: String) -> SummaryFeed? {
-        SummaryFeed.Form.allCases.lazy.compactMap { form in
-            path.between(folder, ".\(form)").flatMap { SummaryFeed($0, form) }
+        SummaryFeed.Form.endings.lazy.compactMap { ending, form in
+            path.between(folder, ending).flatMap { SummaryFeed($0, form) }
         }.first
     }
 

@@ -34,6 +34,17 @@ struct EventClientTests {
         }
     }
 
+    @Test("feedparser, ObsPy and GDAL read every form of the USGS's feeds, and find the same events in each")
+    func forms() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(Self.feed.document)
+            try await TestSite.run(of: database) { site in
+                let said = try await Clients.run("feeds.py", [site.url("")])
+                #expect(said.contains("60 events are the same in all forms"))
+            }
+        }
+    }
+
     /// A day with all that the USGS tells of an event.
     private static let feed: DayFeed = {
         var feed = DayFeed()

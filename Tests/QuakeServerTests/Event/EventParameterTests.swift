@@ -23,19 +23,20 @@ struct EventParameterTests {
         "contributor", "updatedafter", "format", "nodata",
     ]
 
-    /// What the USGS's service adds (https://earthquake.usgs.gov/fdsnws/event/1/), but for what concerns KML and JSONP.
+    /// What the USGS's service adds (https://earthquake.usgs.gov/fdsnws/event/1/), but for `jsonerror`.
     static let usgs = [
         "minradiuskm", "maxradiuskm", "includedeleted", "includesuperseded", "alertlevel", "maxcdi", "maxgap",
         "maxmmi",
         "maxsig", "mincdi", "minfelt", "mingap", "minmmi", "minsig", "producttype", "productcode",
-        "reviewstatus",
+        "reviewstatus", "callback", "kmlcolorby", "kmlanimated",
     ]
 
     /// The parameters that do not change which events are selected, with the tests of what they do.
     static let elsewhere: [EventParameter: String] = [
         .nodata: "EventAnswerTests.empty", .includesuperseded: "EventRequestTests.mistake",
         .includeallorigins: "EventRequestTests.meaning", .includeallmagnitudes: "EventRequestTests.meaning",
-        .includearrivals: "EventRequestTests.meaning",
+        .includearrivals: "EventRequestTests.meaning", .callback: "EventClientTests.forms",
+        .kmlcolorby: "EventClientTests.forms", .kmlanimated: "EventClientTests.forms",
     ]
 
     @Test("Those of the standard and of the USGS are all there, and one of our own")

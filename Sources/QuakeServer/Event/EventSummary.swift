@@ -1,0 +1,95 @@
+import Feed
+import PostgreSQL
+import XML
+
+/// What the forms for people have of an event, in the words of the USGS's feeds.
+struct EventSummary {
+    let code: [UInt8]
+    let net: [UInt8]
+    let netCode: [UInt8]
+    let time: Instant
+    let updated: Instant
+    let latitude: Double
+    let longitude: Double
+    /// In km.
+    let depth: Double?
+    let magnitude: Double?
+    private let place: [UInt8]?
+    private let feedTitle: [UInt8]?
+    let url: [UInt8]?
+    /// Minutes from UTC to the local time.
+    private let zone: Int64?
+
+    /// What `init` reads.
+    static let properties: [Property] = [
+        .code, .net, .netCode, .time, .updated, .latitude, .longitude, .depth, .magnitude, .place, .title,
+        .url, .tz,
+    ]
+
+    init(_ row: inout BinaryRow) throws {
+        guard let code = try row.nextText(), let net = try row.nextText(), let netCode = try row.nextText(),
+            let time = try row.nextInstant(), let updated = try row.nextInstant(),
+            let latitude = try row.nextDouble(), let longitude = try row.nextDouble()
+        else { throw BinaryRowError() }
+        (self.code, self.net, self.netCode, self.time, self.updated) = (code, net, netCode, time, updated)
+        (self.latitude, self.longitude) = (latitude, longitude)
+        (depth, magnitude) = (try row.nextDouble(), try row.nextDouble())
+        (place, feedTitle, url) = (try row.nextText(), try row.nextText(), try row.nextText())
+        zone = try row.nextInteger()
+    }
+
+    /// Such as `M 4.9 - 128 km WSW of Port Orford, Oregon`.
+    var title: [UInt8] {
+        if let feedTitle { return feedTitle }
+        var title = Array("M \(magnitude.map { ($0 * 10).rounded() / 10 }.map { "\($0)" } ?? "?")".utf8)
+        if let place { title += Array(" - ".utf8) + place }
+        return title
+    }
+
+    /// A list of HTML: the time, there and in UTC, the place and the depth. It holds nothing but numbers.
+    var list: String {
+        let local = zone.map { zone in
+            let minutes = abs(zone) % 60
+            let offset = "\(zone < 0 ? "-" : "+")\(two(abs(zone) / 60)):\(two(minutes))"
+            return "<dd>\(text(time.milliseconds + zone * 60_000)) \(offset) at epicenter</dd>"
+        }
+        let place = "\(degrees(latitude, "N", "S")) \(degrees(longitude, "E", "W"))"
+        let deep = depth.map { "\(fixed($0, 2)) km (\(fixed($0 * 0.621371, 2)) mi)" } ?? "unknown"
+        return """
+            <dl><dt>Time</dt><dd>\(text(time.milliseconds)) UTC</dd>\(local ?? "")<dt>Location</dt><dd>\(place)</dd>\
+            <dt>Depth</dt><dd>\(deep)</dd></dl>
+            """
+    }
+
+    private func degrees(_ value: Double, _ positive: String, _ negative: String) -> String {
+        "\(fixed(abs(value), 3))&deg;\(value < 0 ? negative : positive)"
+    }
+
+    /// Such as `2018-08-23 06:38:36`.
+    private func text(_ milliseconds: Int64) -> String {
+        String("\(Instant(milliseconds: milliseconds))".prefix(19)).replacing("T", with: " ")
+    }
+
+    private func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+
+    private func fixed(_ value: Double, _ digits: Int) -> String {
+        let scale = digits == 2 ? 100.0 : 1000.0
+        let whole = Int64((abs(value) * scale).rounded())
+        let rest = "\(whole % Int64(scale))"
+        let zeros = String(repeating: "0", count: digits - rest.count)
+        return "\(value < 0 && whole > 0 ? "-" : "")\(whole / Int64(scale)).\(zeros)\(rest)"
+    }
+}
+
+extension BinaryRow {
+    fileprivate mutating func nextText() throws -> [UInt8]? {
+        try nextBytes().map { Array($0) }
+    }
+}
+
+extension [UInt8] {
+    /// Appends a text as an element's content.
+    mutating func append(xmlText text: [UInt8]) {
+        text.withUnsafeBytes { append(xmlEscaped: $0) }
+    }
+}
