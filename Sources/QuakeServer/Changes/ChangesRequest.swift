@@ -28,8 +28,9 @@ struct ChangesRequest: Sendable {
     /// - Parameters:
     ///   - query: what is behind the URL's `?`; may be empty.
     ///   - takesChunks: whether the client knows chunks.
+    ///   - namesAuthors: whether it is told who made the changes.
     /// - Throws: `EventError`, with status 400.
-    init(_ query: String, _ headers: HTTPFields, takesChunks: Bool) throws {
+    init(_ query: String, _ headers: HTTPFields, takesChunks: Bool, namesAuthors: Bool) throws {
         var pairs = try QueryString(query).pairs
         let after = pairs.filter { $0.name == "after" }
         guard after.count <= 1 else { throw EventError(400, "after is given more than once") }
@@ -39,9 +40,9 @@ struct ChangesRequest: Sendable {
         start = try Self.start(lastID ?? after.first?.value)
         let filter = pairs.isEmpty ? nil : try Self.filter(pairs)
         let accepted = headers[.accept]?.lowercased() ?? ""
-        form = StreamForm(
-            format: accepted.contains("text/event-stream") ? .events : .lines, filter: filter,
-            isChunked: takesChunks)
+        let format = StreamFormat(
+            syntax: accepted.contains("text/event-stream") ? .events : .lines, namesAuthors: namesAuthors)
+        form = StreamForm(format: format, filter: filter, isChunked: takesChunks)
     }
 
     private static func start(_ text: String?) throws -> Start {

@@ -3,11 +3,12 @@ import Synchronization
 
 extension EventStory {
     /// The story of one event, as lines of JSON.
-    static func answer(of code: String) -> Answer {
+    static func answer(of code: String, namesAuthors: Bool) -> Answer {
         var answer = Answer(key: "history/\(code)", contentType: "application/x-ndjson; charset=utf-8") {
             connection, _, writer in
             let isKnown = try await EventStory(of: code).forEachLine(on: connection) { line in
                 var bytes = [UInt8](line)
+                if !namesAuthors { bytes.hideAuthor(from: 0) }
                 bytes.append(UInt8(ascii: "\n"))
                 try writer.write(bytes)
             }

@@ -1,14 +1,20 @@
 import QuakeStore
 
 /// How a stream is written.
-enum StreamFormat: Sendable, Hashable {
-    /// Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
-    case events
-    /// One line of JSON each.
-    case lines
+struct StreamFormat: Sendable, Hashable {
+    let syntax: Syntax
+    /// Whether changes tell who made them.
+    let namesAuthors: Bool
+
+    enum Syntax: Sendable {
+        /// Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+        case events
+        /// One line of JSON each.
+        case lines
+    }
 
     var contentType: String {
-        switch self {
+        switch syntax {
         case .events: "text/event-stream; charset=utf-8"
         case .lines: "application/x-ndjson; charset=utf-8"
         }
@@ -16,7 +22,7 @@ enum StreamFormat: Sendable, Hashable {
 
     /// What the stream begins with. Browsers wait so long before they connect again; not all of them at the same moment.
     var beginning: [UInt8] {
-        switch self {
+        switch syntax {
         case .events: Array("retry: \(Int.random(in: 1000...5000))\n\n".utf8)
         case .lines: []
         }
@@ -24,7 +30,7 @@ enum StreamFormat: Sendable, Hashable {
 
     /// What shows that the stream is alive.
     var heartbeat: [UInt8] {
-        switch self {
+        switch syntax {
         case .events: Array(":\n\n".utf8)
         case .lines: Array("\n".utf8)
         }
@@ -46,13 +52,15 @@ enum StreamFormat: Sendable, Hashable {
 
     /// Appends a line of JSON, without its line feed.
     func append(_ kind: Kind, _ line: some Collection<UInt8>, to bytes: inout [UInt8]) {
-        if self == .events { bytes.append(text: kind.field) }
+        if syntax == .events { bytes.append(text: kind.field) }
+        let start = bytes.count
         bytes.append(contentsOf: line)
+        if kind == .change, !namesAuthors { bytes.hideAuthor(from: start) }
         endLine(&bytes)
     }
 
     func append(snapshot reason: String, to bytes: inout [UInt8]) {
-        if self == .events { bytes.append(text: Kind.snapshot.field) }
+        if syntax == .events { bytes.append(text: Kind.snapshot.field) }
         bytes.append(text: "{\"snapshot\":")
         bytes.append(jsonString: reason)
         bytes.append(UInt8(ascii: "}"))
@@ -60,7 +68,7 @@ enum StreamFormat: Sendable, Hashable {
     }
 
     func append(_ position: Position, to bytes: inout [UInt8]) {
-        if self == .events {
+        if syntax == .events {
             bytes.append(text: Kind.position.field)
             bytes.append(text: "id: \(position.word)\ndata: ")
         }
@@ -70,6 +78,6 @@ enum StreamFormat: Sendable, Hashable {
 
     private func endLine(_ bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\n"))
-        if self == .events { bytes.append(UInt8(ascii: "\n")) }
+        if syntax == .events { bytes.append(UInt8(ascii: "\n")) }
     }
 }

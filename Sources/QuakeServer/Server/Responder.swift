@@ -211,8 +211,10 @@ struct Responder: Sendable {
         case .changes:
             return .changes(
                 try ChangesRequest(
-                    target.query ?? "", request.headerFields, takesChunks: client.takesChunks))
-        case .history(let code): return .answer(EventStory.answer(of: code))
+                    target.query ?? "", request.headerFields, takesChunks: client.takesChunks,
+                    namesAuthors: settings.namesAuthors))
+        case .history(let code):
+            return .answer(EventStory.answer(of: code, namesAuthors: settings.namesAuthors))
         case .page(let file):
             return .reply((file.isIndex ? index : file).reply(to: request.headerFields))
         case .unknown: return try nothing()

@@ -22,6 +22,8 @@ public struct ServerSettings: Sendable {
     public var connections = 10_000
     /// How many clients may follow the changes.
     public var streams = 8000
+    /// Whether `/changes` and `/history` tell who made a change: its author and its context.
+    public var namesAuthors = true
     /// After how long a silence a client that follows is shown that the stream is alive.
     public var heartbeat = Duration.seconds(15)
     /// How many bytes of changes are kept for clients that follow, and how many one pass may have to be kept at all.

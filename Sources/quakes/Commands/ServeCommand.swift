@@ -52,9 +52,16 @@ struct ServeCommand: AsyncParsableCommand {
         transform: address)
     var metricsListen: ListeningAddress?
 
+    @Flag(
+        help: "Tell nobody who made a change: the author and the context in /changes and /history are null.")
+    var hideAuthors = false
+
     @Option(
         help: ArgumentHelp(
-            "Write a line for each request to standard output: combined, as Apache and nginx do, or json. Values of unknown parameters are left out.",
+            """
+            Write a line for each request to standard output: combined, as Apache and nginx do, or json. Values of \
+            unknown parameters are left out.
+            """,
             valueName: "format"))
     var accessLog: AccessLog.Format?
 
@@ -90,6 +97,7 @@ struct ServeCommand: AsyncParsableCommand {
         settings.sessions = sessions
         settings.connections = maxConnections
         settings.streams = maxStreams
+        settings.namesAuthors = !hideAuthors
         settings.drainTime = drainTime.duration
         settings.endingTime = endingTime.duration
         let accessLog = accessLog.map { AccessLog($0, to: STDOUT_FILENO) }

@@ -1,4 +1,5 @@
 import Foundation
+import QuakeServer
 import TestSupport
 import Testing
 
@@ -36,6 +37,46 @@ struct EventStoryTests {
                     try await site.get("/history/usc1", ["If-None-Match": tag]).status == 304
                 }
                 #expect(answer.headers["quakes-position"]?.hasPrefix("3_") == true)
+            }
+        }
+    }
+
+    /// client                                     follows       gets the second change
+    /// writer       makes the first change                makes the second change
+    @Test(
+        "Nobody is told who made a change, if the operator wants that: in a story, from the history or live")
+    func hiddenAuthors() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            func change() async throws {
+                try await database.execute(
+                    """
+                    begin; set local history.author = 'sec"ret,\\'; set local history.context = 'secret}';
+                    update quake set magnitude = magnitude + 1, extra = '{"author":"shown"}'; commit
+                    """)
+            }
+            try await change()
+            var settings = ServerSettings(version: "0")
+            settings.namesAuthors = false
+            try await TestSite.run(of: database, settings) { site in
+                for query in ["after=0", "after=0&minmagnitude=0"] {
+                    try await StreamClient.with(site, query) { client in
+                        var events = await client.events(upTo: 2)
+                        try await waitUntil {
+                            try await site.get("/metrics").text.contains("quakes_live_clients 1\n")
+                        }
+                        try await change()
+                        events += await client.pass()
+                        let changes = events.filter(\.isChange)
+                        #expect(changes.count >= 9)
+                        #expect(changes.allSatisfy { $0.members["author"] is NSNull })
+                        #expect(changes.allSatisfy { $0.members["context"] is NSNull })
+                        #expect(!client.text.contains("ret,") && client.text.contains("shown"))
+                    }
+                }
+                let story = try await site.get("/history/usc1").text
+                #expect(!story.contains("ret,") && !story.contains("secret}") && story.contains("shown"))
+                #expect(story.contains("\"author\":null,\"context\":null,\"ordinal\":"))
             }
         }
     }

@@ -1,0 +1,31 @@
+extension [UInt8] {
+    /// Makes the author and the context null in a change as PostgreSQL wrote it, with its columns in their order: `{"token":8,
+    /// "committed_at":"…","author":"…","context":"…",…}`. Leaves any other line as it is.
+    ///
+    /// - Parameter start: where the line begins. It ends with the array.
+    mutating func hideAuthor(from start: Int) {
+        guard self[start...].starts(with: #"{"token":"#.utf8) else { return }
+        let (author, context) = (Array(#","author":"#.utf8), Array(#","context":"#.utf8))
+        // What stands before is a number and a time.
+        guard let begin = self[start...].indices.first(where: { self[$0...].starts(with: author) }) else {
+            return
+        }
+        let names = begin + author.count
+        let middle = endOfValue(from: names)
+        guard self[middle...].starts(with: context) else { return }
+        let end = endOfValue(from: middle + context.count)
+        replaceSubrange(names..<end, with: #"null,"context":null"#.utf8)
+    }
+
+    /// Where a text or a word of JSON ends.
+    private func endOfValue(from start: Int) -> Int {
+        guard start < count, self[start] == UInt8(ascii: "\"") else {
+            return self[start...].firstIndex { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "}") } ?? count
+        }
+        var index = start + 1
+        while index < count, self[index] != UInt8(ascii: "\"") {
+            index += self[index] == UInt8(ascii: "\\") ? 2 : 1
+        }
+        return Swift.min(index + 1, count)
+    }
+}
