@@ -48,8 +48,10 @@ final class MemoryView: View {
         }
         let before = next
 
-        // All three ways of reading use one snapshot, which a prepared pass does not bring with it.
-        next = try await pass.inSnapshot {
+        // All three ways of reading use one snapshot.
+        var pass = pass
+        pass.isHeld = true
+        next = try await pass.connection.holdingCatalogue(to: "compare the ways") { [pass] in
             var next = before
             let position: Position
             (next.rows, position) = try await Self.rows(of: pass, onto: before.rows)
@@ -57,9 +59,10 @@ final class MemoryView: View {
             let (codes, changes) = try await Self.lines(of: pass, onto: Set(before.rows.keys))
             next.changes += changes
 
-            let all = Pass(
+            var all = Pass(
                 freshStart: .first, table: pass.table, reader: nil, connection: pass.connection,
                 logger: .quiet)
+            all.isHeld = true
             let table = try await Self.rows(of: all, onto: [:]).rows
             #expect(next.rows == table, "token \(position.token)")
             #expect(codes == Set(table.keys), "token \(position.token)")
@@ -100,14 +103,6 @@ final class MemoryView: View {
             }
         }
         return found.withLock { $0 }
-    }
-}
-
-extension Pass {
-    fileprivate func inSnapshot<Result>(_ body: () async throws -> Result) async throws -> Result {
-        guard isPrepared else { return try await body() }
-        return try await connection.transaction(
-            .repeatableReadOnly, holding: "public.quake", to: "compare the ways", body)
     }
 }
 

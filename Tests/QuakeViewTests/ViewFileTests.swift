@@ -94,6 +94,7 @@ struct ViewFileTests {
                     select pg_get_triggerdef(oid) from pg_trigger where tgrelid = 'quake'::regclass and tgname = 'history_key');
                 begin
                     drop trigger history_key on quake;
+                    drop trigger import_renamed on quake;
                     alter table quake alter column code type text collate "und-x-icu";
                     execute history_key;
                 end $$

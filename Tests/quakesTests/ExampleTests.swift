@@ -56,9 +56,7 @@ struct ExampleTests {
                 // It looks at a notification.
                 try await database.withConnection { connection in
                     try await connection.execute(
-                        script: """
-                            begin; \(Alteration.rewriting.statement); notify quake_changes;
-                            """, to: "alter the table")
+                        script: "begin; \(Alteration.rewriting.statement)", to: "alter the table")
                     try await database.query("notify quake_changes")
                     try await waitUntil { try await database.blockedSessions() > 0 }
                     try await connection.execute(script: "commit", to: "alter the table")

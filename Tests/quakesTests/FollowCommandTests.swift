@@ -237,7 +237,8 @@ struct FollowCommandTests {
                 second[0].hasPrefix("{\"token\":2,") && second[0].contains("\"before\":{\"magnitude\": 1.5}"))
             #expect(third == [])
             let kept = try String(contentsOfFile: token, encoding: .utf8)
-            #expect(kept == second[1] + "\n")
+            // The same, and what the table was like.
+            #expect(kept.hasPrefix(second[1].dropLast() + ",\"shape\":\"") && kept.hasSuffix("\"}\n"))
         }
     }
 

@@ -132,7 +132,12 @@ extension Connection {
         }
         // LOCK TABLE takes no snapshot.
         let script = table.map { "\(set); lock table \($0) in access share mode" } ?? set
-        try execute(script: script, to: "begin: \(operation)")
+        do {
+            try execute(script: script, to: "begin: \(operation)")
+        } catch {
+            // A lock that took too long leaves a transaction that has begun.
+            throw rollback(after: error, operation)
+        }
     }
 
     private func commit(_ operation: String) throws {

@@ -22,6 +22,8 @@ public struct Pass: Sendable {
     /// tables that a prepared statement names before it takes the snapshot; those that a function reads, it does not
     /// (`history.changes` notices).
     var isPrepared = false
+    /// Whether it is read in a transaction that holds the table already.
+    var isHeld = false
     /// Counts the rows; nil when nobody wants to know.
     var counter: PassCounter?
 
@@ -35,9 +37,11 @@ public struct Pass: Sendable {
     ///
     /// - Returns: the view's position once it has applied them.
     public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws -> Position {
-        try await read(rows, as: "quakes_rows", columns: 2 + table.columns.count) { binary in
-            var row = try ViewRow(binary)
-            try body(&row)
+        try await holding {
+            try await read(rows, as: "quakes_rows", columns: 2 + table.columns.count) { binary in
+                var row = try ViewRow(binary)
+                try body(&row)
+            }
         }
     }
 
@@ -67,15 +71,23 @@ public struct Pass: Sendable {
         let lines: Query
         switch (freshStart, selection) {
         case (nil, nil):
-            guard isPrepared else { return try await forEachLineByStretches(body) }
+            guard isPrepared else { return try await holding { try await forEachLineByStretches(body) } }
             lines = "\(Self.changeLines) from history.changes(\(after), 'quake') as change"
         case (nil, let selection?): lines = selection.changeLines(after: after)
         case (_?, let selection): lines = (selection ?? QuakeSelection()).rowLines
         }
-        return try await read(lines, as: "quakes_lines", columns: 1) { row in
-            guard let line = try row.nextBytes() else { throw BinaryRowError() }
-            try body(line)
+        return try await holding {
+            try await read(lines, as: "quakes_lines", columns: 1) { row in
+                guard let line = try row.nextBytes() else { throw BinaryRowError() }
+                try body(line)
+            }
         }
+    }
+
+    /// Runs `body` in the transaction that a pass is. What is prepared is a single statement.
+    private func holding<Result>(_ body: () async throws -> Result) async throws -> Result {
+        if isPrepared || isHeld { return try await body() }
+        return try await connection.holdingCatalogue(to: "read the changes", body)
     }
 
     private static let changeLines: Query = "row_to_json(change)::text"

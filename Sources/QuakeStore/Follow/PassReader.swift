@@ -90,12 +90,14 @@ struct PassReader<V: View> {
             let wasKnown = table != nil
             let table = try await knownTable()
             if freshStart == nil, !view.accepts(table) { freshStart = .altered }
-            let pass = Pass(
+            var pass = Pass(
                 freshStart: freshStart, table: table, reader: position, connection: connection,
                 logger: logger,
                 isPrepared: isPrepared && freshStart == nil)
             do {
-                let reached = try await apply(pass)
+                if let observer { pass.counter = try await pass.counter(telling: observer) }
+                defer { pass.counter?.end() }
+                let reached = try await view.apply(pass)
                 // Later passes are short.
                 observer = nil
                 start = freshStart == nil ? position?.token : nil
@@ -111,18 +113,6 @@ struct PassReader<V: View> {
                 // The table was rewritten after the pass's snapshot was taken.
                 isPrepared = false
             }
-        }
-    }
-
-    /// Hands a pass to the view: a prepared one as the single statement that it is, any other in a transaction that holds
-    /// the table.
-    private func apply(_ pass: Pass) async throws -> Position {
-        if pass.isPrepared { return try await view.apply(pass) }
-        return try await connection.holdingCatalogue(endingWithin: answerLimit, to: "read the changes") {
-            var pass = pass
-            if let observer { pass.counter = try await pass.counter(telling: observer) }
-            defer { pass.counter?.end() }
-            return try await view.apply(pass)
         }
     }
 

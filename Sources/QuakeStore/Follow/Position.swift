@@ -25,8 +25,8 @@ extension Position {
         "{\"store\":\"\(store)\",\"token\":\(token),\"committed_at\":\"\(committedAt)\"}"
     }
 
-    /// The same, with the shape of the table whose rows came with it: a reader that comes back learns from it that the table
-    /// was altered meanwhile.
+    /// The same, with the shape of the table whose rows came with it: a reader that keeps it learns, when it comes back, that
+    /// the table was altered meanwhile.
     public func json(of table: TableShape) -> String {
         "\(json.dropLast()),\"shape\":\"\(table.signature)\"}"
     }

@@ -48,7 +48,7 @@ struct EventStoryTests {
     func hiddenAuthors() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
-            func change() async throws {
+            @Sendable func change() async throws {
                 try await database.execute(
                     """
                     begin; set local history.author = 'sec"ret,\\'; set local history.context = 'secret}';

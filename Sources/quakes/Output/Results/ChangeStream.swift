@@ -7,7 +7,7 @@ import Synchronization
 ///     {"snapshot":"first start"}                            forget everything; rows follow
 ///     {"row":{…}}                                           a row of the snapshot
 ///     {"token":7,…,"operation":"update","before":{…},"row":{…}}   a change
-///     {"store":"…","token":7,"committed_at":"…","shape":"…"}   the end of a pass, and the reader's new position
+///     {"store":"…","token":7,"committed_at":"…"}            the end of a pass, and the reader's new position
 struct ChangeStream: View {
     /// nil keeps no position: each start begins with a snapshot.
     let tokenFile: TokenFile?
@@ -44,15 +44,14 @@ struct ChangeStream: View {
         let position = try await pass.forEachLine { [state] line in
             try state.output.withLock { try $0.append(line) }
         }
-        let end = position.json(of: pass.table)
         try state.output.withLock {
-            try $0.append(end)
+            try $0.append(position.json)
             try $0.flush()
         }
         if let tokenFile {
             // The position must not survive a crash that loses the lines.
             StandardOutput.synchronize()
-            try tokenFile.store(end)
+            try tokenFile.store(position, of: pass.table)
         }
         state.reached.withLock { $0 = (position, pass.table.signature) }
         return position

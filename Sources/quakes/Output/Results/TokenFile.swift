@@ -3,7 +3,7 @@ import Foundation
 import QuakeStore
 import QuakeView
 
-/// The file in which a stream keeps its position: one line, the same as the one that ends each pass. The file is always
+/// The file in which a stream keeps its position: the line that ends each pass, and in it the table's shape. The file is always
 /// replaced as a whole, and only one process at a time can use it.
 struct TokenFile: Sendable {
     let path: String
@@ -55,10 +55,10 @@ struct TokenFile: Sendable {
         }
     }
 
-    /// Returns once the line that ended a pass is on disk.
-    func store(_ line: String) throws {
+    /// Returns once the position, and the shape of the table whose rows were written, are on disk.
+    func store(_ position: Position, of table: TableShape) throws {
         let new = path + ".new"
-        try write(Array((line + "\n").utf8), to: new)
+        try write(Array((position.json(of: table) + "\n").utf8), to: new)
         guard rename(new, path) == 0 else { throw failure("replace", path) }
     }
 
