@@ -94,7 +94,13 @@ class Browser:
         return self.post("/element", {"using": "css selector", "value": selector})[ELEMENT]
 
     def click(self, selector):
-        self.post(f"/element/{self.find(selector)}/click")
+        while True:
+            try:
+                return self.post(f"/element/{self.find(selector)}/click")
+            except RuntimeError as error:
+                # The page has drawn its list anew in between.
+                if "stale element" not in str(error):
+                    raise
 
     def type(self, selector, text):
         element = self.find(selector)
