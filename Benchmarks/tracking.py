@@ -67,7 +67,7 @@ class TrackedTable:
         assert found == 1
 
     def become(self, variant):
-        for name in ["insert", "update", "delete", "truncate"]:
+        for name in ["begin", "insert", "update", "delete", "truncate", "key"]:
             self.sql(f"set client_min_messages = warning; drop trigger if exists history_{name} on quake")
         if variant != UNTRACKED:
             self.sql("select history.track('public.quake', 'code', 'quake_changes')")

@@ -121,17 +121,142 @@ comment on column history.reader_lag.needs_snapshot is 'Whether changes it needs
 
 -- Recording.
 
--- Records the rows that one statement changed.
+-- What a statement changed is known when it is over. By then, others may have been recorded that came later: a trigger of the
+-- table's owner that is fired for each row has its statements done first. So each statement remembers its place as it begins
+-- (history.begin_statement), and when it has been recorded (history.record), what came in between goes behind it.
 --
--- The setting history.transaction holds the id of the running transaction's row and the row's position. Any login can set
--- it to anything, so it only saves time: the row at that position counts only if it is this transaction's own, and all that
--- matters is read from the row. It is read by its position, because a look-up by index, or a scan of a small table, would
--- make SERIALIZABLE transactions fail each other. If the setting leads nowhere, the changes are recorded first, under a new id. The unique index on open
+-- The setting history.transaction is the transaction's own memory. A rollback to a savepoint takes it back, too. It holds
+--   - the id of the transaction's row in history.transaction, that row's position, and the number of changes so far;
+--   - for each statement that has begun, the innermost last: the table, I, U or D, and two places. The first moves back when a
+--     statement outside is recorded before it. The second stays where the statement began.
+-- Any login can set it to anything. So it decides nothing but the order of the transaction's own changes, and else only saves
+-- time: the row at that position counts only if it is this transaction's own, and all that matters is read from the row. It
+-- is read by its position, because a look-up by index, or a scan of a small table, would make SERIALIZABLE transactions fail
+-- each other. If the setting leads nowhere, the changes are recorded first, under a new id. The unique index on open
 -- transactions then tells whether there was a row already.
---
--- The settings that shape values as text are pinned, so that no writer's session can blur what is kept; so are those that
--- keep a large update fast and a look-up by position. No literal has a backslash, which a session can give another meaning.
--- A row is written old_rows.*, because a table may have a column named old_rows.
+create function history.begin_statement() returns trigger
+language plpgsql
+as $$
+declare
+    -- Every name has its schema: it would take longer to set search_path for this.
+    memory pg_catalog.text := pg_catalog.current_setting('history.transaction', true);
+    place pg_catalog.text;
+begin
+    if memory is null or memory operator(pg_catalog.=) '' then memory := '0 (0,0) 0'; end if;
+    place := pg_catalog.split_part(memory, ' ', 3);
+    memory := pg_catalog.set_config(
+        'history.transaction',
+        pg_catalog.format('%s %s%s:%s:%s', memory, tg_relid, pg_catalog.left(tg_op, 1), place, place), true);
+    return null;
+end
+$$;
+comment on function history.begin_statement() is 'Trigger: remembers how many changes there were before a statement.';
+
+-- Whether a change can be what led to a row's state, which is null where there is no row. `before` of an update is what it
+-- overwrote, or an array of that and of what it wrote.
+create function history.can_lead_to(state jsonb, change history.change) returns boolean
+language sql immutable
+return case change.operation
+           when 'insert' then state is not null
+           when 'delete' then state is null
+           else state is not null and case jsonb_typeof(change.before)
+               when 'array' then state || (change.before -> 1) = state
+               else not exists (select from jsonb_each(change.before) as old where state -> old.key = old.value)
+           end
+       end;
+comment on function history.can_lead_to(jsonb, history.change) is 'Whether a change can be what led to a row''s state.';
+
+-- Where a statement's changes of a row belong among others of that row: for each one, the ordinal after which it comes. They
+-- begin at the statement's place, unless that can't be true. A trigger may have made room for a row before it was inserted;
+-- a foreign key's action may come when a trigger has changed the row. So all are taken back one by one, the last one first,
+-- as a reader of the history would: first what was recorded while the statement ran, and if that leads nowhere, the
+-- statement's own first. If neither fits, a statement outside has changed the row and is not recorded yet. Then they stay at
+-- the statement's place: null.
+create function history.places(present jsonb, own history.change[], others history.change[], place bigint) returns bigint[]
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    state jsonb;
+    places bigint[];
+    mine integer;
+    other integer;
+    is_mine boolean;
+    is_other boolean;
+begin
+    for attempt in 1 .. 2 loop
+        state := present;
+        places := '{}';
+        mine := cardinality(own);
+        other := cardinality(others);
+        while mine + other > 0 loop
+            is_mine := mine > 0 and history.can_lead_to(state, own[mine]);
+            is_other := other > 0 and history.can_lead_to(state, others[other]);
+            exit when not is_mine and not is_other;
+            if is_mine and not (is_other and attempt = 1 and (others[other]).ordinal > place) then
+                places := case when (others[other + 1]).ordinal <= place then (others[other + 1]).ordinal - 1
+                               else greatest(place, (others[other]).ordinal) end || places;
+                state := case (own[mine]).operation when 'delete' then (own[mine]).before
+                                                    when 'update' then state || ((own[mine]).before -> 0) end;
+                mine := mine - 1;
+            else
+                state := case (others[other]).operation when 'delete' then (others[other]).before
+                                                        when 'update' then state || (others[other]).before end;
+                other := other - 1;
+            end if;
+        end loop;
+        if mine + other = 0 then return places; end if;
+    end loop;
+    return null;
+end
+$$;
+comment on function history.places(jsonb, history.change[], history.change[], bigint) is
+    'Where a statement''s changes of a row belong among others of that row.';
+
+-- Gives the changes of a statement, which are the transaction's last ones so far, their places among those that were recorded
+-- while it ran. `before` of its updates is an array here, of the old values and of the new ones.
+create function history.put_in_order(
+    of_transaction bigint, of_entity text, relation regclass, key name, recorded_before bigint, place bigint, earliest bigint)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+    -- Those that don't go to the statement's place, and where they go.
+    misplaced bigint[];
+    targets bigint[];
+    first bigint;
+begin
+    execute format(
+        'select array_agg(put.ordinal), array_agg(put.target)
+         from (select history.places((select to_jsonb(t.*) from only %s as t where t.%I = c.key),
+                                     array_agg(c order by c.ordinal) filter (where c.ordinal > $3),
+                                     array_agg(c order by c.ordinal) filter (where c.ordinal <= $3), $5) as places,
+                      array_agg(c.ordinal order by c.ordinal) filter (where c.ordinal > $3) as ordinals
+               from history.change c
+               where c.transaction = $1 and c.ordinal > $2 and c.entity = $4
+               group by c.key
+               having bool_or(c.ordinal > $3) and bool_or(c.ordinal <= $3)) as row
+         cross join lateral unnest(row.ordinals, row.places) as put (ordinal, target)
+         where put.target <> $5', relation, key)
+    into misplaced, targets using of_transaction, earliest, recorded_before, of_entity, place;
+    first := least(place, (select min(t) from unnest(targets) as t));
+    with moved as (
+        delete from history.change c where c.transaction = of_transaction and c.ordinal > first
+        returning c.*, c.ordinal > recorded_before as is_own)
+    insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
+    select m.transaction,
+           first + row_number() over (order by coalesce(put.target, case when m.is_own then place else m.ordinal end),
+                                               m.is_own, m.ordinal),
+           m.entity, m.key, m.operation, m.reason,
+           case when m.is_own and m.operation = 'update' then m.before -> 0 else m.before end
+    from moved m left join unnest(misplaced, targets) as put (ordinal, target) on put.ordinal = m.ordinal;
+end
+$$;
+comment on function history.put_in_order(bigint, text, regclass, name, bigint, bigint, bigint) is
+    'Gives what a statement changed its place among what was recorded while it ran.';
+
 create function history.record() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -147,63 +272,120 @@ declare
     entity constant text := tg_argv[0];
     channel constant text := tg_argv[2];
     reason constant text := nullif(current_setting('history.reason', true), '');
-    hint constant text[] := regexp_match(current_setting('history.transaction', true),
-                                         '^([0-9]{1,18}) ([(][0-9]{1,9},[0-9]{1,4}[)])$');
+    setting text := current_setting('history.transaction', true);
+    memory constant text[] := regexp_match(
+        setting,
+        '^([0-9]{1,18}) ([(][0-9]{1,9},[0-9]{1,4}[)]) ([0-9]{1,18})((?: [0-9]{1,10}[IUD]:[0-9]{1,18}:[0-9]{1,18})*)$');
+    -- The statements that have begun, and which of them is this one: 0 if the setting was lost.
+    statements text[] := string_to_array(ltrim(memory[4]), ' ');
+    depth integer := coalesce(cardinality(statements), 0);
+    place bigint;
+    earliest bigint;
     key name;
     statement text;
+    -- What differs between two states of a row: the old values, or for history.put_in_order the old and the new ones.
+    overwritten constant text :=
+        '(select case when $5 then jsonb_build_array(jsonb_object_agg(member.key, member.value),
+                                                     jsonb_object_agg(member.key, pair.new -> member.key))
+                      else jsonb_object_agg(member.key, member.value) end
+          from jsonb_each(pair.old) as member
+          where pair.new -> member.key is distinct from member.value)';
     is_known boolean;
     own record;
     kept record;
-    recorded bigint;
+    -- How many changes there were before these, and whether some came since the statement began.
+    earlier bigint;
+    is_late boolean;
+    recorded bigint := 0;
 begin
-    if tg_op = 'INSERT' then
-        if not exists (select from new_rows) then return null; end if;
-    elsif not exists (select from old_rows) then
-        return null;
-    end if;
-    select t.key into key from history.tracked t where t.relation = tg_relid;
-    if not found then
-        raise exception '% has the triggers of a tracked table, but is none', tg_relid::regclass
-            using errcode = 'object_not_in_prerequisite_state',
-                  hint = 'It must belong to the owner of history.record(), and have the trigger history_key.';
-    end if;
-    if tg_op = 'INSERT' then
-        statement := format(
-            'insert into history.change (transaction, ordinal, entity, key, operation, reason)
-             select $1, $2 + row_number() over (), $3, %I, ''insert'', $4 from new_rows', key);
-    elsif tg_op = 'DELETE' then
-        statement := format(
-            'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
-             select $1, $2 + row_number() over (), $3, %I, ''delete'', $4, to_jsonb(old_rows.*) from old_rows', key);
-    else
-        -- An update of the key is a delete and an insert. An update that leaves a row as it was is no change.
-        -- `offset 0` keeps the planner from taking the subquery apart; it would convert each row to jsonb once per column.
-        statement := format(
-            'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
-             select $1, $2 + row_number() over (), $3, pair.key,
-                    case when pair.new is null then ''delete'' when pair.old is null then ''insert'' else ''update'' end,
-                    $4,
-                    case when pair.new is null then pair.old
-                         when pair.old is null then null
-                         else (select jsonb_object_agg(member.key, member.value)
-                               from jsonb_each(pair.old) as member
-                               where pair.new -> member.key is distinct from member.value)
-                    end
-             from (select coalesce(o.%1$I, n.%1$I) as key, to_jsonb(o.*) as old, to_jsonb(n.*) as new
-                   from old_rows o full join new_rows n on o.%1$I = n.%1$I
-                   offset 0) as pair
-             where pair.old is distinct from pair.new', key);
+    while depth > 0 and not starts_with(statements[depth], tg_relid::oid || left(tg_op, 1) || ':') loop
+        depth := depth - 1;
+    end loop;
+    if depth > 0 then
+        place := split_part(statements[depth], ':', 2);
+        earliest := split_part(statements[depth], ':', 3);
+        statements := statements[:depth - 1] || statements[depth + 1:];
     end if;
 
-    select t.id, t.ctid as place, t.changes into own from history.transaction t
-    where t.ctid = hint[2]::tid and t.id = hint[1]::bigint and t.xid = pg_current_xact_id() and t.token is null;
-    is_known := found;
-    if not is_known then
-        select nextval('history.transaction_id_seq') as id, null::tid as place, 0::bigint as changes into own;
+    if tg_op = 'INSERT' then
+        if exists (select from new_rows) then
+            statement :=
+                'insert into history.change (transaction, ordinal, entity, key, operation, reason)
+                 select $1, $2 + row_number() over (), $3, %1$I, ''insert'', $4 from new_rows';
+        end if;
+    elsif tg_op = 'DELETE' then
+        if exists (select from old_rows) then
+            statement :=
+                'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
+                 select $1, $2 + row_number() over (), $3, %1$I, ''delete'', $4, to_jsonb(old_rows.*) from old_rows';
+        end if;
+    else
+        -- An update of the key is a delete and an insert. An update that leaves a row as it was is no change. `offset 0` keeps
+        -- the planner from taking the subquery apart; it would convert each row to jsonb once per column.
+        case (select count(*) from (select from old_rows limit 2) as o)
+            when 0 then null;
+            when 1 then
+                statement :=
+                    'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
+                     select $1, $2 + row_number() over (), $3, pair.key,
+                            case when pair.new is null then ''delete'' when pair.old is null then ''insert'' else ''update'' end,
+                            $4,
+                            case when pair.new is null then pair.old
+                                 when pair.old is null then null
+                                 else %2$s
+                            end
+                     from (select coalesce(o.%1$I, n.%1$I) as key, to_jsonb(o.*) as old, to_jsonb(n.*) as new
+                           from old_rows o full join new_rows n on o.%1$I = n.%1$I
+                           offset 0) as pair
+                     where pair.old is distinct from pair.new';
+            else
+                -- Both tables have the rows in the order in which they were updated. A row may have been updated several
+                -- times: by its foreign keys.
+                statement :=
+                    'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
+                     select $1, $2 + row_number() over (order by pair.place, change.operation), $3, change.key, change.operation,
+                            $4, change.before
+                     from (select o.place, o.key as old_key, n.key as new_key, o.value as old, n.value as new
+                           from (select row_number() over () as place, old_rows.%1$I as key, to_jsonb(old_rows.*) as value
+                                 from old_rows) as o
+                           join (select row_number() over () as place, new_rows.%1$I as key, to_jsonb(new_rows.*) as value
+                                 from new_rows) as n on n.place = o.place
+                           offset 0) as pair
+                     cross join lateral (
+                         select pair.old_key as key, ''update'' as operation, %2$s as before
+                         where pair.old_key = pair.new_key
+                         union all
+                         select pair.old_key, ''delete'', pair.old where pair.old_key <> pair.new_key
+                         union all
+                         select pair.new_key, ''insert'', null where pair.old_key <> pair.new_key) as change
+                     where pair.old is distinct from pair.new';
+        end case;
     end if;
-    execute statement using own.id, own.changes, entity, reason;
-    get diagnostics recorded = row_count;
-    if recorded = 0 then return null; end if;
+
+    if statement is not null then
+        select t.key into key from history.tracked t where t.relation = tg_relid;
+        if not found then
+            raise exception '% has the triggers of a tracked table, but is none', tg_relid::regclass
+                using errcode = 'object_not_in_prerequisite_state',
+                      hint = 'It must belong to the owner of history.record(), and have the trigger history_key.';
+        end if;
+        select t.id, t.ctid as place, t.changes into own from history.transaction t
+        where t.ctid = memory[2]::tid and t.id = memory[1]::bigint and t.xid = pg_current_xact_id() and t.token is null;
+        is_known := found;
+        if not is_known then
+            select nextval('history.transaction_id_seq') as id, null::tid as place, 0::bigint as changes into own;
+        end if;
+        earlier := own.changes;
+        is_late := coalesce(earliest < earlier, false);
+        execute format(statement, key, overwritten) using own.id, earlier, entity, reason, is_late;
+        get diagnostics recorded = row_count;
+    end if;
+    if recorded = 0 then
+        if depth > 0 then
+            setting := set_config('history.transaction', array_to_string(memory[:3] || statements, ' '), true);
+        end if;
+        return null;
+    end if;
 
     if not is_known then
         insert into history.transaction as t (id, xid, author, context, channels, changes) overriding system value
@@ -213,6 +395,10 @@ begin
                 nullif(current_setting('history.context', true), ''), array[channel], recorded)
         on conflict (xid) where token is null do update set xid = excluded.xid
         returning t.id, t.ctid as place, t.changes into kept;
+        -- The trigger may have been fired at once, and have moved the row.
+        if memory is not null and memory[2] <> split_part(current_setting('history.transaction'), ' ', 2) then
+            kept.place := split_part(current_setting('history.transaction'), ' ', 2);
+        end if;
         if kept.id <> own.id then
             -- Somebody set the setting in mid-transaction. These changes belong to the row that was there.
             update history.change c
@@ -229,7 +415,20 @@ begin
         where t.ctid = own.place and t.id = own.id
         returning t.id, t.ctid as place, t.changes into own;
     end if;
-    perform set_config('history.transaction', format('%s %s', own.id, own.place), true);
+
+    if is_late then
+        perform history.put_in_order(own.id, entity, tg_relid, key, earlier, least(place, earlier), earliest);
+    end if;
+    -- A statement that has begun after this one, and is not over, keeps its place behind it: a foreign key's action.
+    if depth > 0 then
+        for number in depth .. cardinality(statements) loop
+            statements[number] := format('%s:%s:%s', split_part(statements[number], ':', 1),
+                                         split_part(statements[number], ':', 2)::bigint + recorded,
+                                         least(split_part(statements[number], ':', 3)::bigint, place));
+        end loop;
+    end if;
+    setting := set_config('history.transaction',
+                       array_to_string(array[own.id::text, own.place::text, own.changes::text] || statements, ' '), true);
     return null;
 end
 $$;
@@ -237,6 +436,11 @@ comment on function history.record() is 'Trigger: records the rows that one stat
 
 -- Gives the transaction its token as it commits, and notifies its channels. The lock is held until the commit is visible,
 -- so that no token becomes visible before a lower one.
+--
+-- This is a deferred constraint trigger, and a transaction may have those fired before it commits: SET CONSTRAINTS ALL
+-- IMMEDIATE. It could then hold the lock for as long as it likes. So the trigger only asks whether it is time: it queues
+-- another event of its own. If that one is fired at once, it is not, and the constraint is put off again. Otherwise the other
+-- deferred triggers have been fired by then, and it draws the token, unless they have made changes: then it asks again.
 create function history.commit() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -244,17 +448,44 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
-    place tid := substring(current_setting('history.transaction', true) from '[(][0-9]{1,9},[0-9]{1,4}[)]$')::tid;
-    -- From the row, never from a setting: a writer can't keep a commit quiet.
-    to_notify text[];
+    memory constant text := coalesce(current_setting('history.transaction', true), '');
+    question constant text := 'is it time?';
+    place tid := substring(memory from '^[0-9]+ ([(][0-9]{1,9},[0-9]{1,4}[)]) ')::tid;
+    own record;
     drawn bigint;
     clock bigint;
 begin
-    select t.channels into to_notify from history.transaction t where t.ctid = place and t.id = new.id;
+    if new.committed_at is null then
+        perform set_config('history.transaction', question, true);
+        update history.transaction t set committed_at = 'infinity'
+        where t.ctid = place and t.id = new.id and t.token is null returning t.ctid into place;
+        if not found then
+            -- The setting was not ours.
+            update history.transaction t set committed_at = 'infinity'
+            where t.id = new.id and t.token is null returning t.ctid into place;
+        end if;
+        place := coalesce(nullif(current_setting('history.transaction'), question)::tid, place);
+        perform set_config('history.transaction',
+                           regexp_replace(memory, '[(][0-9]+,[0-9]+[)]', coalesce(place::text, '(0,0)')), true);
+        return null;
+    elsif memory = question then
+        set constraints history.commit deferred;
+        update history.transaction t set committed_at = null
+        where t.id = new.id and t.token is null returning t.ctid into place;
+        perform set_config('history.transaction', place::text, true);
+        return null;
+    end if;
+    select t.ctid as place, t.channels, t.changes into own
+    from history.transaction t where t.ctid = place and t.id = new.id and t.token is null;
     if not found then
-        -- The setting is not ours.
-        select t.ctid, t.channels into place, to_notify from history.transaction t where t.id = new.id;
+        select t.ctid as place, t.channels, t.changes into own
+        from history.transaction t where t.id = new.id and t.token is null;
         if not found then return null; end if;
+    end if;
+    if own.changes > new.changes then
+        update history.transaction t set committed_at = 'infinity' where t.ctid = own.place returning t.ctid into place;
+        perform set_config('history.transaction', regexp_replace(memory, '[(][0-9]+,[0-9]+[)]', place::text), true);
+        return null;
     end if;
     lock table history.commit_lock in exclusive mode;
     drawn := nextval('history.token');
@@ -263,16 +494,17 @@ begin
     perform setval('history.clock', clock);
     update history.transaction t
     set token = drawn, committed_at = timestamptz 'epoch' + clock * interval '1 microsecond', channels = null
-    where t.ctid = place;
-    perform pg_notify(channel, drawn::text) from unnest(to_notify) as channel;
+    where t.ctid = own.place;
+    -- From the row, never from a setting: a writer can't keep a commit quiet.
+    perform pg_notify(channel, drawn::text) from unnest(own.channels) as channel;
     return null;
 end
 $$;
 comment on function history.commit() is 'Trigger: draws the token at commit and notifies the channels.';
 
-create constraint trigger commit after insert on history.transaction
+create constraint trigger commit after insert or update of committed_at on history.transaction
     deferrable initially deferred
-    for each row execute function history.commit();
+    for each row when (new.token is null) execute function history.commit();
 
 create function history.refuse_truncate() returns trigger
 language plpgsql
@@ -296,7 +528,7 @@ from pg_catalog.pg_trigger t
 join pg_catalog.pg_class c on c.oid = t.tgrelid
 join pg_catalog.pg_proc p on p.oid = t.tgfoid and p.proowner = c.relowner
 join pg_catalog.pg_attribute a on a.attrelid = t.tgrelid and a.attnum = t.tgattr[0]
-where t.tgfoid = 'history.record()'::regprocedure;
+where t.tgname = 'history_key' and t.tgfoid = 'history.record()'::regprocedure;
 comment on view history.tracked is 'The tables under history.';
 comment on column history.tracked.entity is 'The name under which history keeps the table''s changes: what it was called when it was tracked.';
 comment on column history.tracked.relation is 'The table.';
@@ -325,7 +557,7 @@ begin
     end if;
     if not exists (
         select from pg_attribute a
-        join pg_index i on i.indrelid = a.attrelid and i.indisunique and i.indpred is null
+        join pg_index i on i.indrelid = a.attrelid and i.indisunique and i.indimmediate and i.indpred is null
              and i.indnkeyatts = 1 and i.indkey[0] = a.attnum
         where a.attrelid = tracked and a.attname = key and a.atttypid = 'text'::regtype and a.attnotnull) then
         raise exception '% can''t be tracked by %: a key is a text column, not null, with a unique index of its own', tracked, key
@@ -341,6 +573,8 @@ begin
         raise exception '% can''t be tracked: a channel''s name has 1 to 63 bytes', tracked
             using errcode = 'invalid_parameter_value';
     end if;
+    execute format('create trigger history_begin before insert or update or delete on %s
+                    for each statement execute function history.begin_statement()', tracked);
     execute format('create trigger history_insert after insert on %s referencing new table as new_rows
                     for each statement execute function history.record(%s)', tracked, arguments);
     execute format('create trigger history_update after update on %s referencing old table as old_rows new table as new_rows

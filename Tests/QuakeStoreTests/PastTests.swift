@@ -12,9 +12,10 @@ struct PastTests {
 
     @Test(
         "After any history, the table as of each token is what it was at that token",
-        arguments: 1...4 as ClosedRange<UInt64>)
-    func asOfEveryToken(seed: UInt64) async throws {
+        arguments: 1...4 as ClosedRange<UInt64>, [false, true])
+    func asOfEveryToken(seed: UInt64, hasTriggers: Bool) async throws {
         try await server.withDatabase { database in
+            if hasTriggers { try await database.execute(Self.triggers) }
             var random = SplitMix64(seed: seed)
             var states = [0: try await database.state(nil)]
             for step in 1...25 {
@@ -30,6 +31,23 @@ struct PastTests {
             }
         }
     }
+
+    /// A row is changed after it was inserted, and after it was changed, and now and then inserted anew or put back.
+    private static let triggers = """
+        create function touch() returns trigger language plpgsql as $$
+        begin update quake set sig = coalesce(sig, 0) + 1 where code = new.code; return null; end $$;
+        create trigger inserted after insert on quake for each row execute function touch();
+        create trigger changed after update on quake for each row when (new.sig % 3 > 0) execute function touch();
+        create function make_room() returns trigger language plpgsql as $$
+        begin delete from quake where code = new.code and sig % 2 = 0; return new; end $$;
+        create trigger room before insert on quake for each row execute function make_room();
+        create function put_back() returns trigger language plpgsql as $$
+        begin
+            if old.sig % 4 = 0 then insert into quake values (old.*) on conflict do nothing; end if;
+            return null;
+        end $$;
+        create trigger deleted after delete on quake for each row execute function put_back()
+        """
 
     @Test("A time selects the last token before it")
     func asOfTime() async throws {

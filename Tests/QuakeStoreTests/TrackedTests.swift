@@ -28,9 +28,9 @@ struct TrackedTests {
             // The forger's table is the older one now.
             try await roles.login(.owner).execute(
                 """
-                drop trigger history_insert on quake; drop trigger history_update on quake;
-                drop trigger history_delete on quake; drop trigger history_truncate on quake;
-                drop trigger history_key on quake;
+                drop trigger history_begin on quake; drop trigger history_insert on quake;
+                drop trigger history_update on quake; drop trigger history_delete on quake;
+                drop trigger history_truncate on quake; drop trigger history_key on quake;
                 select history.track('quake', 'code', 'quake_changes')
                 """)
 
