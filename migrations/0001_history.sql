@@ -96,11 +96,13 @@ comment on index history.change_deletion is 'Deletions, in the order of their tr
 
 create table history.reader (
     name text primary key,
+    login text not null,
     token bigint not null,
     seen_at timestamptz not null default now()
 );
 comment on table history.reader is 'Named readers, and how far each has come.';
 comment on column history.reader.name is 'The name the reader gave itself.';
+comment on column history.reader.login is 'The login that reported it first. No other one may report under this name.';
 comment on column history.reader.token is 'The reader has applied all changes up to this token.';
 comment on column history.reader.seen_at is 'When the reader last reported.';
 
@@ -779,16 +781,34 @@ $$;
 comment on function history.changed_keys(bigint, text) is
     'The keys of a table that changed after a token, each once: for readers that keep rows but no history. Call it as you would history.changes.';
 
--- With its owner's rights: a reader can report its position and change nothing else.
+-- With its owner's rights: a reader can report its position and change nothing else. What it says keeps history from being
+-- pruned, and is what operators watch, so no login may speak for another one's reader, nor fill the table with names.
 create function history.report(reader text, reached bigint) returns void
-language sql security definer
+language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
-    insert into history.reader as r (name, token, seen_at) values (reader, reached, now())
+begin
+    if not exists (select from history.reader r where r.name = reader) then
+        if octet_length(reader) not between 1 and 200 then
+            raise exception 'a reader''s name has 1 to 200 bytes' using errcode = 'insufficient_privilege';
+        end if;
+        if (select count(*) from history.reader r where r.login = session_user) >= 1000 then
+            raise exception 'the login % has 1000 readers already', session_user
+                using errcode = 'insufficient_privilege', hint = 'Delete from history.reader those that are not in use.';
+        end if;
+    end if;
+    insert into history.reader as r (name, login, token, seen_at) values (reader, session_user, reached, now())
     on conflict (name) do update set token = excluded.token, seen_at = excluded.seen_at
+    where r.login = session_user or pg_has_role(session_user, current_user, 'member');
+    if not found then
+        raise exception 'the reader % belongs to another login', reader
+            using errcode = 'insufficient_privilege',
+                  hint = 'Choose another name, or have its row deleted from history.reader.';
+    end if;
+end
 $$;
 comment on function history.report(text, bigint) is
-    'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps what comes after it.';
+    'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps what comes after it. A name belongs to the login that reported it first; a login may have 1000 of them.';
 
 -- Age is counted from when a transaction was surely committed. That is its committed_at, unless the server's clock was ahead
 -- at that time and was set right since: then committed_at lies in the future, and so do those of all later transactions,

@@ -88,7 +88,7 @@ struct RolesTests {
             "select * from report.event",
             "select report.region('a, b')",
             "select history.prune('0')",
-            "insert into history.reader (name, token) values ('mine', 1)",
+            "insert into history.reader (name, login, token) values ('mine', session_user, 1)",
             "delete from history.reader",
             "select setval('history.token', 1)",
             "lock table history.commit_lock in access share mode",
@@ -265,6 +265,29 @@ struct RolesTests {
             let reader = try await roles.database.query("select name, token from history.reader")
             #expect(try reader.map { try $0.decode("name", as: String.self) } == ["dashboard"])
             #expect(try reader[0].decode("token") == 1)
+        }
+    }
+
+    @Test("No login reports for another one's reader, or under names without end")
+    func names() async throws {
+        try await server.withRoles { roles in
+            try await roles.database.execute("grant \(roles.roles.name(.reader)) to \(roles.loginName(nil))")
+            let (mine, others) = (roles.login(.reader), roles.login(nil))
+            try await mine.query("select history.report('dashboard', 7)")
+
+            #expect(try await !others.may("select history.report('dashboard', 0)"))
+            #expect(try await roles.login(.owner).may("select history.report('dashboard', 8)"))
+            try await mine.query("select history.report('dashboard', 9)")
+            let kept = try await roles.database.query("select login, token from history.reader")
+            #expect(try kept.map { try $0.decode("login", as: String.self) } == [roles.loginName(.reader)])
+            #expect(try kept.map { try $0.decode("token", as: Int.self) } == [9])
+
+            try await others.query(
+                "select history.report('reader ' || n, 0) from generate_series(1, 1000) as n")
+            #expect(try await !others.may("select history.report('reader 1001', 0)"))
+            #expect(try await others.may("select history.report('reader 1000', 1)"))
+            #expect(try await mine.may("select history.report('second', 0)"))
+            #expect(try await !mine.may("select history.report(repeat('x', 201), 0)"))
         }
     }
 
