@@ -89,7 +89,8 @@ extension EventRequest {
         return format == .geojson ? "{\"count\":\(count),\"maxAllowed\":\(maximum)}" : "\(count)"
     }
 
-    /// The request for the one event that was asked for, under the code that it has now, if it was renamed.
+    /// The request for the one event that was asked for, under the code that it has now, if it was renamed. An event that is
+    /// there, but does not match, is not answered by another one.
     private func renamed(in selected: SelectedQuakes) async throws -> EventRequest? {
         guard let eventID, selection.deleted == .excluded, let code = try await selected.newCode(of: eventID)
         else { return nil }

@@ -5,9 +5,10 @@ public enum RenamedEvent {
     /// The code that an event has now, as the reasons of deletions in the history say. A code may change several times.
     ///
     /// - Parameters:
-    ///   - code: a code that is not in the table.
+    ///   - code: the code that the event had.
     ///   - token: only deletions up to this token count.
-    /// - Returns: a code in the table; nil if the event was not renamed, or is not there under its last code either.
+    /// - Returns: a code in the table; nil if the event was not renamed, if it is not there under its last code either, or if
+    ///   there is an event with its old code: another one, or the same one, which was renamed back.
     public static func code(
         of code: String, upTo token: Int, on connection: Connection
     ) async throws -> String? {
@@ -19,7 +20,7 @@ public enum RenamedEvent {
         of code: String, upTo token: Int, in table: Query, on connection: Connection
     ) async throws -> String? {
         // Ten steps are enough for any event, and end where two codes name each other.
-        try await connection.query(
+        let found = try await connection.query(
             """
             with recursive renamed (code, steps) as (
                 select \(code)::text, 0
@@ -31,9 +32,11 @@ public enum RenamedEvent {
                     order by t.token desc, c.ordinal desc limit 1) as last
                 where steps < 10 and last.reason like 'superseded by %'
             )
-            select renamed.code from renamed join \(table) as quake on quake.code = renamed.code
-            where steps > 0 order by steps limit 1
+            select renamed.code, steps from renamed join \(table) as quake on quake.code = renamed.code
+            order by steps limit 1
             """, to: "look for the event under another code"
-        ).first?.decode("code")
+        ).first
+        guard let found, try found.decode("steps") > 0 else { return nil }
+        return try found.decode("code")
     }
 }

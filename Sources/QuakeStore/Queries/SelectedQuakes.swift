@@ -72,9 +72,7 @@ public struct SelectedQuakes {
         try await connection.copy(rowsOf: statement, to: "read earthquakes", body)
     }
 
-    /// The code that an event goes on under, if it was renamed.
-    ///
-    /// - Parameter code: a code that is not in the table.
+    /// The code that an event goes on under, if it was renamed and there is none with its old code.
     public func newCode(of code: String) async throws -> String? {
         try await RenamedEvent.code(of: code, upTo: token, in: table, on: connection)
     }

@@ -176,6 +176,35 @@ struct EventAnswerTests {
         }
     }
 
+    @Test("An event that is there is not answered by another one, even if they were renamed to each other")
+    func renamedAndBack() async throws {
+        try await server.withDatabase { database in
+            let both = [SmallFeed.feature("a"), SmallFeed.feature("b")]
+            try await database.importFeatures(both)
+            try await database.rename("q0a", to: "q0b")
+            let between = try await database.answer("eventid=q0a&format=text")
+            #expect(between.contains("\nq0b|"))
+            try await database.importFeatures(both)
+            // q0a is there, and too small; q0b is not what was asked for.
+            try await database.query("update quake set magnitude = 6 where code = 'q0b'")
+            let other = try await database.answer("eventid=q0a&minmagnitude=5&format=text")
+            #expect(!other.contains("q0b"))
+            #expect(try await database.countAnswer("eventid=q0a&minmagnitude=5") == "0")
+
+            try await database.rename("q0b", to: "q0a")
+            try await database.importFeatures(both)
+            for code in ["q0a", "q0b"] {
+                #expect(try await database.countAnswer("eventid=\(code)&minmagnitude=7") == "0")
+                await #expect(throws: EventError(204, "no event matches")) {
+                    try await database.answer("eventid=\(code)&minmagnitude=7")
+                }
+                #expect(try await database.answer("eventid=\(code)&format=text").contains("\n\(code)|"))
+            }
+            // Where it had no event of its own, the old id still leads to the new one.
+            #expect(try await database.answer("eventid=q0a&asof=2&format=text") == between)
+        }
+    }
+
     @Test("More events than the service gives at once are refused, but can be had with a limit and counted")
     func tooMany() async throws {
         try await server.withDatabase { database in
@@ -247,7 +276,7 @@ extension TestDatabase {
         }
     }
 
-    fileprivate func countAnswer(_ query: String, maximum: Int) async throws -> String {
+    fileprivate func countAnswer(_ query: String, maximum: Int = 20_000) async throws -> String {
         let request = try EventRequest(.count, query, maximum: maximum)
         return try await withConnection { connection in
             try await connection.transaction(.repeatableReadOnly, to: "answer") {
