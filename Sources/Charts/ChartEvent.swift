@@ -12,6 +12,9 @@ public struct ChartEvent: Sendable, Equatable {
     /// As in the reports, an event without a type counts as an earthquake.
     public var isEarthquake: Bool
 
+    /// Whether a map can show it. What the table takes always is; a view's file may hold anything.
+    var isOnGlobe: Bool { abs(latitude) <= 90 && abs(longitude) <= 360 }
+
     public init(
         time: Instant, latitude: Double = 0, longitude: Double = 0, depth: Double? = nil,
         magnitude: Double? = nil, isEarthquake: Bool = true
@@ -26,9 +29,17 @@ public struct ChartEvent: Sendable, Equatable {
 
     public init(_ quake: Quake) {
         self.init(
-            time: quake.time, latitude: quake.latitude, longitude: quake.longitude, depth: quake.depth,
-            magnitude: quake.magnitude,
+            time: quake.time, latitude: quake.latitude, longitude: quake.longitude,
+            depth: quake.depth.flatMap(Property.depth.accepted),
+            magnitude: quake.magnitude.flatMap(Property.magnitude.accepted),
             isEarthquake: quake[.type].text.map { $0 == "earthquake" } ?? true)
+    }
+}
+
+extension Property {
+    /// The number, if the table could have it.
+    fileprivate func accepted(_ number: Double) -> Double? {
+        abs(number) <= limit ?? .greatestFiniteMagnitude ? number : nil
     }
 }
 

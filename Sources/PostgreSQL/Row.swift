@@ -75,6 +75,14 @@ extension Double: RowDecodable {
     public init?(postgresText: String) { self.init(postgresText) }
 }
 
+/// Seconds, as `extract(epoch from …)` gives them. What is infinite is no duration.
+extension Duration: RowDecodable {
+    public init?(postgresText: String) {
+        guard let seconds = Double(postgresText), abs(seconds) < 1e15 else { return nil }
+        self = .seconds(seconds)
+    }
+}
+
 extension Bool: RowDecodable {
     public init?(postgresText: String) {
         switch postgresText {

@@ -130,10 +130,23 @@ public final class SQLiteView: View {
 
 extension Position {
     /// nil when the file holds no position, or has another form.
+    ///
+    /// - Throws: `DatabaseError`, also when the position is damaged.
     init?(_ db: Database) throws {
         guard try Int.fetchOne(db, sql: "pragma user_version") == SQLiteView.version,
             let row = try Row.fetchOne(db, sql: "select store, token, committed_at from position")
         else { return nil }
-        self.init(store: row["store"], token: row["token"], committedAt: row["committed_at"])
+        // Another program may have written anything there.
+        let (store, token, committedAt): (DatabaseValue, DatabaseValue, DatabaseValue) = (
+            row["store"], row["token"], row["committed_at"]
+        )
+        guard let store = String.fromDatabaseValue(store), let token = Int.fromDatabaseValue(token),
+            let committedAt = String.fromDatabaseValue(committedAt),
+            let position = Position(word: "\(token)_\(committedAt)_\(store)")
+        else {
+            throw DatabaseError(
+                message: "its position is damaged; remove the file, and quakes follow makes it anew")
+        }
+        self = position
     }
 }

@@ -46,6 +46,8 @@ public struct ViewFile: Sendable {
             }
         } catch let error as DatabaseError {
             throw ViewError(path: path, error)
+        } catch let error as MissingValue {
+            throw ViewError(path: path, isFailure: false, message: "\(error)")
         }
     }
 

@@ -68,6 +68,38 @@ struct PlotTests {
         #expect(picture.texts.contains { $0.hasPrefix("b = \(Axis.decimal(b, 2)) ± ") })
     }
 
+    @Test("Numbers that no earthquake has are left out", arguments: [1e300, -.infinity, .infinity, .nan])
+    func absurd(number: Double) throws {
+        let quake = try Quake { property in
+            switch property {
+            case .code, .net, .netCode: .text("a")
+            case .time, .updated: .time(Instant(milliseconds: 0))
+            case .longitude, .latitude, .depth, .magnitude: .number(number)
+            default: .null
+            }
+        }
+        let events = [ChartEvent(quake)]
+        #expect(events[0].magnitude == nil && events[0].depth == nil)
+        for svg in [
+            TimePlot(events, caption: caption).svg(), CumulativePlot(events, caption: caption).svg(),
+            MagnitudePlot(events, caption: caption).svg(),
+            QuakeMap(events, region: Region(fitting: events) ?? .world, caption: caption).svg(),
+        ] {
+            #expect(Picture(svg) != nil)
+        }
+    }
+
+    @Test("Omori's law may name a rate of any size a day after the mainshock")
+    func steep() {
+        // All within an hour, a hundred days later.
+        let rate = AftershockRate((0..<50).map { 100 + Double($0 * $0) / 60_000 }, observed: 1000)
+        #expect((rate.omori?.k ?? 0) > 1e18)
+        #expect(Picture(AftershockPlot(rate, caption: caption).svg()) != nil)
+        for number in [Double.infinity, -.infinity, .nan, 1e300] {
+            #expect(Axis.decimal(number, 2) == "\(number)")
+        }
+    }
+
     @Test("Without events every plot is a picture of its axes")
     func empty() {
         let none = AftershockRate([], observed: 0)

@@ -153,6 +153,54 @@ struct ViewErrorTests {
         }
     }
 
+    @Test(
+        "A damaged position is an error that says so, for whoever reads the file and whoever follows into it",
+        arguments: [
+            ("store", "null"), ("store", "x'ff'"), ("store", "'no uuid'"), ("token", "null"),
+            ("token", "'many'"), ("token", "1e300"), ("token", "-1"), ("committed_at", "null"),
+            ("committed_at", "7"), ("committed_at", "'yesterday'"),
+        ])
+    func damagedPosition(column: String, value: String) async throws {
+        try await withView { database, path in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.catchUp(SQLiteView(path))
+            try await DatabaseQueue(path: path).write { db in
+                try db.execute(
+                    sql: """
+                        create table other as select * from position;
+                        update other set \(column) = \(value);
+                        drop table position;
+                        alter table other rename to position
+                        """)
+            }
+            let message = "\(path): its position is damaged; remove the file, and quakes follow makes it anew"
+
+            let followed = await #expect(throws: ViewError.self) {
+                try await database.catchUp(SQLiteView(path))
+            }
+            #expect(followed?.description == message)
+            #expect(followed?.isFailure == false)
+            let read = #expect(throws: ViewError.self) {
+                try ViewFile(path).forEach(QuakeSelection()) { _ in }
+            }
+            #expect(read?.description == message)
+        }
+    }
+
+    @Test("A row without its time is an error that names the column")
+    func missingTime() async throws {
+        try await withView { database, path in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.catchUp(SQLiteView(path))
+            try await DatabaseQueue(path: path).write { try $0.execute(sql: "update quake set time = null") }
+            let error = #expect(throws: ViewError.self) {
+                try ViewFile(path).forEach(QuakeSelection()) { _ in }
+            }
+            #expect(error?.description == "\(path): column \"time\" is null")
+            #expect(error?.isFailure == false)
+        }
+    }
+
     @Test("A missing folder is named and not created")
     func missingFolder() async throws {
         try await withFolder { folder in

@@ -56,9 +56,10 @@ struct Axis {
         return axis
     }
 
-    /// A number with thousands apart.
+    /// A number with thousands apart; one that is too large for that, or none, as Swift has it.
     static func decimal(_ value: Double, _ digits: Int) -> String {
         let scale = pow(10, Double(digits))
+        guard abs(value) * scale < 1e18 else { return "\(value)" }
         let scaled = Int((abs(value) * scale).rounded())
         let (whole, fraction) = scaled.quotientAndRemainder(dividingBy: Int(scale))
         var text = ""

@@ -6,7 +6,7 @@ public struct QuakeMap: Sendable {
 
     /// - Parameter region: as it is to be shown, margins included.
     public init(_ events: [ChartEvent], region: Region, caption: Caption) {
-        (self.events, self.region, self.caption) = (events, region, caption)
+        (self.events, self.region, self.caption) = (events.filter(\.isOnGlobe), region, caption)
     }
 
     /// The picture as an SVG document.

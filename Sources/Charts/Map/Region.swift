@@ -35,6 +35,7 @@ public struct Region: Sendable, Equatable {
 
     /// The smallest region that has all these events, over the date line if that is shorter; nil for none.
     public init?(fitting events: [ChartEvent]) {
+        let events = events.filter(\.isOnGlobe)
         guard let first = events.first else { return nil }
         let longitudes = events.map { Self.wrapped($0.longitude) }.sorted()
         // The widest gap between neighbours lies outside.

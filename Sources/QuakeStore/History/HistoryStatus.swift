@@ -53,7 +53,7 @@ public struct HistoryStatus: Sendable, Equatable {
                 name: try row.decode("name"), token: try row.decode("token"),
                 seenAt: Instant(milliseconds: try row.decode("seen_at")),
                 transactionsBehind: try row.decode("transactions"),
-                behind: .seconds(try row.decode("behind", as: Double.self)),
+                behind: try row.decode("behind"),
                 isBeforeHorizon: try row.decode("needs_snapshot"))
         }
     }

@@ -75,6 +75,6 @@ extension CatalogueStatus.Newest {
         time = Instant(milliseconds: try row.decode("time"))
         magnitude = try row.decodeIfPresent("magnitude")
         place = try row.decodeIfPresent("place")
-        age = .seconds(try row.decode("age", as: Double.self))
+        age = try row.decode("age")
     }
 }

@@ -78,10 +78,10 @@ extension ImportStatus.Source {
         name = try row.decode("source")
         self.label = label
         freshAt = try row.decodeIfPresent("fresh_at").map { Instant(milliseconds: $0) }
-        age = try row.decodeIfPresent("age", as: Double.self).map { .seconds($0) }
+        age = try row.decodeIfPresent("age")
         generated = try row.decodeIfPresent("generated").map { Instant(milliseconds: $0) }
-        documentAge = try row.decodeIfPresent("document_age", as: Double.self).map { .seconds($0) }
-        every = try row.decodeIfPresent("every", as: Double.self).map { .seconds($0) }
+        documentAge = try row.decodeIfPresent("document_age")
+        every = try row.decodeIfPresent("every")
         isMonitored = try row.decode("is_monitored")
         run = try row.decode("run")
         outcome = try row.decode("outcome")

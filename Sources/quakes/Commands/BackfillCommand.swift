@@ -59,8 +59,8 @@ struct BackfillCommand: AsyncParsableCommand {
 
     func validate() throws {
         if let to, to.instant <= from.instant { throw ValidationError("--to must be later than --from") }
-        guard perRequest > 1 else {
-            throw ValidationError("--per-request must be at least 2, not \(perRequest)")
+        guard (2...1_000_000_000).contains(perRequest) else {
+            throw ValidationError("--per-request takes 2 to 1000000000, not \(perRequest)")
         }
         guard ["http://", "https://"].contains(where: service.lowercased().hasPrefix) else {
             throw ValidationError("--service takes an http or https URL, not \(FeedSource(service))")

@@ -62,8 +62,12 @@ struct PlotCommand: AsyncParsableCommand {
                 "aftershocks are chosen by --mainshock, --radius and --days, not by --since, --until, --near or --box"
             )
         }
-        for (name, value) in [("--radius", radius), ("--days", days)] {
-            if let value, value <= 0 { throw ValidationError("\(name) must be greater than 0") }
+        // Half way round the earth, and a century.
+        for (name, value, most) in [("--radius", radius, 20_016.0), ("--days", days, 36_525)] {
+            if let value, !(value > 0 && value <= most) {
+                throw ValidationError(
+                    "\(name) must be greater than 0 and at most \(Int(most)), but is \(value)")
+            }
         }
     }
 

@@ -32,7 +32,9 @@ struct SampleCommand: ParsableCommand {
     var until: TimeArgument?
 
     func validate() throws {
-        guard count >= 0 else { throw ValidationError("--count must not be negative, but is \(count)") }
+        guard (0...1_000_000_000_000).contains(count) else {
+            throw ValidationError("--count takes 0 to 1000000000000, not \(count)")
+        }
     }
 
     func run() throws {

@@ -80,9 +80,11 @@ struct ServeCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard (1...100).contains(sessions) else { throw ValidationError("--sessions takes 1 to 100") }
-        guard maxEvents > 0 else { throw ValidationError("--max-events must be positive") }
-        guard maxStreams > 0 else { throw ValidationError("--max-streams must be positive") }
-        guard maxConnections > 0 else { throw ValidationError("--max-connections must be positive") }
+        for (name, count) in [
+            ("--max-events", maxEvents), ("--max-streams", maxStreams), ("--max-connections", maxConnections),
+        ] where !(1...1_000_000_000).contains(count) {
+            throw ValidationError("\(name) takes 1 to 1000000000, not \(count)")
+        }
     }
 
     func run() async throws {
