@@ -34,14 +34,15 @@ public final class SQLiteView: View {
 
     /// Opens the file, or creates it.
     ///
+    /// - Parameter patience: how long to wait for another program that keeps the file locked.
     /// - Throws: `FollowedAlready` when another process follows into it; `FileError`; `ViewError` when it is not a
-    ///   view.
-    public init(_ path: String) throws {
+    ///   view; `ViewBusy`.
+    public init(_ path: String, patience: Duration = .seconds(10)) throws {
         self.path = path
         _ = try FileForm(at: path)
         lock = try FollowerLock(path)
         do {
-            queue = try DatabaseQueue(path: lock.path, configuration: Self.configuration)
+            queue = try DatabaseQueue(path: lock.path, configuration: Self.configuration(patience))
             source = Mutex(
                 try queue.writeWithoutTransaction { db in
                     try FreshTable.remove(db)
@@ -51,14 +52,14 @@ public final class SQLiteView: View {
                     return Source(definition: definition, shape: shape)
                 })
         } catch let error as DatabaseError {
-            throw ViewError(path: path, error)
+            throw ViewError.following(path, error)
         }
     }
 
-    private static var configuration: Configuration {
+    private static func configuration(_ patience: Duration) -> Configuration {
         var configuration = Configuration()
         configuration.journalMode = .wal
-        configuration.busyMode = .timeout(10)
+        configuration.busyMode = .timeout(patience / .seconds(1))
         // The transaction of a pass lasts over many accesses.
         configuration.allowsUnsafeTransactions = true
         configuration.prepareDatabase { db in
@@ -87,7 +88,7 @@ public final class SQLiteView: View {
         do {
             return try await queue.read { db in try Position(db) }
         } catch let error as DatabaseError {
-            throw ViewError(path: path, error)
+            throw ViewError.following(path, error)
         }
     }
 
@@ -115,7 +116,7 @@ public final class SQLiteView: View {
                 throw error
             }
         } catch let error as DatabaseError {
-            throw ViewError(path: path, error)
+            throw ViewError.following(path, error)
         }
     }
 

@@ -1,4 +1,5 @@
 import GRDB
+import QuakeStore
 
 /// The file of a view cannot be read or written.
 public struct ViewError: Error, CustomStringConvertible {
@@ -18,6 +19,12 @@ public struct ViewError: Error, CustomStringConvertible {
         self.init(
             path: path, isFailure: Self.failures.contains(error.resultCode),
             message: error.message ?? "\(error.resultCode)")
+    }
+
+    /// The error of one who writes the file, and can wait until another program lets go of it.
+    static func following(_ path: String, _ error: DatabaseError) -> any Error {
+        error.resultCode == .SQLITE_BUSY
+            ? ViewBusy("\(path): another program keeps the file locked") : ViewError(path: path, error)
     }
 
     private static let failures: [ResultCode] = [

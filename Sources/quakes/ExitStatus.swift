@@ -30,7 +30,7 @@ struct ExitStatus {
         case is MigrationError, is LocalPostgresError, is NoSession, is TimedOut, is ListeningError,
             is NoPNG:
             rawValue = Self.unavailable
-        case is SourceBusy, is FollowedAlready: rawValue = Self.busy
+        case is SourceBusy, is FollowedAlready, is ViewBusy: rawValue = Self.busy
         case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData
         case is UnreadableTokenFile: rawValue = Self.badData
         case is TemporaryFileError: rawValue = Self.fileFailure

@@ -47,7 +47,8 @@ public struct Follower<V: View>: Sendable {
 
     /// Follows until the task is cancelled.
     ///
-    /// The first connection must succeed. Later ones are retried for as long as it takes, with growing, random waits.
+    /// The first connection must succeed. Later ones are retried for as long as it takes, with growing, random waits, and so
+    /// is a view that another program holds.
     ///
     /// - Throws: `CancellationError`; `NoSession` when it cannot listen, because a pooler is in transaction mode;
     ///   `PostgresError` when the first connection fails, or when a new connection would not help; what the view throws.
@@ -62,7 +63,7 @@ public struct Follower<V: View>: Sendable {
                     if hasConnected { logger.notice("reconnected") }
                     hasConnected = true
                 }
-            } catch let error as PostgresError where hasConnected && error.isTransient {
+            } catch let error where hasConnected && error.isTransient {
                 // A connection that lasted this long was healthy.
                 if .now - start >= .seconds(60) { backoff.reset() }
                 let wait = backoff.next(using: &random)
@@ -131,6 +132,10 @@ public struct Follower<V: View>: Sendable {
                 .decode("standby")
         }
     }
+}
+
+extension Error {
+    fileprivate var isTransient: Bool { (self as? PostgresError)?.isTransient ?? (self is ViewBusy) }
 }
 
 extension PostgresError {

@@ -12,3 +12,12 @@ public protocol View: Sendable {
     /// - Returns: the pass's position.
     func apply(_ pass: Pass) async throws -> Position
 }
+
+/// Another program holds the view for longer than the view waits. Nothing was applied; it may succeed later.
+public struct ViewBusy: Error, Equatable, CustomStringConvertible {
+    public let description: String
+
+    public init(_ description: String) {
+        self.description = description
+    }
+}
