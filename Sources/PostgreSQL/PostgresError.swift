@@ -60,7 +60,7 @@ public struct PostgresError: Error, Sendable, Equatable {
 
     private static func remedy(sqlState: String) -> String? {
         switch sqlState {
-        case "25006": "a hot standby can only be read; to write, name the primary"
+        case "25006": "only readable: a hot standby, or see default_transaction_read_only"
         case "28P01", "28000": "check the user, the password and the server's pg_hba.conf"
         case "3D000": "create the database first: createdb NAME"
         case "42501": "grant the role the missing privilege"

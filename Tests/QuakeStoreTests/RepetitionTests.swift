@@ -143,6 +143,21 @@ struct RepetitionTests {
         }
     }
 
+    @Test("A hot standby can be read where SERIALIZABLE, which it cannot be, is the default")
+    func serializableStandby() async throws {
+        let primary = try await TemporaryServer.start()
+        let database = TestDatabase(url: primary.url)
+        try await database.withConnection { _ = try await Migrator($0).migrate() }
+        try await database.importFeatures([SmallFeed.feature("a")])
+        try await withStandby(of: primary.cluster) { standby in
+            try await standby.catchUp()
+            let view = MemoryView()
+            try await TestDatabase(url: standby.url()).with("-cdefault_transaction_isolation=serializable")
+                .catchUp(view)
+            #expect(view.now.rows.count == 1)
+        }
+    }
+
     @Test("A lasting failure is thrown after five attempts, and in an open transaction at once")
     func lasting() async throws {
         try await server.withDatabase { database in

@@ -14,6 +14,22 @@ struct StandbyCommandTests {
         ["backfill", "--from", "1d", "--service", "http://127.0.0.1:1/fdsnws/event/1"],
     ]
 
+    @Test("A database that is set to read only is not called a standby")
+    func readOnly() async throws {
+        try await TestServer.shared.withDatabase { database in
+            let quakes = QuakesCommand([
+                "DATABASE_URL": database.url, "PGOPTIONS": "-cdefault_transaction_read_only=on",
+            ])
+            for arguments in writing {
+                let outcome = try await quakes.run(
+                    arguments, input: SmallFeed.document([SmallFeed.feature("c")]))
+                #expect(outcome.status == 69, "\(arguments): \(outcome.status) \(outcome.errors)")
+                #expect(outcome.errors.contains("see default_transaction_read_only"), "\(outcome.errors)")
+                #expect(!outcome.errors.contains("standby"), "\(outcome.errors)")
+            }
+        }
+    }
+
     @Test("Those that read give what they give on the primary, and those that write say where they are")
     func standby() async throws {
         let primary = try await TemporaryServer.start()

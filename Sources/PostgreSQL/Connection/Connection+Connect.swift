@@ -25,6 +25,25 @@ extension Connection {
         }
         PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
         PQsetnonblocking(handle, 1)
+        try leaveSerializable(handle, by: deadline)
+    }
+
+    /// A hot standby cannot be SERIALIZABLE, and refuses every statement that is by default
+    /// (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CAVEATS).
+    private func leaveSerializable(_ handle: OpaquePointer, by deadline: ContinuousClock.Instant) throws {
+        guard isStandby(handle) == true else { return }
+        waitLimit = .limited(until: deadline, limit: options.connectTimeout)
+        defer { waitLimit = .untilCancelled }
+        let setting = "default_transaction_isolation"
+        let rows = try query("show \(unescaped: setting)", to: "read \(setting)")
+        guard try rows[0].decode(setting) == "serializable" else { return }
+        try execute(script: "set \(setting) = 'repeatable read'", to: "set \(setting)")
+    }
+
+    /// Whether the server was a hot standby when it last spoke; nil behind a pooler that does not say
+    /// (https://www.postgresql.org/docs/current/libpq-status.html#LIBPQ-PQPARAMETERSTATUS).
+    func isStandby(_ handle: OpaquePointer) -> Bool? {
+        PQparameterStatus(handle, "in_hot_standby").map { String(cString: $0) == "on" }
     }
 
     /// Looks up the host's name, which blocks, and starts to connect.

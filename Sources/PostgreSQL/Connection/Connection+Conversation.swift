@@ -230,6 +230,12 @@ extension Connection {
         error.connectionLost =
             severity == "FATAL" || severity == "PANIC" || PQstatus(handle) == CONNECTION_BAD
         if error.connectionLost { lossReason = lossReason ?? error.message }
+        if error.sqlState == "25006", let isStandby = isStandby(handle) {
+            error.remedy =
+                isStandby
+                ? "a hot standby can only be read; to write, name the primary"
+                : "see default_transaction_read_only, which the database and the login may set"
+        }
         return error
     }
 
