@@ -60,7 +60,49 @@ struct PastTests {
             try await waitUntil { Instant.now > between }
             try await database.importFeatures([SmallFeed.feature("b")])
 
-            #expect(try await database.state(.time(between)).map(\.code) == ["q0a"])
+            #expect(try await database.state(.millisecond(between)).map(\.code) == ["q0a"])
+        }
+    }
+
+    /// Three transactions within a millisecond, the first at its very beginning.
+    @Test(
+        "A time as exact as committed_at selects its transaction; one that is cut, the last of its millisecond"
+    )
+    func asOfExactTime() async throws {
+        try await server.withDatabase { database in
+            try await database.changeThrice()
+            try await database.with("-csession_replication_role=replica").query(
+                """
+                update history.transaction
+                set committed_at = date_trunc('second', now()) + interval '1 hour' + (token - 1) * interval '10 microseconds'
+                """)
+            // Twice what the service and psql print, which leave out trailing zeros; and what a program cuts.
+            let transactions = try await database.query(
+                """
+                select token, to_json(committed_at) #>> '{}' as printed,
+                       to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as exact
+                from history.transaction order by token
+                """)
+            let states = [try await database.state(.token(1)), try await database.state(.token(2))]
+            let now = try await database.state(nil)
+            #expect(transactions.count == 3 && states[0] != states[1] && states[1] != now)
+            for (transaction, state) in zip(transactions, states + [now]) {
+                for form in ["printed", "exact"] {
+                    let text: String = try transaction.decode(form)
+                    #expect(try await database.state(PastMoment(time: text)) == state, "\(text)")
+                }
+                let exact: String = try transaction.decode("exact")
+                #expect(
+                    try await database.state(PastMoment(time: exact.dropLast(2) + "9Z")) == state, "\(exact)")
+            }
+            let told = try await database.story().map(\.committedAt.description)
+            #expect(try told == transactions.map { try $0.decode("exact") })
+
+            // Where nothing was committed at its beginning, a millisecond means its end.
+            try await database.with("-csession_replication_role=replica").query(
+                "update history.transaction set committed_at = committed_at + interval '1 microsecond'")
+            let exact: String = try transactions[0].decode("exact")
+            #expect(try await database.state(PastMoment(time: exact.dropLast(4) + "Z")) == now)
         }
     }
 
@@ -69,7 +111,7 @@ struct PastTests {
         try await server.withDatabase { database in
             await #expect(throws: PastError.future(0)) { try await database.state(.token(1)) }
             await #expect {
-                try await database.state(.time(Instant(milliseconds: 0)))
+                try await database.state(.millisecond(Instant(milliseconds: 0)))
             } throws: { ($0 as? PastError)?.horizon == 0 }
         }
     }
@@ -80,8 +122,9 @@ struct PastTests {
             try await database.changeThrice()
             try await database.query("select history.prune('0', null, 2)")
             let horizon = try await database.query(
-                "select (extract(epoch from pruned_committed_at) * 1000)::bigint as at from history.store")[0]
-            let at = Instant(milliseconds: try horizon.decode("at"))
+                "select (extract(epoch from pruned_committed_at) * 1000000)::bigint as at from history.store")[
+                    0]
+            let at = CommitTime(microseconds: try horizon.decode("at"))
 
             await #expect {
                 try await database.story(after: 1)

@@ -61,6 +61,12 @@ extension Instant: CustomStringConvertible {
     /// offset such as `+02:00`, or nothing, which means UTC. A space may replace the `T`. Years beyond 9999 and before
     /// 0, which is 1 BC, are read as `description` writes them.
     public init?(_ text: String) {
+        guard let (instant, _) = Self.exactly(text) else { return nil }
+        self = instant
+    }
+
+    /// Reads the same, and the microseconds within the millisecond; nil for those if the text has no more than three decimals.
+    public static func exactly(_ text: String) -> (instant: Instant, microseconds: Int?)? {
         var reader = DigitReader(rest: text.utf8[...])
         let isNegative = reader.take("-")
         guard let year = reader.number(4...6), reader.take("-"), let month = reader.number(2...2),
@@ -73,13 +79,17 @@ extension Instant: CustomStringConvertible {
             time = read
         }
         guard let offset = reader.offset(), reader.rest.isEmpty else { return nil }
-        milliseconds = date.daysSince1970 * Self.millisecondsOfDay + Int64(time - offset)
+        let instant = Instant(
+            milliseconds: date.daysSince1970 * Self.millisecondsOfDay + Int64(time - offset))
+        return (instant, reader.microseconds)
     }
 }
 
 /// Reads numbers and the characters between them, one after the other.
 private struct DigitReader {
     var rest: Substring.UTF8View
+    /// Those of the time of day within its millisecond, if there were any.
+    private(set) var microseconds: Int?
 
     mutating func take(_ character: Unicode.Scalar) -> Bool {
         guard rest.first == UInt8(ascii: character) else { return false }
@@ -116,6 +126,7 @@ private struct DigitReader {
         guard take(".") else { return milliseconds }
         guard let tenth = digit() else { return nil }
         milliseconds += tenth * 100 + (digit() ?? 0) * 10 + (digit() ?? 0)
+        if let first = digit() { microseconds = first * 100 + (digit() ?? 0) * 10 + (digit() ?? 0) }
         while digit() != nil {}
         return milliseconds
     }

@@ -110,7 +110,13 @@ extension QuakeSelection {
             guard let token = Int(moment) else { throw parameters.wrong(.asof, "is no token") }
             asOf = .token(token)
         } else {
-            asOf = try parameters.time(.asof).map { .time($0.floor) }
+            // Also as the service prints committed_at, with an offset, whose + is a space in a URL.
+            let time = moment.prefix(11) + moment.dropFirst(11).replacing(" ", with: "+")
+            guard let past = PastMoment(time: String(time)) else {
+                throw parameters.wrong(
+                    .asof, "is neither a token nor a time such as 2014-04-15 or 2014-04-15T12:22:47.5")
+            }
+            asOf = past
         }
     }
 

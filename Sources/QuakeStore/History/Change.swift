@@ -9,7 +9,7 @@ public struct Change: Sendable {
 
     /// The transaction's place in the order of commits.
     public let token: Int
-    public let committedAt: Instant
+    public let committedAt: CommitTime
     /// Who made the change, and in which context, such as `run 7`.
     public let author: String
     public let context: String?
@@ -45,7 +45,7 @@ public struct Change: Sendable {
 extension Change {
     init(_ row: Row) throws {
         token = try row.decode("token")
-        committedAt = Instant(milliseconds: try row.decode("committed_at"))
+        committedAt = try row.commitTime("committed_at")
         author = try row.decode("author")
         context = try row.decodeIfPresent("context")
         ordinal = try row.decode("ordinal")

@@ -204,7 +204,7 @@ struct ChangePages {
     /// overwrote put back, the earliest of them last.
     private func described(_ changes: Query, order: String) -> Query {
         """
-        select c.token, (extract(epoch from c.committed_at) * 1000)::bigint as committed_at, c.author, c.context,
+        select c.token, \(CommitTime.query("c.committed_at")) as committed_at, c.author, c.context,
                c.ordinal, c.key, c.operation, c.reason, c.before, revision.after, revision.names, revision.olds,
                revision.news, event.row ->> 'magnitude' as magnitude, event.row ->> 'place' as place
         from (\(changes)) as c

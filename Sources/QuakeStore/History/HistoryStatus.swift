@@ -5,7 +5,7 @@ import PostgreSQL
 public struct HistoryStatus: Sendable, Equatable {
     /// The highest token and the commit time of its transaction. If there is none yet, those of the horizon.
     public let token: Int
-    public let committedAt: Instant
+    public let committedAt: CommitTime
     /// History begins after this token.
     public let horizon: Int
     /// Ordered by name.
@@ -30,13 +30,13 @@ public struct HistoryStatus: Sendable, Equatable {
         try await connection.transaction(.repeatableReadOnly, to: "read the history's state") {
             let row = try await connection.query(
                 """
-                select token, (extract(epoch from committed_at) * 1000)::bigint as committed_at,
+                select token, \(CommitTime.query("committed_at")) as committed_at,
                        (select pruned_token from history.store) as horizon
                 from history.position()
                 """, to: "read the history's state")[0]
             return HistoryStatus(
                 token: try row.decode("token"),
-                committedAt: Instant(milliseconds: try row.decode("committed_at")),
+                committedAt: try row.commitTime("committed_at"),
                 horizon: try row.decode("horizon"), readers: try await readers(on: connection))
         }
     }

@@ -5,7 +5,21 @@ import PostgreSQL
 public enum PastMoment: Sendable, Equatable {
     /// After the transaction with this token.
     case token(Int)
-    case time(Instant)
+    /// After what was committed up to then.
+    case time(CommitTime)
+    /// The same for a time that may have been cut to the millisecond: after what was committed up to the millisecond's end,
+    /// or, if something was committed exactly at its beginning, after that. Trailing zeros are often left out.
+    case millisecond(Instant)
+
+    /// Reads a time as `Instant` does, with up to six decimals of the second.
+    public init?(time text: String) {
+        guard let (instant, microseconds) = Instant.exactly(text), Instant.possible.contains(instant) else {
+            return nil
+        }
+        self =
+            microseconds.map { .time(CommitTime(microseconds: Int(instant.milliseconds) * 1000 + $0)) }
+            ?? .millisecond(instant)
+    }
 }
 
 /// The history does not cover the requested moment.
@@ -39,14 +53,40 @@ extension PastMoment {
             guard token <= newest else { throw PastError.future(newest) }
             return token
         case .time(let time):
-            guard time >= horizon.committedAt else { throw PastError.pruned(horizon) }
-            let last = try await connection.query(
+            return try await Self.token(upTo: time, on: connection, after: horizon)
+        case .millisecond(let instant):
+            // Outside of the times that an event can have, no moment differs from the next.
+            let possible = min(max(instant, Instant.possible.lowerBound), Instant.possible.upperBound)
+            let start = CommitTime(microseconds: Int(possible.milliseconds) * 1000)
+            let exact = try await connection.query(
                 """
-                select max(token) as token from history.transaction
-                where committed_at < to_timestamp(\(time.milliseconds + 1) / 1000.0)
-                """, to: "find the token of a time")[0]
-            return try last.decodeIfPresent("token") ?? horizon.token
+                select token from (\(Self.last(upTo: start))) as last where committed_at = \(Self.moment(start))
+                """, to: "find the token of a time"
+            ).first
+            if let exact { return try exact.decode("token") }
+            let end = CommitTime(microseconds: start.microseconds + 999)
+            return try await Self.token(upTo: end, on: connection, after: horizon)
         }
+    }
+
+    private static func token(
+        upTo time: CommitTime, on connection: Connection, after horizon: Horizon
+    ) async throws -> Int {
+        guard time.microseconds >= horizon.committedAt.microseconds else { throw PastError.pruned(horizon) }
+        return try await connection.query(last(upTo: time), to: "find the token of a time").first?
+            .decode("token") ?? horizon.token
+    }
+
+    /// Tokens and times grow together.
+    private static func last(upTo time: CommitTime) -> Query {
+        """
+        select token, committed_at from history.transaction where committed_at <= \(moment(time))
+        order by token desc limit 1
+        """
+    }
+
+    private static func moment(_ time: CommitTime) -> Query {
+        "'epoch'::timestamptz + \(Double(time.microseconds)) * interval '1 microsecond'"
     }
 }
 

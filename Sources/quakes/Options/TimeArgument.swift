@@ -7,8 +7,10 @@ extension PastMoment: ExpressibleByArgument {
     public init?(argument: String) {
         if let token = Int(argument), token >= 0 {
             self = .token(token)
+        } else if let moment = PastMoment(time: argument) {
+            self = moment
         } else if let time = TimeArgument(argument: argument) {
-            self = .time(time.instant)
+            self = .millisecond(time.instant)
         } else {
             return nil
         }

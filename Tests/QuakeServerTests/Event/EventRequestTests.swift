@@ -14,7 +14,13 @@ struct EventRequestTests {
         ("end=2014-04-15T12:22:47.1234Z", "until 2014-04-15T12:22:47.124Z"),
         ("updatedafter=2014-04-15T12:22:47", "updated 2014-04-15T12:22:47.000Z"),
         ("asof=12", "as of token(12)"),
-        ("asof=2014-04-15", "as of time(2014-04-15T00:00:00.000Z)"),
+        ("asof=2014-04-15", "as of millisecond 2014-04-15T00:00:00.000Z"),
+        ("asof=2014-04-15T12:00:00.123Z", "as of millisecond 2014-04-15T12:00:00.123Z"),
+        ("asof=2014-04-15T12:00:00.1234", "as of 2014-04-15T12:00:00.123400Z"),
+        ("asof=2014-04-15T12:00:00.123000Z", "as of 2014-04-15T12:00:00.123000Z"),
+        ("asof=2014-04-15T12:00:00.123456+00:00", "as of 2014-04-15T12:00:00.123456Z"),
+        ("asof=2014-04-15 12:00:00.123456%2B02:00", "as of 2014-04-15T10:00:00.123456Z"),
+        ("asof=2014-04-15T12:00:00.123456789Z", "as of 2014-04-15T12:00:00.123456Z"),
         ("minlatitude=-10&maxlat=%2B20.5", "box -10.0 -180.0 20.5 180.0"),
         ("minlat=-10&maxlatitude=.5", "box -10.0 -180.0 0.5 180.0"),
         ("minlongitude=170&maxlon=-170", "box -90.0 170.0 90.0 -170.0"),
@@ -101,6 +107,10 @@ struct EventRequestTests {
         ("limit=1.0", "limit=1.0 is not a whole number"), ("limit=%2B1", "limit=+1 is not a whole number"),
         ("limit=99999999999999999999", "limit=99999999999999999999 is not a whole number"),
         ("asof=99999999999999999999", "asof=99999999999999999999 is no token"),
+        (
+            "asof=99999-01-01",
+            "asof=99999-01-01 is neither a token nor a time such as 2014-04-15 or 2014-04-15T12:22:47.5"
+        ),
         ("includearrivals=1", "includearrivals=1 is neither true nor false"),
         ("includedeleted=TRUE", "includedeleted=TRUE is not one of false, true, only"),
         ("includedeleted=true", "includedeleted=true needs format=geojson or format=csv"),
@@ -171,7 +181,8 @@ struct EventRequestTests {
         if let updated = selection.updatedAfter { facts.append("updated \(updated)") }
         switch selection.asOf {
         case .token(let token): facts.append("as of token(\(token))")
-        case .time(let time): facts.append("as of time(\(time))")
+        case .time(let time): facts.append("as of \(time)")
+        case .millisecond(let instant): facts.append("as of millisecond \(instant)")
         case nil: break
         }
         if let box = selection.box { facts.append("box \(box.south) \(box.west) \(box.north) \(box.east)") }

@@ -56,7 +56,8 @@ extension SelectionOptions {
         }
         switch asOf {
         case .token(let token)?: words.append("as of token \(token)")
-        case .time(let time)?: words.append("as of \(time.shortText)")
+        case .time(let time)?: words.append("as of \(time.instant.shortText)")
+        case .millisecond(let instant)?: words.append("as of \(instant.shortText)")
         case nil: break
         }
         return words

@@ -6,7 +6,7 @@ extension Change {
         // Only what was inserted or deleted has a magnitude here: that of an update is among its members.
         let style = TextStyle(magnitude: magnitude)
         return [
-            TableCell(committedAt.shortText), TableCell("\(token)"), TableCell(author),
+            TableCell(committedAt.instant.shortText), TableCell("\(token)"), TableCell(author),
             TableCell(context ?? ""),
             TableCell(code), TableCell(story, style: style == .dim ? nil : style),
         ]

@@ -36,7 +36,7 @@ struct Status: Sendable {
         if !imports.sources.isEmpty { parts.append(sourceTable(at: terminal) + errors) }
         let rejects = imports.rejects == 0 ? "" : "; \(imports.rejects) different rejects (quakes rejects)"
         parts.append(
-            "token \(history.token), committed \(history.committedAt.shortText) UTC; history begins after token \(history.horizon)\(rejects)\n"
+            "token \(history.token), committed \(history.committedAt.instant.shortText) UTC; history begins after token \(history.horizon)\(rejects)\n"
         )
         if !history.readers.isEmpty { parts.append(readerTable(at: terminal)) }
         return parts.joined(separator: "\n")

@@ -1,0 +1,42 @@
+import Feed
+import PostgreSQL
+
+/// When a transaction was committed, as exactly as history has it: many may be committed within one millisecond.
+public struct CommitTime: Sendable, Equatable, CustomStringConvertible {
+    /// Since 1970.
+    public let microseconds: Int
+
+    public init(microseconds: Int) {
+        self.microseconds = microseconds
+    }
+
+    /// Cut to the millisecond.
+    public var instant: Instant { Instant(milliseconds: Int64(microseconds).floored(by: 1000).quotient) }
+
+    /// In UTC, with six decimals of the second: `2026-11-23T04:05:06.123456Z`.
+    public var description: String {
+        let rest = "\(Int64(microseconds).floored(by: 1000).remainder)"
+        return "\(instant)".dropLast() + String(repeating: "0", count: 3 - rest.count) + rest + "Z"
+    }
+}
+
+extension Int64 {
+    fileprivate func floored(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
+}
+
+extension Row {
+    /// - Parameter column: one that `CommitTime.query` selects.
+    func commitTime(_ column: String) throws -> CommitTime {
+        CommitTime(microseconds: try decode(column))
+    }
+}
+
+extension CommitTime {
+    /// What reads a time of history, for `Row.commitTime`.
+    static func query(_ column: String) -> Query {
+        "(extract(epoch from \(unescaped: column)) * 1000000)::bigint"
+    }
+}
