@@ -158,6 +158,19 @@ comment on column import.last_run.every is 'The interval at which a daemon impor
 comment on column import.last_run.is_monitored is
     'Whether a monitor should expect the source to be fresh: a daemon imports it, or it is a URL that was imported successfully at least once. A file, standard input and a URL that never worked do not count.';
 
+-- What tells sources apart whose URLs differ only in what is secret. The worker marks their names with a hash of the secret
+-- under this key. Whoever had it could try guesses, so only workers read it.
+
+create table import.source_key (
+    is_only boolean not null unique default true check (is_only),
+    key bytea not null check (octet_length(key) = 16)
+);
+comment on table import.source_key is
+    'The key, drawn at random, of the digits behind the names of URLs that have a secret. One row, for workers only.';
+comment on column import.source_key.is_only is 'Always true: there is one row.';
+comment on column import.source_key.key is '16 random bytes.';
+insert into import.source_key (key) values (uuid_send(gen_random_uuid()));
+
 -- What keeps two runs away from one source.
 --
 -- An advisory lock alone would not do: anyone who may connect can take one, and pg_locks shows everyone the keys of those

@@ -16,7 +16,7 @@ struct RolesTests {
             "import.migration": ["select"],
             "import.run": ["select", "insert", "update"], "import.reject": ["select", "insert", "update"],
             "import.feed": ["select", "insert", "update"], "import.backfill": ["select", "insert", "update"],
-            "import.lock": ["select", "insert", "update"],
+            "import.lock": ["select", "insert", "update"], "import.source_key": ["select"],
             "import.settled": ["select", "insert", "update", "delete"],
             "import.withdrawn": ["select", "insert", "update", "delete"],
             "import.deleted": ["select", "insert", "update", "delete"],

@@ -36,7 +36,7 @@ public enum FeedSource: Sendable, Hashable {
     }
 }
 
-/// The name of a source in messages, logs and the database: a URL without its secrets (see `SourceName`).
+/// The name of a source in messages and logs: a URL without its secrets (see `SourceName`).
 extension FeedSource: CustomStringConvertible {
     public var description: String {
         switch self {
@@ -44,6 +44,11 @@ extension FeedSource: CustomStringConvertible {
         case .file(let path): path
         case .url(let url): "\(SourceName(url))"
         }
+    }
+
+    /// What the name leaves out of a URL's query; nil if that is nothing.
+    public var secretQuery: String? {
+        if case .url(let url) = self { SourceName(url).secret } else { nil }
     }
 }
 

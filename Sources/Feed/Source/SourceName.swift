@@ -1,11 +1,13 @@
 /// A URL without what may be secret: user and password, the fragment, and of the query all but the parameters of an
 /// event service, which are known to be harmless.
 ///
-/// `https://host/feed?format=geojson&apikey=…` becomes `https://host/feed?format=geojson&…#1a2b3c4d`. The digits are a
-/// checksum of what is left out, so that URLs that differ only there have different names. With 32 bits, it is too short
-/// to get a key back from it. The name of a name is that name.
+/// `https://host/feed?format=geojson&apikey=…` becomes `https://host/feed?format=geojson&…`. In a database, digits tell URLs
+/// apart that differ only in what is left out: `https://host/feed?format=geojson&…#1a2b3c4d`. They take a key that only
+/// workers know, so that nobody can try guesses. The name of a name is that name.
 struct SourceName: CustomStringConvertible {
     let description: String
+    /// What is left out of the query; nil if that is nothing.
+    let secret: String?
     /// Whether the URL was such a name already: nothing can be fetched with it.
     let wasName: Bool
 
@@ -17,22 +19,22 @@ struct SourceName: CustomStringConvertible {
             .split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(Substring.init)
         let base = parts[0].unicodeScalars.prefix { $0 != "?" }
         guard base.endIndex < parts[0].endIndex else {
-            (description, wasName) = (String(base), false)
+            (description, secret, wasName) = (String(base), nil, false)
             return
         }
         let query = parts[0].unicodeScalars[base.endIndex...].dropFirst()
         let parameters = query.split(separator: "&", omittingEmptySubsequences: false).map(Substring.init)
         let shown = parameters.filter(Self.isHarmless)
         let left = parameters.filter { !Self.isHarmless($0) }
-        wasName = left == [Self.hidden] && parts.count == 2 && Self.isChecksum(parts[1])
+        wasName = left == [Self.hidden]
         if wasName {
-            description = parts.joined(separator: "#")
-        } else if left.isEmpty {
-            description = String(parts[0])
+            let mark = parts.dropFirst().first { $0.wholeMatch(of: /[0-9a-f]{8}/) != nil }
+            description = parts[0] + (mark.map { "#\($0)" } ?? "")
         } else {
-            let query = (shown + [Self.hidden]).joined(separator: "&")
-            description = "\(String(base))?\(query)#\(Self.checksum(left.joined(separator: "&")))"
+            let query = left.isEmpty ? String(query) : (shown + [Self.hidden]).joined(separator: "&")
+            description = "\(String(base))?\(query)"
         }
+        secret = wasName || left.isEmpty ? nil : left.joined(separator: "&")
     }
 
     /// Whether a parameter is one of an event service, with a value such as these have.
@@ -54,15 +56,4 @@ struct SourceName: CustomStringConvertible {
         "nodata", "offset", "orderby", "productcode", "producttype", "reviewstatus", "start", "starttime",
         "updatedafter",
     ]
-
-    /// 32-bit FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/).
-    private static func checksum(_ text: String) -> String {
-        let hash = text.utf8.reduce(0x811c_9dc5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
-        let digits = String(hash, radix: 16)
-        return String(repeating: "0", count: 8 - digits.count) + digits
-    }
-
-    private static func isChecksum(_ text: Substring) -> Bool {
-        text.wholeMatch(of: /[0-9a-f]{8}/) != nil
-    }
 }

@@ -11,6 +11,8 @@ public struct ImportSummary: Sendable {
     /// The run's number in `import.run`; nil for a dry run.
     public var run: Int?
     public var source: FeedSource
+    /// The source's name in the database, if there was a run: it may have a mark that tells secrets apart.
+    public var name: String
     /// The feed's URL, according to the document.
     public var feed: String?
     /// When the document was generated, according to itself.
@@ -32,6 +34,7 @@ public struct ImportSummary: Sendable {
     /// - Parameter failure: why there was no run at all.
     public init(source: FeedSource, failure: (any Error)? = nil) {
         self.source = source
+        name = "\(source)"
         self.failure = failure
         if let failure { outcome = failure is CancellationError ? .cancelled : .failed }
     }

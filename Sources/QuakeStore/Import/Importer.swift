@@ -71,11 +71,11 @@ public struct Importer: Sendable {
     public func run(
         _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
     ) async throws -> ImportSummary {
-        let log = RunLog(
-            connection: connection, source: source, name: window?.name, every: options.every)
         guard !options.isDryRun else {
+            let log = RunLog(connection: connection, source: source)
             return await importing(source, window, log, ifChangedSince: nil, progress).summary
         }
+        let log = try await runLog(source, window)
         // If an error ends this early, the lock ends with the connection.
         let validators = try await log.lock()
         var (summary, result) = await importing(source, window, log, ifChangedSince: validators, progress)
@@ -92,6 +92,17 @@ public struct Importer: Sendable {
         return summary
     }
 
+    private func runLog(_ source: FeedSource, _ window: ImportWindow?) async throws -> RunLog {
+        var log = RunLog(connection: connection, source: source, every: options.every)
+        if let window {
+            log.name = window.name
+        } else {
+            log.name = try await SourceKey.name(of: source, on: connection)
+            log.keepsValidators = true
+        }
+        return log
+    }
+
     private func importing(
         _ source: FeedSource, _ window: ImportWindow?, _ log: RunLog,
         ifChangedSince validators: Validators?, _ progress: (Progress) -> Void
@@ -100,6 +111,7 @@ public struct Importer: Sendable {
         var document = DocumentImport(
             connection: connection, source: source, window: window, options: options, logger: logger)
         var summary = ImportSummary(source: source)
+        summary.name = log.name
         var result: FetchResult?
         do {
             result = try await document.read(log, ifChangedSince: validators, progress)

@@ -7,9 +7,11 @@ struct RunLog {
     let connection: Connection
     let source: FeedSource
     /// The name under which the run is recorded and its source is locked.
-    let name: String
+    var name: String
     /// The interval at which a daemon imports the source.
     let every: Duration?
+    /// Whether what the server says about the document is kept, so that it need not be fetched again while it is the same.
+    var keepsValidators = false
 
     init(connection: Connection, source: FeedSource, name: String? = nil, every: Duration? = nil) {
         self.connection = connection
@@ -44,7 +46,7 @@ struct RunLog {
             from (select) as one left join import.feed on feed.source = \(name)
             """, to: "read what the last run left")[0]
         if try row.decode("has_open_runs") { try await closeDeadRuns() }
-        guard case .url = source, isOwnName, try row.decode("is_known") else { return nil }
+        guard case .url = source, keepsValidators, try row.decode("is_known") else { return nil }
         return Validators(
             etag: try row.decodeIfPresent("etag"), lastModified: try row.decodeIfPresent("last_modified"))
     }
@@ -85,8 +87,6 @@ struct RunLog {
             }
         }
     }
-
-    private var isOwnName: Bool { name == "\(source)" }
 
     /// Notes that the feed was checked and is unchanged. The commit does not wait for the disk: after a crash, the feed
     /// may look as if it was checked some time ago.
@@ -162,7 +162,7 @@ struct RunLog {
     /// A document with a warning is fetched again, so that the warning comes again. So is one that could have been settled
     /// and was not, because the next run may be told to settle it.
     private func keeping(_ result: FetchResult?, _ summary: ImportSummary) -> Query {
-        guard case .document(let validators, _) = result, case .url = source, isOwnName,
+        guard case .document(let validators, _) = result, case .url = source, keepsValidators,
             summary.outcome == .done, summary.warning == nil, !summary.counts.isUnsettled
         else {
             return "kept as (select)"

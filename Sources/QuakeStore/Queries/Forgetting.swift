@@ -15,10 +15,9 @@ public struct Forgetting: Sendable {
     /// - Returns: how many runs were dropped.
     /// - Throws: `SourceBusy` while the source is imported; `UnknownSource`; `PostgresError`.
     public func run(on connection: Connection) async throws -> Int {
-        let known = try await ImportStatus.read(on: connection).sources
-        guard let name = known.first(where: { $0.isNamed(by: source) })?.name else {
-            throw UnknownSource(source, known: known)
-        }
+        let meant = try await ImportStatus.read(of: [source], on: connection).sources
+        guard meant.count == 1 else { throw UnknownSource(source, among: meant) }
+        let name = meant[0].name
         let log = RunLog(connection: connection, source: source, name: name)
         try await log.lock()
         // If an error ends this early, the lock ends with the connection.
@@ -49,7 +48,7 @@ public struct Forgetting: Sendable {
     }
 }
 
-/// Nothing was ever imported from this source.
+/// Nothing was ever imported from this source, or it is not clear which one is meant.
 public struct UnknownSource: Error, CustomStringConvertible {
     public let description: String
 
@@ -59,5 +58,9 @@ public struct UnknownSource: Error, CustomStringConvertible {
         let suggestion = closestSpelling(of: source.shortName ?? "\(source)", among: names)
         let remedy = suggestion.map { "did you mean \($0)?" } ?? "quakes status lists what was"
         description = "nothing was ever imported from \(source.shortName ?? "\(source)"); \(remedy)"
+    }
+
+    init(_ source: FeedSource, among meant: [ImportStatus.Source]) {
+        description = "\(source) may be any of \(meant.map(\.name).joined(separator: ", "))"
     }
 }

@@ -39,7 +39,12 @@ public struct ImportStatus: Sendable, Equatable {
         public let error: String?
 
         /// Whether people mean this source by that one: they write its name or its label.
-        public func isNamed(by source: FeedSource) -> Bool { [name, label].contains("\(source)") }
+        ///
+        /// - Parameter exact: that one's name; nil means all whose names are the same but for the digits.
+        func isNamed(by source: FeedSource, exact: String?) -> Bool {
+            if let exact { return [name, label].contains(exact) }
+            return name.prefix { $0 != "#" } == "\(source)"
+        }
     }
 
     /// - Parameter wanted: only these sources; empty for all.
@@ -60,15 +65,19 @@ public struct ImportStatus: Sendable, Equatable {
             """, to: "read the last runs")
         let labels = SourceLabel.labels(of: try rows.map { try $0.decode("source") })
         let all = try zip(rows, labels).map { try Source($0, label: $1) }
-        for source in wanted where !all.contains(where: { $0.isNamed(by: source) }) {
-            throw UnknownSource(source, known: all)
+        var sources = wanted.isEmpty ? all : []
+        for source in wanted {
+            let exact = try await SourceKey.nameIfKnown(of: source, on: connection)
+            let meant = all.filter { $0.isNamed(by: source, exact: exact) }
+            if meant.isEmpty { throw UnknownSource(source, known: all) }
+            sources += meant.filter { !sources.contains($0) }
         }
         let rejects = try await connection.query(
             "select count(*) as rejects, coalesce(sum(count), 0)::bigint as rejected from import.reject",
             to: "count the rejects")[0]
-        let sources = all.filter { source in wanted.isEmpty || wanted.contains { source.isNamed(by: $0) } }
         return ImportStatus(
-            sources: sources, rejects: try rejects.decode("rejects"), rejected: try rejects.decode("rejected")
+            sources: all.filter(sources.contains), rejects: try rejects.decode("rejects"),
+            rejected: try rejects.decode("rejected")
         )
     }
 }

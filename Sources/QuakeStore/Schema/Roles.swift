@@ -170,6 +170,8 @@ public struct Roles: Sendable {
                 import.lock to \(writer);
             grant select, insert, update, delete on import.settled, import.withdrawn, import.deleted to \(writer);
             grant execute on all functions in schema import to \(writer);
+            -- To name the sources whose URLs hold a secret. A reader could try guesses with it.
+            grant select on import.source_key to \(writer);
             -- To read a run's tokens and the status, but not what was overwritten.
             grant usage on schema history to \(writer);
             grant select (id, token, context, committed_at) on history.transaction to \(writer);

@@ -26,7 +26,7 @@ extension ImportSummary {
     /// All counts, for a log.
     var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = [
-            "source": "\(source)", "outcome": "\(outcome.rawValue)",
+            "source": "\(name)", "outcome": "\(outcome.rawValue)",
             "seconds": .stringConvertible(duration / .seconds(1)),
         ]
         let numbers = [
@@ -43,7 +43,7 @@ extension ImportSummary {
     var json: String {
         var object = JSONObject()
         object.append("run", run)
-        object.append("source", "\(source)")
+        object.append("source", name)
         object.append("feed", feed)
         object.append("outcome", outcome.rawValue)
         object.append("seen", counts.seen)
