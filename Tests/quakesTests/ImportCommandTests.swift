@@ -7,6 +7,25 @@ import Testing
 struct ImportCommandTests {
     let server = TestServer.shared
 
+    @Test("A file that is not there is no source, unless it was imported before: then its run has failed")
+    func missingFile() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let outcomes: Query = "select outcome from import.run order by id"
+            let path = try await SmallFeed.withFile(SmallFeed.document([SmallFeed.feature("a")])) { path in
+                let early = try await quakes.run("import", path + ".gz")
+                #expect(early.status == 66 && early.errors.contains("No such file or directory"))
+                #expect(try await database.query(outcomes).isEmpty)
+                #expect(try await quakes.run("import", path).status == 0)
+                return path
+            }
+            let gone = try await quakes.run("import", path)
+            #expect(gone.status == 66 && gone.errors.contains("No such file or directory"))
+            #expect(
+                try await database.query(outcomes).map { try $0.decode("outcome") } == ["done", "failed"])
+        }
+    }
+
     @Test("Prints one JSON object with every count, and nothing else on standard output")
     func jsonSummary() async throws {
         try await server.withDatabase { database in

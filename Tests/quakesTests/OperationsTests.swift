@@ -105,9 +105,10 @@ struct OperationsTests {
             let document = SmallFeed.document([SmallFeed.feature("a")])
             try await TestFeedServer.run(script: [.whole(.ok, Array(document.utf8))]) { http in
                 _ = try await quakes(
-                    ["import", http.url("/feed"), "all_dya", http.url("/feed").dropLast(2) + ""], database)
+                    ["import", http.url("/feed"), http.url("/feed").dropLast(2) + ""], database)
                 _ = try await quakes(["import", "-"], database, input: document)
             }
+            try await database.query("insert into import.run (source, outcome) values ('all_dya', 'failed')")
             try await database.query(
                 "update import.run set finished = now() - interval '1 day' where source = '-'")
 

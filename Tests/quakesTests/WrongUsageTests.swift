@@ -92,6 +92,8 @@ struct WrongUsageTests {
                 #expect(outcome.status == status, "\(arguments)")
                 #expect(outcome.errors.contains(message), "\(outcome.errors)")
             }
+            let sources = try await database.query("select distinct source from import.run")
+            #expect(sources.count == 1, "a name that is spelt wrongly has become a source")
             // One that was deleted still has a history, and one without aftershocks is no error.
             for arguments in [
                 ["changes", "--code", "q0a"], ["changes", "--code", "q0b"],

@@ -28,6 +28,12 @@ extension FeedSource {
         return .document(nil, freshFor: nil)
     }
 
+    /// The error of reading a file that is not there; nil for any other source.
+    public var missingFile: FeedError? {
+        guard case .file(let path) = self, access(path, F_OK) != 0, errno == ENOENT else { return nil }
+        return noInput(ENOENT)
+    }
+
     private func openFile(_ path: String) throws -> Int32 {
         // Opened without waiting: a FIFO without a writer would block in `open`, and could not be cancelled.
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)

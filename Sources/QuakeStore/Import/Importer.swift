@@ -67,7 +67,9 @@ public struct Importer: Sendable {
     /// If the server says that the feed has not changed since its last successful import, no run is recorded. Only
     /// `import.feed` notes that the feed was checked.
     ///
-    /// - Throws: `SourceBusy` when another process is importing the source; `PostgresError` when the run can't begin.
+    /// - Throws: `SourceBusy` when another process is importing the source; `FeedError` for a file that is not there and never
+    ///   was imported, which is a name spelt wrongly rather than a source; `PostgresError` when the run can't begin. What a
+    ///   daemon is to import is a source all the same: a monitor has to see that it fails.
     public func run(
         _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
     ) async throws -> ImportSummary {
@@ -76,6 +78,7 @@ public struct Importer: Sendable {
             return await importing(source, window, log, ifChangedSince: nil, progress).summary
         }
         let log = try await runLog(source, window)
+        if options.every == nil, let missing = source.missingFile, try await !log.hasRun() { throw missing }
         // If an error ends this early, the lock ends with the connection.
         let validators = try await log.lock()
         var (summary, result) = await importing(source, window, log, ifChangedSince: validators, progress)

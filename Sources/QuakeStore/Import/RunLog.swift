@@ -88,6 +88,13 @@ struct RunLog {
         }
     }
 
+    /// Whether the source was ever imported, or tried to be.
+    func hasRun() async throws -> Bool {
+        try await connection.query(
+            "select exists (select from import.run where source = \(name) and not forgotten) as has_run",
+            to: "look for the source's runs")[0].decode("has_run")
+    }
+
     /// Notes that the feed was checked and is unchanged. The commit does not wait for the disk: after a crash, the feed
     /// may look as if it was checked some time ago.
     func touch() async throws {
