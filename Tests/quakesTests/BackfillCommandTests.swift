@@ -209,6 +209,32 @@ struct BackfillCommandTests {
         }
     }
 
+    @Test("A worker's login can discard an unfinished backfill")
+    func startingOver() async throws {
+        let service = TestEventService(count: 30, limit: 20)
+        try await TestServer.shared.withRoles { roles in
+            let worker = roles.login(.writer)
+            let isBroken = Mutex(true)
+            try await TestFeedServer.run(answering: { request in
+                isBroken.withLock { $0 } && request.uri.contains("/query?")
+                    ? .whole(.forbidden, []) : service.answer(request)
+            }) { server in
+                let arguments =
+                    Self.backfill(from: server, into: worker) + ["--per-request", "20"] + service.stretch
+                let broken = try await QuakesCommand().run(arguments)
+                #expect(broken.status == 69)
+                isBroken.withLock { $0 = false }
+
+                let outcome = try await QuakesCommand().run(arguments + ["--start-over"])
+
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                let backfills = try await roles.database.query(
+                    "select finished_at is null as is_open from import.backfill")
+                #expect(try backfills.map { try $0.decode("is_open") } == [false])
+            }
+        }
+    }
+
     /// What an answer to one of the two requests may be, and how the error names it.
     private static let unfit: [(count: TestFeedServer.Answer, query: TestFeedServer.Answer, reason: String)] =
         [
