@@ -24,7 +24,8 @@ struct ExitStatus {
         switch error {
         case let error as FeedError: rawValue = Self.status(error)
         case is TooManyRejects, is BrakeHeld, is UnfitService, is ShortAnswer: rawValue = Self.badData
-        case is PastError, is UnknownCodes, is UnknownReject, is UnknownMainshock, is UnknownSource:
+        case is PastError, is UnknownCodes, is UnknownReject, is UnknownMainshock, is UnknownSource,
+            is UnknownReader:
             rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
         case is MigrationError, is LocalPostgresError, is NoSession, is TimedOut, is ListeningError,

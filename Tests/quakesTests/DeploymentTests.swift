@@ -53,13 +53,17 @@ struct DeploymentTests {
     func health() async throws {
         let compose = try Self.text("docker-compose.yml").matches(of: /test: \["CMD", "quakes", (.*)\]/)
             .map { try Self.words($0.output.1) }
-        #expect(compose == [["status", "--max-age", "15m"], ["status", "--max-lag", "5m"]])
-        for manifest in ["worker", "follower"] {
-            let probes = try Self.commands(in: "deploy/kubernetes/\(manifest).yaml").filter {
-                $0.first == "status"
-            }
-            #expect(!probes.isEmpty && probes.allSatisfy(compose.contains), "\(manifest)")
+        // A reader's probe names it: another reader that is behind, or no more, is not its affair.
+        func lag(of reader: String) -> [String] { ["status", "--max-lag", "5m", "--reader", reader] }
+        #expect(compose == [["status", "--max-age", "15m"], lag(of: "reader")])
+        for (manifest, probe) in [("worker", compose[0]), ("follower", lag(of: "kubernetes"))] {
+            let commands = try Self.commands(in: "deploy/kubernetes/\(manifest).yaml")
+            let probes = commands.filter { $0.first == "status" }
+            #expect(!probes.isEmpty && probes.allSatisfy { $0 == probe }, "\(manifest)")
         }
+        let named = try [Self.text("docker-compose.yml"), Self.text("deploy/kubernetes/follower.yaml")]
+            .map { try #require($0.firstMatch(of: /"--name", "([a-z]+)"/)).output.1 }
+        #expect(named == ["reader", "kubernetes"])
         try await server.withRoles { roles in
             let (worker, reader) = (roles.login(.writer).url, roles.login(.reader).url)
             func check(_ arguments: [String], _ url: String) async throws -> QuakesCommand.Outcome {
@@ -72,7 +76,9 @@ struct DeploymentTests {
             }
             let feeds = try await check(compose[0], worker)
             #expect(feeds.status == 0, "\(feeds.errors)")
-            try await roles.login(.reader).query("select history.report('reader', 0)")
+            #expect(try await check(compose[1], reader).status == 66)
+            try await roles.login(.reader).query(
+                "select history.report('reader', 0), history.report('old', 0)")
             #expect(try await check(compose[1], reader).status == 0)
             try await roles.database.query(
                 "update history.transaction set committed_at = committed_at - interval '1 hour'")

@@ -56,6 +56,43 @@ struct HistoryCommandTests {
         }
     }
 
+    @Test("An abandoned reader is not the affair of a monitor that names another one, and can be forgotten")
+    func abandonedReader() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await database.query("select history.report('good', 0), history.report('gone', 0)")
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.query("select history.report('good', 1)")
+            try await database.query(
+                "update history.reader set seen_at = now() - interval '3 days' where name = 'gone'")
+
+            let all = try await quakes.run("status", "--max-lag", "0s")
+            #expect(all.status == 69)
+            #expect(
+                all.errors.hasSuffix(
+                    "behind, last seen 3 d ago; if it is no more: quakes forget --reader gone\n"),
+                "\(all.errors)")
+            let good = try await quakes.run("status", "--max-lag", "0s", "--reader", "good")
+            #expect(good.status == 0 && !good.output.contains("gone"), "\(good.errors)")
+            #expect(
+                try await quakes.run("status", "--max-lag", "0s", "--reader", "good", "--reader", "gone")
+                    .status == 69)
+            let unknown = try await quakes.run("status", "--max-lag", "1d", "--reader", "godo")
+            #expect(unknown.status == 66)
+            #expect(
+                unknown.errors == "quakes: no reader has reported under the name godo; did you mean good?\n")
+
+            let forgotten = try await quakes.run("forget", "--reader", "gone")
+            #expect(
+                forgotten.status == 0 && forgotten.output == "forgot the reader gone\n", "\(forgotten.errors)"
+            )
+            #expect(try await quakes.run("status", "--max-lag", "0s").status == 0)
+            #expect(try await database.query("select reader from report.reader_lag").count == 1)
+            #expect(try await quakes.run("forget", "--reader", "gone").status == 66)
+            #expect(try await quakes.run("forget").status == 64)
+        }
+    }
+
     @Test("status shows token 0 for a database in which nothing has happened")
     func nothing() async throws {
         try await server.withDatabase { database in

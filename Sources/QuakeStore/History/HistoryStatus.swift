@@ -17,6 +17,8 @@ public struct HistoryStatus: Sendable, Equatable {
         /// The token up to which it had applied the changes when it last reported.
         public let token: Int
         public let seenAt: Instant
+        /// The time since then.
+        public let silence: Duration
         /// The number of transactions that it has not applied.
         public let transactionsBehind: Int
         /// The age of the oldest of them; zero if there is none.
@@ -26,7 +28,11 @@ public struct HistoryStatus: Sendable, Equatable {
     }
 
     /// Reads the status in one snapshot.
-    public static func read(on connection: Connection) async throws -> HistoryStatus {
+    ///
+    /// - Parameter wanted: only these readers; empty for all.
+    /// - Throws: `UnknownReader` if one of them has never reported its position; `PostgresError`.
+    public static func read(of wanted: [String] = [], on connection: Connection) async throws -> HistoryStatus
+    {
         try await connection.transaction(.repeatableReadOnly, to: "read the history's state") {
             let row = try await connection.query(
                 """
@@ -37,24 +43,30 @@ public struct HistoryStatus: Sendable, Equatable {
             return HistoryStatus(
                 token: try row.decode("token"),
                 committedAt: try row.commitTime("committed_at"),
-                horizon: try row.decode("horizon"), readers: try await readers(on: connection))
+                horizon: try row.decode("horizon"), readers: try await readers(wanted, on: connection))
         }
     }
 
-    private static func readers(on connection: Connection) async throws -> [Reader] {
+    static func readers(_ wanted: [String], on connection: Connection) async throws -> [Reader] {
         let rows = try await connection.query(
             """
-            select name, token, (extract(epoch from seen_at) * 1000)::bigint as seen_at, transactions,
+            select name, token, (extract(epoch from seen_at) * 1000)::bigint as seen_at,
+                   extract(epoch from clock_timestamp() - seen_at)::double precision as silence, transactions,
                    extract(epoch from behind)::double precision as behind, needs_snapshot
             from history.reader_lag order by name
             """, to: "read the readers' positions")
-        return try rows.map { row in
+        let all = try rows.map { row in
             Reader(
                 name: try row.decode("name"), token: try row.decode("token"),
                 seenAt: Instant(milliseconds: try row.decode("seen_at")),
+                silence: try row.decode("silence"),
                 transactionsBehind: try row.decode("transactions"),
                 behind: try row.decode("behind"),
                 isBeforeHorizon: try row.decode("needs_snapshot"))
         }
+        for name in wanted where !all.contains(where: { $0.name == name }) {
+            throw UnknownReader(name, known: all.map(\.name))
+        }
+        return wanted.isEmpty ? all : all.filter { wanted.contains($0.name) }
     }
 }

@@ -5,19 +5,38 @@ import QuakeStore
 struct ForgetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Drop what is kept about a source that is no longer imported.",
+        abstract:
+            "Drop what is kept about a source that is no longer imported, or about a reader that is no more.",
         discussion: """
             quakes status then no longer shows the source, and no longer expects it to be fresh. Its runs and an unfinished \
             backfill are dropped. The earthquakes, their history and the rejects stay:
 
                 quakes forget all_month
+
+            Of a named reader, its position is dropped. quakes status --max-lag, the metrics and the reports then no longer \
+            count it, and quakes prune no longer keeps what it needs. If the reader still follows under that name, it \
+            reports its position again within seconds:
+
+                quakes forget --reader NAME
             """)
 
     @Argument(help: "The sources to forget, as they were imported or as quakes status shows them.")
-    var sources: [FeedSource]
+    var sources: [FeedSource] = []
+
+    @Option(
+        name: .customLong("reader"),
+        help: ArgumentHelp(
+            "A named reader to forget. Can be given several times.", valueName: "name"))
+    var readers: [String] = []
 
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var log: LogOptions
+
+    func validate() throws {
+        guard !sources.isEmpty || !readers.isEmpty else {
+            throw ValidationError("say what to forget: sources, or readers by --reader")
+        }
+    }
 
     func run() async throws {
         try await database.withConnection(for: .owner, log.logger()) { connection in
@@ -25,6 +44,10 @@ struct ForgetCommand: AsyncParsableCommand {
                 let runs = try await Forgetting(source).run(on: connection)
                 let name = strippingControlCharacters(source.shortName ?? "\(source)")
                 StandardOutput.print("forgot \(name) and its \(runs) run\(runs == 1 ? "" : "s")")
+            }
+            for reader in readers {
+                try await ForgettingReader(reader).run(on: connection)
+                StandardOutput.print("forgot the reader \(strippingControlCharacters(reader))")
             }
         }
     }

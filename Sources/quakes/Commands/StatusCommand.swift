@@ -18,6 +18,9 @@ struct StatusCommand: AsyncParsableCommand {
             Without names, --max-age looks at what a daemon (--every) imports, and at URLs that were imported successfully at \
             least once. A file, standard input or a URL that never worked counts only if it is named. quakes forget drops \
             a source that is no longer imported.
+
+            Without --reader, --max-lag looks at every reader that ever reported its position under a name. A probe of one \
+            reader should name it. quakes forget --reader drops one that is no more.
             """)
 
     @Argument(help: "Only these sources. (default: all)")
@@ -28,6 +31,12 @@ struct StatusCommand: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("How far behind a named reader may be.", valueName: "duration"))
     var maxLag: DurationArgument?
+
+    @Option(
+        name: .customLong("reader"),
+        help: ArgumentHelp(
+            "Only the reader of this name. Can be given several times. (default: all)", valueName: "name"))
+    var readers: [String] = []
 
     @Option(help: "Text for people, or one JSON object.")
     var format = Format.table
@@ -44,7 +53,7 @@ struct StatusCommand: AsyncParsableCommand {
             Status(
                 catalogue: try await CatalogueStatus.read(on: connection),
                 imports: try await ImportStatus.read(of: sources, on: connection),
-                history: try await HistoryStatus.read(on: connection))
+                history: try await HistoryStatus.read(of: readers, on: connection))
         }
         switch format {
         case .json: StandardOutput.print(status.json)

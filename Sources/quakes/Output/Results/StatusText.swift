@@ -23,7 +23,12 @@ struct Status: Sendable {
         }
         if let maxLag {
             for reader in history.readers where reader.behind > maxLag || reader.isBeforeHorizon {
-                complaints.append("reader \(reader.name) is \(reader.behind.rough) behind")
+                // So old that quakes prune does not wait for it either.
+                let remedy =
+                    reader.silence > .seconds(86_400)
+                    ? ", last seen \(reader.silence.rough) ago; if it is no more: quakes forget --reader \(reader.name)"
+                    : ""
+                complaints.append("reader \(reader.name) is \(reader.behind.rough) behind\(remedy)")
             }
         }
         return complaints
