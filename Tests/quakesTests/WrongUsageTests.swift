@@ -39,6 +39,39 @@ struct WrongUsageTests {
             (["import", "x", "--batch", "0"], "--batch must be at least 1, not 0"),
             (["import", "x", "--lanes", "99"], "--lanes must be 1 to 64, not 99"),
             (
+                ["plot", "aftershocks", "--mainshock", "a", "--radius", "inf"],
+                "--radius must be greater than 0 and at most 20016, but is inf"
+            ),
+            (
+                ["plot", "aftershocks", "--mainshock", "a", "--radius", "nan"],
+                "--radius must be greater than 0 and at most 20016, but is nan"
+            ),
+            (
+                ["plot", "aftershocks", "--mainshock", "a", "--days", "inf"],
+                "--days must be greater than 0 and at most 36525, but is inf"
+            ),
+            (
+                ["plot", "aftershocks", "--mainshock", "a", "--days", "nan"],
+                "--days must be greater than 0 and at most 36525, but is nan"
+            ),
+            (
+                ["plot", "aftershocks", "--mainshock", "a", "--days", "1e12"],
+                "--days must be greater than 0 and at most 36525, but is 1000000000000.0"
+            ),
+            (
+                ["sample", "--count", "9223372036854775807"],
+                "--count takes 0 to 1000000000000, not 9223372036854775807"
+            ),
+            (
+                ["serve", "--max-events", "9223372036854775807"],
+                "--max-events takes 1 to 1000000000, not 9223372036854775807"
+            ),
+            (
+                ["backfill", "--from", "1d", "--per-request", "1"],
+                "--per-request takes 2 to 1000000000, not 1"
+            ),
+            (["forget"], "say what to forget: sources, or readers by --reader"),
+            (
                 ["status", "--format", "xml"],
                 "The value 'xml' is invalid for '--format <format>'. Please provide one of 'table' and 'json'."
             ),
