@@ -62,7 +62,7 @@ comment on column history.transaction.token is
 comment on column history.transaction.author is
     'Who made the changes: the setting history.author, else application_name, else the login.';
 comment on column history.transaction.context is 'The setting history.context: whatever the writer wants to find its transactions by.';
-comment on column history.transaction.committed_at is 'When it was committed; never before the previous token.';
+comment on column history.transaction.committed_at is 'When it was committed; later than the previous token, even if the clock was set back.';
 comment on column history.transaction.channels is 'Channels to notify at commit, each once; null afterwards.';
 comment on column history.transaction.changes is 'Number of its changes, which is the ordinal of the last one.';
 
@@ -492,7 +492,7 @@ begin
     lock table history.commit_lock in exclusive mode;
     drawn := nextval('history.token');
     clock := greatest((extract(epoch from clock_timestamp()) * 1000000)::bigint,
-                      (select last_value from history.clock));
+                      (select last_value + 1 from history.clock));
     perform setval('history.clock', clock);
     update history.transaction t
     set token = drawn, committed_at = timestamptz 'epoch' + clock * interval '1 microsecond', channels = null

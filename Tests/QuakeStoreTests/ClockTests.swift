@@ -38,6 +38,21 @@ struct ClockTests {
         }
     }
 
+    @Test("Each commit has a time of its own, later than the one before, even after a jump of the clock")
+    func growing() async throws {
+        try await server.withDatabase { database in
+            try await database.jumpAhead()
+            for _ in 0..<5 { try await database.change() }
+            let times = try await database.query(
+                """
+                select committed_at > lag(committed_at, 1, '-infinity') over (order by token) as is_later
+                from history.transaction where token is not null
+                """)
+            #expect(times.count == 5)
+            #expect(try times.allSatisfy { try $0.decode("is_later") })
+        }
+    }
+
     @Test("After a jump of the clock, all history can be pruned at once")
     func everything() async throws {
         try await server.withDatabase { database in
