@@ -106,19 +106,28 @@ comment on column history.reader.login is 'The login that reported it first. No 
 comment on column history.reader.token is 'The reader has applied all changes up to this token.';
 comment on column history.reader.seen_at is 'When the reader last reported.';
 
+-- At each scrape of /metrics somebody asks for all of this, so it costs the same however far the readers are behind: two
+-- look-ups for each. To count the transactions would be to read them.
 create view history.reader_lag as
-select reader.name, reader.token, reader.seen_at, missing.transactions,
-       coalesce(greatest(interval '0', clock_timestamp() - missing.since), interval '0') as behind,
+select reader.name, reader.token, reader.seen_at,
+       greatest(newest.token - reader.token, 0) as tokens,
+       coalesce(greatest(interval '0', clock_timestamp() - missing.committed_at), interval '0') as behind,
        reader.token < store.pruned_token as needs_snapshot
-from history.reader cross join history.store
-cross join lateral (select count(*) as transactions, min(committed_at) as since
-                    from history.transaction where transaction.token > reader.token) as missing;
+from history.store
+cross join lateral (select coalesce(max(token), store.pruned_token) as token from history.transaction) as newest
+cross join history.reader
+-- Before the horizon, the index may still name all that was pruned.
+left join lateral (select committed_at from history.transaction
+                   where transaction.token > greatest(reader.token, store.pruned_token)
+                   order by transaction.token limit 1) as missing on true;
 comment on view history.reader_lag is 'How far each named reader is behind.';
 comment on column history.reader_lag.name is 'The name the reader gave itself.';
 comment on column history.reader_lag.token is 'The reader has applied all changes up to this token.';
 comment on column history.reader_lag.seen_at is 'When the reader last reported.';
-comment on column history.reader_lag.transactions is 'Number of transactions it has not applied.';
-comment on column history.reader_lag.behind is 'How long ago the first of them was committed; 0 if there is none.';
+comment on column history.reader_lag.tokens is
+    'How many tokens the newest is ahead of it: 0 if it has applied everything, and never less than the number of transactions it has not applied. There are gaps between tokens, so it may be more.';
+comment on column history.reader_lag.behind is
+    'How long ago the first transaction that it has not applied was committed; 0 if there is none. What was pruned does not count.';
 comment on column history.reader_lag.needs_snapshot is 'Whether changes it needs were pruned. It will then take a fresh snapshot.';
 
 -- Recording.

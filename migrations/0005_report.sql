@@ -608,13 +608,14 @@ comment on column report.reject.size_bytes is 'The feature''s size, in bytes.';
 
 create view report.reader_lag as
 select name as reader, token, seen_at, report.seconds(clock_timestamp() - seen_at) as silent_s,
-       transactions as transactions_behind, report.seconds(behind) as behind_s, needs_snapshot
+       tokens as tokens_behind, report.seconds(behind) as behind_s, needs_snapshot
 from history.reader_lag;
 comment on view report.reader_lag is 'How far each named reader is behind.';
 comment on column report.reader_lag.reader is 'The name the reader gave itself.';
 comment on column report.reader_lag.token is 'The reader has applied all changes up to this token.';
 comment on column report.reader_lag.seen_at is 'When the reader last reported.';
 comment on column report.reader_lag.silent_s is 'How long ago that was, in seconds.';
-comment on column report.reader_lag.transactions_behind is 'Number of transactions it has not applied.';
-comment on column report.reader_lag.behind_s is 'How long ago the first of them was committed, in seconds; 0 if there is none.';
+comment on column report.reader_lag.tokens_behind is
+    'How many tokens the newest is ahead of it: 0 if it has applied everything, and never less than the number of transactions it has not applied.';
+comment on column report.reader_lag.behind_s is 'How long ago the first transaction that it has not applied was committed, in seconds; 0 if there is none.';
 comment on column report.reader_lag.needs_snapshot is 'Whether changes it needs were pruned. It will then take a fresh snapshot.';

@@ -86,7 +86,7 @@ struct MonitoringTests {
                     ["quakes_", "process_", "# "].contains { line.starts(with: $0.utf8) }
                 })
             let name = "dashboard \\\"1\\\"\u{301}\\\\\u{301}\r\\nquakes_forged 1"
-            let line = Array("quakes_reader_transactions_behind{reader=\"\(name)\"} ".utf8)
+            let line = Array("quakes_reader_tokens_behind{reader=\"\(name)\"} ".utf8)
             #expect(lines.contains { $0.starts(with: line) })
         }
     }
@@ -195,7 +195,7 @@ struct MonitoringTests {
                     "quakes_http_request_duration_seconds_bucket{route=\"summary\",le=\"+Inf\"} 3"))
             #expect(lines.contains("quakes_http_rows_total 15"))
             #expect(lines.contains { $0.hasPrefix("quakes_source_age_seconds{source=") })
-            #expect(lines.contains("quakes_reader_transactions_behind{reader=\"dashboard \\\"1\\\"\"} 1"))
+            #expect(lines.contains("quakes_reader_tokens_behind{reader=\"dashboard \\\"1\\\"\"} 1"))
             #expect(lines.last == "# EOF")
             // Each family is declared once, and each sample belongs to the family above it.
             let families = lines.filter { $0.hasPrefix("# TYPE ") }.map { $0.split(separator: " ")[2] }

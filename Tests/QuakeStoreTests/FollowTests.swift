@@ -346,7 +346,7 @@ struct FollowTests {
                 let reader = try #require(try await HistoryStatus.read(on: connection).readers.first)
                 #expect(reader.name == "slow")
                 #expect(reader.token == 1)
-                #expect(reader.transactionsBehind == 2)
+                #expect(reader.tokensBehind == 2)
                 #expect(reader.behind > .zero)
                 #expect(!reader.isBeforeHorizon)
 

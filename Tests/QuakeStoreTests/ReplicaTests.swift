@@ -78,7 +78,7 @@ struct ReplicaTests {
         #expect(try await there.query("select from report.removed_event").count == 3)
         #expect(try await there.query("select from report.revision where revisions > 0").count > 30)
         // The replica's triggers have recorded nothing.
-        let lag = "reader, token, transactions_behind"
+        let lag = "reader, token, tokens_behind"
         let (expected, found) = (
             try await here.text(of: "reader_lag", lag), try await there.text(of: "reader_lag", lag)
         )

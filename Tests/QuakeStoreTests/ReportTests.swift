@@ -341,19 +341,28 @@ struct ReportTests {
         }
     }
 
-    @Test("A reader shows how many transactions it is behind, and whether it needs a snapshot")
+    @Test("A reader shows how many tokens it is behind, and whether it needs a snapshot")
     func readerLag() async throws {
         try await server.withDatabase { database in
             for code in ["a", "b", "c"] { try await database.importFeatures([SmallFeed.feature(code)]) }
             try await database.query("select history.report('near', 3), history.report('far', 1)")
 
             let rows = try await database.query("select * from report.reader_lag order by reader")
-            #expect(try rows.map { try $0.decode("transactions_behind", as: Int.self) } == [2, 0])
+            #expect(try rows.map { try $0.decode("tokens_behind", as: Int.self) } == [2, 0])
             #expect(try rows[0].decode("behind_s", as: Double.self) > 0)
             #expect(try rows[1].decode("behind_s") == 0.0)
             #expect(try rows.allSatisfy { try $0.decode("needs_snapshot") == false })
+
+            // A commit that fails once it has drawn its token leaves a gap.
+            try await database.query("select nextval('history.token')")
+            #expect(try await database.tokensBehind() == [2, 0])
+            try await database.execute("update quake set felt = 2")
+            #expect(try await database.tokensBehind() == [4, 2])
+
             try await database.query("select history.prune('0', '0')")
+            #expect(try await database.tokensBehind() == [4, 2])
             let later = try await database.query("select * from report.reader_lag order by reader")
+            #expect(try later.map { try $0.decode("behind_s", as: Double.self) } == [0, 0])
             #expect(try later[0].decode("needs_snapshot") == true)
         }
     }
@@ -443,6 +452,12 @@ struct ReportTests {
 }
 
 extension TestDatabase {
+    fileprivate func tokensBehind() async throws -> [Int] {
+        try await query("select tokens_behind from report.reader_lag order by reader").map {
+            try $0.decode("tokens_behind")
+        }
+    }
+
     /// Earthquakes with codes 0, 1, … and these magnitudes, a minute apart, in one place.
     fileprivate func insert(magnitudes: [Double]) async throws {
         for (number, magnitude) in magnitudes.enumerated() {

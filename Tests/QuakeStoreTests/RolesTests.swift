@@ -318,7 +318,7 @@ struct RolesTests {
             for purpose in [Roles.Purpose.reader, .writer] {
                 try await roles.login(purpose).withConnection { [selection] connection in
                     let history = try await HistoryStatus.read(on: connection)
-                    #expect(history.readers.map(\.transactionsBehind) == [1])
+                    #expect(history.readers.map(\.tokensBehind) == [1])
                     let imports = try await ImportStatus.read(of: [], on: connection)
                     #expect(imports.sources.map(\.inserted) == [2])
                     let found = Mutex(0)

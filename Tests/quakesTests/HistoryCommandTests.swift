@@ -33,7 +33,7 @@ struct HistoryCommandTests {
                 try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
             #expect(object["token"] as? Int == 3 && object["horizon"] as? Int == 0)
             let slow = try #require((object["readers"] as? [[String: Any]])?.last)
-            #expect(slow["name"] as? String == "slow" && slow["transactions_behind"] as? Int == 2)
+            #expect(slow["name"] as? String == "slow" && slow["tokens_behind"] as? Int == 2)
             #expect(try #require(slow["seconds_behind"] as? Double) > 0)
             #expect(slow["needs_snapshot"] as? Bool == false)
         }

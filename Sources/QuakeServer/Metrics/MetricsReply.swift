@@ -106,10 +106,10 @@ extension Responder {
     private func appendReaders(_ status: HistoryStatus, to text: inout MetricsText) {
         text.gauge("quakes_newest_token", "The newest token in the database.", status.token)
         text.family(
-            "quakes_reader_transactions_behind", .gauge, "Transactions that a named reader has not applied.")
+            "quakes_reader_tokens_behind", .gauge, "Tokens that the newest is ahead of a named reader.")
         for reader in status.readers {
             text.sample(
-                "quakes_reader_transactions_behind", [("reader", reader.name)], reader.transactionsBehind)
+                "quakes_reader_tokens_behind", [("reader", reader.name)], reader.tokensBehind)
         }
         text.family(
             "quakes_reader_behind_seconds", .gauge, unit: "seconds",

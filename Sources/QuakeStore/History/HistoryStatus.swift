@@ -19,9 +19,10 @@ public struct HistoryStatus: Sendable, Equatable {
         public let seenAt: Instant
         /// The time since then.
         public let silence: Duration
-        /// The number of transactions that it has not applied.
-        public let transactionsBehind: Int
-        /// The age of the oldest of them; zero if there is none.
+        /// How many tokens the newest is ahead: 0 if it has applied everything, else no less than the number of transactions that
+        /// it has not applied. There are gaps between tokens.
+        public let tokensBehind: Int
+        /// The age of the oldest transaction that it has not applied; zero if there is none.
         public let behind: Duration
         /// Whether the history that it needs was pruned. It will then take a fresh snapshot.
         public let isBeforeHorizon: Bool
@@ -51,7 +52,7 @@ public struct HistoryStatus: Sendable, Equatable {
         let rows = try await connection.query(
             """
             select name, token, (extract(epoch from seen_at) * 1000)::bigint as seen_at,
-                   extract(epoch from clock_timestamp() - seen_at)::double precision as silence, transactions,
+                   extract(epoch from clock_timestamp() - seen_at)::double precision as silence, tokens,
                    extract(epoch from behind)::double precision as behind, needs_snapshot
             from history.reader_lag order by name
             """, to: "read the readers' positions")
@@ -60,7 +61,7 @@ public struct HistoryStatus: Sendable, Equatable {
                 name: try row.decode("name"), token: try row.decode("token"),
                 seenAt: Instant(milliseconds: try row.decode("seen_at")),
                 silence: try row.decode("silence"),
-                transactionsBehind: try row.decode("transactions"),
+                tokensBehind: try row.decode("tokens"),
                 behind: try row.decode("behind"),
                 isBeforeHorizon: try row.decode("needs_snapshot"))
         }

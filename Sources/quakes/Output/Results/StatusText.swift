@@ -102,7 +102,7 @@ struct Status: Sendable {
             TableColumn(title: "reader", minimumWidth: 10, flexible: true),
             TableColumn(title: "token", alignment: .right),
             TableColumn(title: "behind", alignment: .right),
-            TableColumn(title: "transactions", alignment: .right),
+            TableColumn(title: "tokens behind", alignment: .right),
             TableColumn(title: "seen (UTC)"),
             TableColumn(title: "note", priority: 1),
         ]
@@ -110,7 +110,7 @@ struct Status: Sendable {
         var text = ""
         for reader in history.readers {
             text += table.append([
-                reader.name, "\(reader.token)", reader.behind.rough, "\(reader.transactionsBehind)",
+                reader.name, "\(reader.token)", reader.behind.rough, "\(reader.tokensBehind)",
                 reader.seenAt.shortText, reader.isBeforeHorizon ? "needs a fresh snapshot" : "",
             ])
         }
@@ -177,7 +177,7 @@ extension HistoryStatus.Reader {
         object.append("name", name)
         object.append("token", token)
         object.append("seen_at", seenAt.description)
-        object.append("transactions_behind", transactionsBehind)
+        object.append("tokens_behind", tokensBehind)
         object.append("seconds_behind", behind / .seconds(1))
         object.append("needs_snapshot", isBeforeHorizon)
         return object.text
