@@ -21,9 +21,10 @@ from cluster import QUAKES, Cluster, medians, print_table
 GOAL = 3.0
 LISTINGS = ["list", "list --limit 20", "list --limit 0", "list --min-magnitude 6", "list --limit 0 --format geojson",
             "changes", "changes --limit 20", "changes --format ndjson", "changes --author {author}",
+            "changes --code {code}",
             "report event", "report event --limit 20", "report event --format csv",
             "report revision", "rejects", "status"]
-OTHERS = ["changes --code {code}", "list --as-of 1"]
+OTHERS = ["list --as-of 1"]
 
 
 def main():

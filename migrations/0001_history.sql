@@ -86,10 +86,12 @@ comment on column history.change.reason is 'Why: the setting history.reason at t
 comment on column history.change.before is
     'What was overwritten: null for an insert, the old values of the changed columns for an update, the whole row for a delete.';
 
--- What an update wrote is found in the next change of its key. An insert overwrote nothing, so that loads, which insert,
--- have no second index to keep.
-create index change_key on history.change (key) where operation <> 'insert';
-comment on index history.change_key is 'What was overwritten of a row: its updates and its deletion.';
+-- Inserts are in it, too, and cost a load a second index: without them, the history of one event is a scan of everybody's.
+-- By the key alone, it is the cheapest there is: equal keys are kept once, new events have codes beside each other, and it
+-- takes each key that the unique index of the tracked table takes. A hash index takes longer to fill, and a BRIN index still
+-- has to read a part of all there is.
+create index change_key on history.change (key);
+comment on index history.change_key is 'What became of a row: all changes of its key.';
 -- Deletions are few. Without an index of their own, whoever looks for them would read all updates.
 create index change_deletion on history.change (transaction) where operation = 'delete';
 comment on index history.change_deletion is 'Deletions, in the order of their transactions.';
@@ -614,6 +616,10 @@ revoke execute on function history.record(), history.commit() from public;
 -- functions are in PL/pgSQL, which keeps its plans; those with arguments keep one plan for all of them, because the planner
 -- would rather make a new one each time; only indexes are allowed, which is right for tables of any size; and `offset 0`
 -- keeps the order of a nested loop.
+
+create aggregate history.overwritten(jsonb) (sfunc = jsonb_concat, stype = jsonb, initcond = '{}');
+comment on aggregate history.overwritten(jsonb) is
+    'What several changes of a row overwrote, from the newest back: history.overwritten(before order by token desc, ordinal desc). Put over the row as these changes left it (to_jsonb(row) || …), it is the row as it was before them.';
 
 create function history.current_token() returns bigint
 language sql stable

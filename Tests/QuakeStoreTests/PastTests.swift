@@ -28,6 +28,11 @@ struct PastTests {
             #expect(states.count > 10)
             for (token, state) in states {
                 #expect(try await database.state(.token(token)) == state, "token \(token)")
+                for code in (0..<6).map({ "q0c\($0)" }) + ["q0c1-3"] {
+                    let alone = state.filter { $0.code == code }
+                    #expect(
+                        try await database.state(.token(token), of: code) == alone, "token \(token), \(code)")
+                }
             }
         }
     }
@@ -103,6 +108,43 @@ struct PastTests {
                 "update history.transaction set committed_at = committed_at + interval '1 microsecond'")
             let exact: String = try transactions[0].decode("exact")
             #expect(try await database.state(PastMoment(time: exact.dropLast(4) + "Z")) == now)
+        }
+    }
+
+    @Test("A time selects the last token before it, whatever gaps there are, and whatever was pruned")
+    func everyTime() async throws {
+        try await server.withDatabase { database in
+            var random = seededRandom()
+            for step in 1...40 {
+                try await database.change(step, &random)
+                if random.chance(1, in: 4) { try await database.query("select nextval('history.token')") }
+            }
+            for pruned in [0, 7, 1000] {
+                try await database.query("select history.prune('0', null, \(pruned)::integer)")
+                let moments: [Int] = try await database.query(
+                    """
+                    select (extract(epoch from committed_at) * 1000000)::bigint + n as at
+                    from (select committed_at from history.transaction
+                          union all select pruned_committed_at from history.store) as t, generate_series(-1, 1) as n
+                    """
+                ).map { try $0.decode("at") }
+                for moment in moments {
+                    let expected = try await database.query(
+                        """
+                        select coalesce(max(token), max(pruned_token)) as token
+                        from history.store left join history.transaction
+                          on extract(epoch from committed_at) * 1000000 <= \(moment)::bigint
+                        having extract(epoch from max(pruned_committed_at)) * 1000000 <= \(moment)::bigint
+                        """
+                    ).first?.decode("token", as: Int.self)
+                    var selection = QuakeSelection()
+                    selection.asOf = .time(CommitTime(microseconds: moment))
+                    let found = try? await database.withConnection { connection in
+                        try await selection.read(on: connection) { $0.token }
+                    }
+                    #expect(found == expected, "\(moment)")
+                }
+            }
         }
     }
 
@@ -229,8 +271,9 @@ extension TestDatabase {
         }
     }
 
-    fileprivate func state(_ moment: PastMoment?) async throws -> [Quake] {
+    fileprivate func state(_ moment: PastMoment?, of code: String? = nil) async throws -> [Quake] {
         var selection = QuakeSelection()
+        selection.code = code
         selection.asOf = moment
         return try await withConnection { connection in
             let found = Mutex<[Quake]>([])

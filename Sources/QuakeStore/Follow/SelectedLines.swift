@@ -17,9 +17,7 @@ extension QuakeSelection {
             first as (select distinct on (key) key, operation from change order by key, token, ordinal),
             last as (select distinct on (key) key, "row" as state from change order by key, token desc, ordinal desc),
             overwritten as (
-                select change.key, jsonb_object_agg(member.name, member.value order by token desc, ordinal desc) as state
-                from change cross join lateral jsonb_each(change.before) as member (name, value)
-                group by change.key
+                select key, history.overwritten(before order by token desc, ordinal desc) as state from change group by key
             ),
             image as (
                 select key, true as is_last, state from last where state is not null

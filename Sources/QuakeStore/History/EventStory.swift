@@ -14,27 +14,17 @@ public struct EventStory: Sendable {
     public func forEachLine(
         on connection: Connection, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Bool {
-        let places = try await ChangePages.places(of: code, on: connection)
-        let isThere: Bool = try await connection.query(
-            "select exists (select from only public.quake where code = \(code)) as is_there",
-            to: "find an event")[
-                0
-            ]
-            .decode("is_there")
-        guard isThere || places.transactions != "{}" else { return false }
         try await connection.execute(script: ChangePages.settings, to: "read an event's history")
+        guard try await UnknownCodes.isKnown(code, on: connection) else { return false }
         let statement = try await connection.text(
             of: """
                 (select row_to_json(line)::text
                  from (select t.token, t.committed_at, t.author, t.context, c.ordinal, c.key, c.operation, c.reason, c.before
-                       from unnest(\(places.transactions)::bigint[], \(places.ordinals)::bigint[])
-                           as place (transaction, ordinal)
-                       join history.transaction t on t.id = place.transaction
-                       join history.change c on c.transaction = place.transaction and c.ordinal = place.ordinal
+                       from \(Query.changes(of: "\(code)"))
                        order by t.token, c.ordinal) as line)
                 union all
                 select row_to_json(line)::text
-                from (select (select to_jsonb(quake) from only public.quake where code = \(code)) as row) as line
+                from (select (select to_jsonb(quake.*) from only public.quake where code = \(code)) as row) as line
                 """)
         try await connection.copy(rowsOf: statement, to: "read an event's history") { row in
             guard let line = try row.nextBytes() else { throw BinaryRowError() }

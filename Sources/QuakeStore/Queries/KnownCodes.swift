@@ -5,12 +5,16 @@ extension UnknownCodes {
     ///
     /// - Throws: `UnknownCodes` if it was never there.
     public static func check(_ code: String, on connection: Connection) async throws {
-        let row = try await connection.query(
+        guard try await isKnown(code, on: connection) else { throw UnknownCodes(codes: [code]) }
+    }
+
+    /// Whether an earthquake is in the table, or was in it as far as history goes back.
+    static func isKnown(_ code: String, on connection: Connection) async throws -> Bool {
+        try await connection.query(
             """
             select exists (select from only public.quake where code = \(code))
                 or exists (select from history.change where entity = 'quake' and key = \(code)) as known
-            """, to: "look for an earthquake")[0]
-        guard try row.decode("known") else { throw UnknownCodes(codes: [code]) }
+            """, to: "look for an earthquake")[0].decode("known")
     }
 }
 

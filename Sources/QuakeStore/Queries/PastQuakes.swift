@@ -77,10 +77,23 @@ extension PastMoment {
             .decode("token") ?? horizon.token
     }
 
-    /// Tokens and times grow together.
+    /// Tokens and times grow together, so the last transaction is found by halving what is left between two tokens, through
+    /// their index. An index on times would have to be kept by every commit.
     private static func last(upTo time: CommitTime) -> Query {
         """
-        select token, committed_at from history.transaction where committed_at <= \(moment(time))
+        with recursive bound (low, high) as (
+            select pruned_token, history.current_token() from history.store
+            union all
+            select case when is_before then middle else low end, case when is_before then high else token - 1 end
+            from (select low, high, low + (high - low + 1) / 2 as middle from bound where low < high) as half
+            left join lateral (
+                select token, committed_at from history.transaction
+                where token <= middle and token > low order by token desc limit 1
+            ) as probe on true
+            cross join lateral (select coalesce(committed_at <= \(moment(time)), true) as is_before) as side
+        )
+        select token, committed_at from history.transaction
+        where token <= (select low from bound where low = high) and token > (select pruned_token from history.store)
         order by token desc limit 1
         """
     }
@@ -93,53 +106,70 @@ extension PastMoment {
 extension QuakeSelection {
     /// The table as it was after `token`: the present rows, with every later change undone. When a column changed
     /// several times, the earliest change tells what it held.
-    static func table(after token: Int) -> Query {
-        """
-        (with undone as (
-            select c.key, c.operation, c.before, t.token, c.ordinal
-            from history.transaction t join history.change c on c.transaction = t.id
-            where t.token > \(token) and c.entity = 'quake'
-        ),
-        earliest as (
-            select distinct on (key) key, operation from undone order by key, token, ordinal
-        ),
-        member as (
-            select distinct on (undone.key, old.key) undone.key, old.key as name, old.value
-            from undone, jsonb_each(before) as old
-            order by undone.key, old.key, token, ordinal
-        ),
-        old as (
-            select key, jsonb_object_agg(name, value) as before from member group by key
-        )
-        select quake.*
-        from only public.quake
-        where not exists (select from earliest where earliest.key = quake.code)
-        union all
-        select (jsonb_populate_record(
-                   null::public.quake, coalesce(to_jsonb(quake), '{}') || coalesce(old.before, '{}'))).*
-        from earliest
-        left join old on old.key = earliest.key
-        left join only public.quake on quake.code = earliest.key
-        where earliest.operation <> 'insert')
-        """
+    ///
+    /// - Parameter codes: only these events are wanted, as an array in SQL; then nothing else is read. nil for all.
+    static func table(after token: Int, of codes: Query?) -> Query {
+        // What there is to read is known, and how to find it, too: nothing is left to what the planner believes.
+        let (changes, isWanted): (Query, Query) =
+            if let codes {
+                (
+                    """
+                    unnest(\(codes)) as wanted (key) cross join lateral \(Query.changes(of: "wanted.key"))
+                    where t.token > \(token)
+                    """, "quake.code = any(\(codes))"
+                )
+            } else {
+                (
+                    """
+                    (select * from history.transaction where token > \(token) offset 0) as t
+                    cross join lateral (
+                        select * from history.change where transaction = t.id and entity = 'quake' offset 0) as c
+                    """, "true"
+                )
+            }
+        return """
+            (with undone as (
+                select c.key, history.overwritten(c.before order by t.token desc, c.ordinal desc) as before,
+                       (array_agg(c.operation order by t.token desc, c.ordinal desc))[count(*)] as operation
+                from \(changes)
+                group by c.key
+            )
+            select quake.*
+            from only public.quake
+            where \(isWanted) and not exists (select from undone where undone.key = quake.code)
+            union all
+            select past.*
+            from undone left join only public.quake on quake.code = undone.key
+            cross join lateral jsonb_populate_record(
+                null::public.quake, coalesce(to_jsonb(quake.*), '{}') || undone.before) as past
+            where undone.operation <> 'insert')
+            """
     }
 
     /// The events that were deleted up to `token`, and are not in `table`, as they were at last: `deleted`, and revised when
     /// they were deleted. History knows of no deletion that was pruned.
-    static func tombstones(upTo token: Int, beside table: Query) -> Query {
-        """
-        (select (jsonb_populate_record(
-                    null::public.quake,
-                    before || jsonb_build_object(
-                        'status', 'deleted',
-                        'updated', greatest((before ->> 'updated')::timestamptz, committed_at)))).*
-        from (
-            select distinct on (c.key) c.key, c.before, t.committed_at
-            from history.change c join history.transaction t on t.id = c.transaction
-            where c.entity = 'quake' and c.operation = 'delete' and t.token <= \(token)
-            order by c.key, t.token desc, c.ordinal desc
-        ) as deleted
-        where not exists (select from \(table) as quake where quake.code = deleted.key))
-        """
+    ///
+    /// - Parameter codes: only these events are wanted, as an array in SQL; nil for all.
+    static func tombstones(upTo token: Int, of codes: Query?, beside table: Query) -> Query {
+        let changes: Query =
+            if let codes {
+                "unnest(\(codes)) as wanted (key) cross join lateral \(Query.changes(of: "wanted.key"))"
+            } else {
+                "history.change c join history.transaction t on t.id = c.transaction"
+            }
+        return """
+            (select past.*
+            from (
+                select distinct on (c.key) c.key, c.before, t.committed_at
+                from \(changes)
+                where c.entity = 'quake' and c.operation = 'delete' and t.token <= \(token)
+                order by c.key, t.token desc, c.ordinal desc
+            ) as deleted
+            cross join lateral jsonb_populate_record(
+                null::public.quake,
+                before || jsonb_build_object(
+                    'status', 'deleted', 'updated', greatest((before ->> 'updated')::timestamptz, committed_at))) as past
+            where not exists (select from \(table) as quake where quake.code = deleted.key))
+            """
     }
 }

@@ -12,31 +12,38 @@ public enum RenamedEvent {
     public static func code(
         of code: String, upTo token: Int, on connection: Connection
     ) async throws -> String? {
-        try await self.code(of: code, upTo: token, in: "only public.quake", on: connection)
+        try await self.code(of: code, upTo: token, in: { _ in "only public.quake" }, on: connection)
     }
 
-    /// - Parameter table: the table as it was at `token`.
+    /// - Parameter table: the table as it was at `token`, if only these events are wanted: their codes, as an array in SQL.
     static func code(
-        of code: String, upTo token: Int, in table: Query, on connection: Connection
+        of code: String, upTo token: Int, in table: (_ codes: Query) -> Query, on connection: Connection
     ) async throws -> String? {
         // Ten steps are enough for any event, and end where two codes name each other.
-        let found = try await connection.query(
+        let codes = try await connection.query(
             """
             with recursive renamed (code, steps) as (
                 select \(code)::text, 0
                 union all
                 select substr(last.reason, length('superseded by ') + 1), steps + 1
                 from renamed cross join lateral (
-                    select c.reason from history.change c join history.transaction t on t.id = c.transaction
-                    where c.key = renamed.code and c.entity = 'quake' and c.operation = 'delete' and t.token <= \(token)
+                    select c.reason from \(Query.changes(of: "renamed.code"))
+                    where c.operation = 'delete' and t.token <= \(token)
                     order by t.token desc, c.ordinal desc limit 1) as last
                 where steps < 10 and last.reason like 'superseded by %'
             )
-            select renamed.code, steps from renamed join \(table) as quake on quake.code = renamed.code
+            select array_agg(code order by steps)::text as codes from renamed having count(*) > 1
+            """, to: "look for the event under another code"
+        ).first?.decode("codes", as: String.self)
+        guard let codes else { return nil }
+        let found = try await connection.query(
+            """
+            select renamed.code, renamed.steps from unnest(\(codes)::text[]) with ordinality as renamed (code, steps)
+            join \(table("\(codes)::text[]")) as quake on quake.code = renamed.code
             order by steps limit 1
             """, to: "look for the event under another code"
         ).first
-        guard let found, try found.decode("steps") > 0 else { return nil }
+        guard let found, try found.decode("steps") > 1 else { return nil }
         return try found.decode("code")
     }
 }

@@ -21,16 +21,13 @@ extension QuakeSelection {
     public func selected(on connection: Connection, newest: Int? = nil) async throws -> SelectedQuakes {
         let newest = if let newest { newest } else { try await Self.newestToken(on: connection) }
         let token = try await asOf?.token(on: connection) ?? newest
-        let table: Query = token == newest ? "only public.quake" : Self.table(after: token)
-        let source: Query =
-            switch deleted {
-            case .excluded: table
-            case .included:
-                "(select * from \(table) as quake union all \(Self.tombstones(upTo: token, beside: table)))"
-            case .only: Self.tombstones(upTo: token, beside: table)
-            }
-        return SelectedQuakes(
-            token: token, connection: connection, selection: self, table: table, source: source)
+        return SelectedQuakes(token: token, isPast: token != newest, connection: connection, selection: self)
+    }
+
+    /// The codes of the only events that are wanted, as an array in SQL; nil if they are not named.
+    fileprivate var codes: Query? {
+        if let code { return "array[\(code)]" }
+        return values[.code].map { Property.array(of: $0) }
     }
 
     private static func newestToken(on connection: Connection) async throws -> Int {
@@ -43,12 +40,32 @@ extension QuakeSelection {
 public struct SelectedQuakes {
     /// The state of the catalogue: the newest token of the snapshot, or that of `asOf`.
     public let token: Int
+    /// Whether that is not the present.
+    fileprivate let isPast: Bool
     fileprivate let connection: Connection
     fileprivate let selection: QuakeSelection
+
     /// The table at that moment.
-    fileprivate let table: Query
+    ///
+    /// - Parameter codes: only these events are wanted, as an array in SQL; nil for all.
+    private func table(of codes: Query?) -> Query {
+        isPast ? QuakeSelection.table(after: token, of: codes) : "only public.quake"
+    }
+
+    /// What was deleted until then.
+    private func tombstones(of codes: Query?) -> Query {
+        QuakeSelection.tombstones(upTo: token, of: codes, beside: table(of: codes))
+    }
+
     /// What is selected from.
-    fileprivate let source: Query
+    private var source: Query {
+        let codes = selection.codes
+        return switch selection.deleted {
+        case .excluded: table(of: codes)
+        case .included: "(select * from \(table(of: codes)) as quake union all \(tombstones(of: codes)))"
+        case .only: tombstones(of: codes)
+        }
+    }
 
     /// How many there are. No more than `bound` are counted.
     public func count(upTo bound: Int? = nil) async throws -> Int {
@@ -79,9 +96,8 @@ public struct SelectedQuakes {
 
     /// Whether there was an event with this code, which is no longer there.
     public func isDeleted(_ code: String) async throws -> Bool {
-        let deletions = QuakeSelection.tombstones(upTo: token, beside: table)
-        return try await connection.query(
-            "select exists (select from \(deletions) as deleted where code = \(code)) as is_deleted",
+        try await connection.query(
+            "select exists (select from \(tombstones(of: "array[\(code)]")) as deleted) as is_deleted",
             to: "look for a deleted earthquake")[0].decode("is_deleted")
     }
 }

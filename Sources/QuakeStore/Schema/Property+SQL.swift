@@ -30,8 +30,8 @@ extension Property {
 
     /// Whether a text, or an element of a list, is one of these, which have no line feed.
     func condition(_ texts: [String]) -> Query {
-        let names = (self == .code ? texts : texts.map(QuakeSelection.typeName)).joined(separator: "\n")
-        let wanted: Query = "any(string_to_array(\(names), E'\\n'))"
+        let wanted: Query =
+            "any(\(Self.array(of: self == .code ? texts : texts.map(QuakeSelection.typeName))))"
         // The key's index finds a code.
         if self == .code { return "code = \(wanted)" }
         let name = column
@@ -39,6 +39,11 @@ extension Property {
         return """
             exists (select from unnest(\(unescaped: name)) as one where lower(one collate "C") = \(wanted))
             """
+    }
+
+    /// Texts, which have no line feed, as an array in SQL.
+    static func array(of texts: [String]) -> Query {
+        "string_to_array(\(texts.joined(separator: "\n")), E'\\n')"
     }
 }
 

@@ -186,7 +186,7 @@ public struct Roles: Sendable {
             grant select on history.tracked, history.transaction, history.change, history.store, history.reader,
                 history.reader_lag to \(reader);
             grant execute on function history.position(), history.check(uuid, bigint, timestamptz),
-                history.changes(bigint, text, bigint), history.changed_keys(bigint, text), history.current_token(),
+                history.changes(bigint, text, bigint), history.changed_keys(bigint, text), history.overwritten(jsonb), history.current_token(),
                 history.shape(regclass), history.refuse_rewritten(regclass),
                 history.report(text, bigint) to \(reader);
 

@@ -1,0 +1,181 @@
+import Feed
+import PostgreSQL
+import QuakeStore
+import Synchronization
+import TestSupport
+import Testing
+
+/// Counted in rows and index entries that the server reads, which say at any speed how a question grows with the history.
+@Suite("What a question to a long history costs")
+struct HistoryCostTests {
+    let server = TestServer.shared
+
+    @Test("What became of one event is read by its own changes, each a few times")
+    func oneEvent() async throws {
+        try await server.withLongHistory { database in
+            for (isTable, limit) in [(false, nil), (true, nil), (true, 20)] {
+                var selection = ChangeSelection()
+                selection.code = "hot"
+                selection.describesEvents = isTable
+                selection.limit = limit
+                let read = try await database.entriesRead { connection in
+                    try await UnknownCodes.check("hot", on: connection)
+                    let told = Mutex(0)
+                    try await selection.forEach(on: connection) { _ in told.withLock { $0 += 1 } }
+                    #expect(told.withLock { $0 } == limit ?? 301)
+                }
+                #expect(read < 3000, "\(selection)")
+            }
+            let story = try await database.entriesRead { connection in
+                let lines = Mutex(0)
+                _ = try await connection.transaction(.repeatableReadOnly, to: "read a story") {
+                    try await EventStory(of: "hot").forEachLine(on: connection) { _ in
+                        lines.withLock { $0 += 1 }
+                    }
+                }
+                #expect(lines.withLock { $0 } == 302)
+            }
+            #expect(story < 3000)
+            let unknown = try await database.entriesRead { connection in
+                await #expect(throws: UnknownCodes.self) {
+                    try await UnknownCodes.check("no", on: connection)
+                }
+            }
+            #expect(unknown < 10)
+        }
+    }
+
+    @Test("A listing reads the changes of an event once for a page, not once for each of them")
+    func listing() async throws {
+        try await server.withLongHistory { database in
+            var selection = ChangeSelection()
+            // In what is left, one change in ten is the hot event's.
+            selection.after = 2
+            let read = try await database.entriesRead { connection in
+                try await selection.forEach(on: connection) { _ in }
+            }
+            #expect(read < 60_000)
+        }
+    }
+
+    @Test(
+        "One event in the past, by a token or a time, and whether it was deleted, is read by its own changes")
+    func past() async throws {
+        try await server.withLongHistory { database in
+            let moment = try await database.query(
+                "select (extract(epoch from committed_at) * 1000000)::bigint as at from history.transaction where token = 9"
+            )
+            let past = PastMoment.time(CommitTime(microseconds: try moment[0].decode("at")))
+            for moment in [PastMoment.token(9), past] {
+                for isByValue in [false, true] {
+                    var selection = QuakeSelection()
+                    selection.asOf = moment
+                    if isByValue { selection.values[.code] = ["e7"] } else { selection.code = "e7" }
+                    let read = try await database.entriesRead { connection in
+                        let found = Mutex<[Quake]>([])
+                        try await selection.forEach(on: connection) { quake in
+                            found.withLock { $0.append(quake) }
+                        }
+                        #expect(found.withLock { $0 }.map(\.code) == ["e7"])
+                    }
+                    #expect(read < 200, "\(selection)")
+
+                    selection.code = "gone1"
+                    selection.values = [:]
+                    let gone = try await database.entriesRead { connection in
+                        let (count, newCode, isDeleted) = try await selection.read(on: connection) {
+                            try await ($0.count(), $0.newCode(of: "gone1"), $0.isDeleted("gone1"))
+                        }
+                        #expect(count == 1 && newCode == nil && !isDeleted)
+                    }
+                    #expect(gone < 200, "\(selection)")
+                }
+            }
+            let now = try await database.entriesRead { connection in
+                let (newCode, isDeleted) = try await QuakeSelection().read(on: connection) {
+                    try await ($0.newCode(of: "gone2"), $0.isDeleted("gone2"))
+                }
+                #expect(newCode == "e2" && isDeleted)
+            }
+            #expect(now < 200)
+        }
+    }
+
+    @Test("How far readers are behind costs the same however far that is")
+    func lag() async throws {
+        try await server.withLongHistory { database in
+            try await database.query(
+                "select history.report('reader ' || n, n) from generate_series(1, 10) as n")
+            let read = try await database.entriesRead { connection in
+                let readers = try await HistoryStatus.read(on: connection).readers
+                #expect(readers.map(\.tokensBehind).max() == 3002)
+                #expect(readers.allSatisfy { $0.behind > .zero })
+            }
+            #expect(read < 100)
+        }
+    }
+}
+
+extension TestServer {
+    /// A history of 20,000 inserts, 1,000 events that were renamed, and 3,000 transactions that each revise one event. One
+    /// in ten of these revises the event `hot`. The planner has seen none of it.
+    fileprivate func withLongHistory(_ body: (TestDatabase) async throws -> Void) async throws {
+        try await withDatabase { database in
+            for table in ["quake", "history.change", "history.transaction"] {
+                try await database.execute("alter table \(table) set (autovacuum_enabled = false)")
+            }
+            try await database.execute(
+                """
+                insert into quake (code, net, net_code, time, updated, longitude, latitude)
+                select code, 'q0', 'x', 'epoch', 'epoch', 0, 0
+                from (select 'hot' union all select 'e' || n from generate_series(1, 20000) as n) as new (code)
+                """)
+            try await database.execute(
+                """
+                insert into quake (code, net, net_code, time, updated, longitude, latitude)
+                select 'gone' || n, 'q0', 'x', 'epoch', 'epoch', 0, 0 from generate_series(1, 1000) as n
+                """)
+            try await database.execute(
+                """
+                do $$
+                begin
+                    for n in 1..3000 loop
+                        update quake set felt = n where code = case n % 10 when 0 then 'hot' else 'e' || n end;
+                        commit;
+                    end loop;
+                end
+                $$
+                """)
+            try await database.execute(
+                """
+                begin; set local history.reason = 'superseded by e2'; delete from quake where code like 'gone%'; commit
+                """)
+            try await body(database)
+        }
+    }
+}
+
+extension TestDatabase {
+    /// How many rows of scanned tables, and entries of indexes, the server reads for `body`.
+    fileprivate func entriesRead(_ body: (Connection) async throws -> Void) async throws -> Int {
+        func count() async throws -> Int {
+            // A session leaves its counts when it ends.
+            try await waitUntil {
+                try await query(
+                    """
+                    select from pg_stat_activity
+                    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+                    """
+                ).isEmpty
+            }
+            return try await query(
+                """
+                select ((select sum(seq_tup_read) from pg_stat_user_tables)
+                        + (select sum(idx_tup_read) from pg_stat_user_indexes))::bigint as count
+                """)[0].decode("count")
+        }
+        let before = try await count()
+        try await withConnection(body)
+        return try await count() - before
+    }
+}
