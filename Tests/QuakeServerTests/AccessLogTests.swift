@@ -17,9 +17,10 @@ struct AccessLogTests {
             _ = try await site.get("/fdsnws/event/1/version")
             _ = await site.send(Array("nonsense hidden\r\n\r\n".utf8))
         }
+        // A client has its answer before the line is written, so the order is open.
         #expect(lines.count == 3)
         let first = try #require(
-            lines[0].wholeMatch(
+            lines.first { $0.contains("/query") }?.wholeMatch(
                 of:
                     #/127\.0\.0\.1 - - \[\d\d\/\w{3}\/\d{4}:[\d:]{8} \+0000\] "([^"]*)" 400 (\d+) "([^"]*)" "(.*)"/#
             ))
@@ -30,9 +31,10 @@ struct AccessLogTests {
         #expect(first.3 == "https://example.org/page")
         #expect(first.4 == #"a \"b\"\xc3\xa9"#)
         #expect(
-            lines[1].contains("\"GET /fdsnws/event/1/version HTTP/1.1\" 200 ")
-                && lines[1].hasSuffix("\"-\" \"-\""))
-        #expect(lines[2].contains("] \"-\" 400 "))
+            lines.contains {
+                $0.contains("\"GET /fdsnws/event/1/version HTTP/1.1\" 200 ") && $0.hasSuffix("\"-\" \"-\"")
+            })
+        #expect(lines.contains { $0.contains("] \"-\" 400 ") })
         #expect(!lines.contains { $0.contains("hidden") })
     }
 
@@ -49,7 +51,7 @@ struct AccessLogTests {
         }
         let objects = try lines.map { line in
             try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
-        }
+        }.sorted { "\($0["protocol"] ?? "")" < "\($1["protocol"] ?? "")" }
         #expect(objects.map { $0["bytes"] as? Int } == size.sizes)
         #expect(objects[0]["target"] as? String == "\(dayPath)?minmagnitude=1&pass=…")
         #expect(objects[0]["protocol"] as? String == "HTTP/1.0")

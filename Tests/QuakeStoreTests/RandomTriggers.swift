@@ -70,10 +70,13 @@ extension TestDatabase {
                       i as (insert into memo (key, number) select some_key(), 1 from u on conflict do nothing)
                  delete from plain where key = %2$L',
                 'merge into %1$s using (values (some_key(), %3$s), (%2$L, 2)) as s (k, n) on key = k
-                 when matched and n > 50 then delete when matched then update set number = n
+                 when matched and n > 50 then %4$s when matched then update set number = n
                  when not matched then insert (key, number) values (k, n)'];
         begin
-            return format(templates[1 + floor(random() * cardinality(templates))], subject, key, number);
+            -- Of a table with a foreign key to itself, PostgreSQL 16.11 shows no trigger what MERGE deletes (15.18, 17.10 and
+            -- 18.6 do).
+            return format(templates[1 + floor(random() * cardinality(templates))], subject, key, number,
+                          case subject when 'note' then 'do nothing' else 'delete' end);
         end $$;
 
         create function act() returns trigger language plpgsql as $$
