@@ -47,12 +47,12 @@ struct ChangePages {
         if let code = selection.code {
             try await read(stories(of: "select \(code)::text", where: isByAuthor), left(), counted)
         } else {
-            // The first pages are short, so that the first changes come soon.
+            // The first pages are short, so that the first changes come soon. The longest are sorted within 1 MB.
             var capacity = 100
             while left() != 0, let end = try await endOfPage(of: capacity) {
                 try await read(page(upTo: end), left(), counted)
                 place = end
-                capacity = min(capacity * 4, 4000)
+                capacity = min(capacity * 4, 1000)
             }
         }
         return limit.map { count.withLock { $0 } > $0 } ?? false
