@@ -87,9 +87,9 @@ comment on column history.change.before is
     'What was overwritten: null for an insert, the old values of the changed columns for an update, the whole row for a delete.';
 
 -- Inserts are in it, too, and cost a load a second index: without them, the history of one event is a scan of everybody's.
--- By the key alone, it is the cheapest there is: equal keys are kept once, new events have codes beside each other, and it
--- takes each key that the unique index of the tracked table takes. A hash index takes longer to fill, and a BRIN index still
--- has to read a part of all there is.
+-- By the key alone: equal keys are kept once, new events have codes beside each other and so change few pages, and it takes
+-- each key that the unique index of the tracked table takes. A hash index has neither of the first two, and a BRIN index
+-- still has to read a part of all there is.
 create index change_key on history.change (key);
 comment on index history.change_key is 'What became of a row: all changes of its key.';
 -- Deletions are few. Without an index of their own, whoever looks for them would read all updates.
