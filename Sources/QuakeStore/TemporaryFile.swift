@@ -1,6 +1,7 @@
 import Glibc
 
-/// A temporary file without a name, in `TMPDIR`. It is gone with this object, and with the process.
+/// A temporary file without a name, in `TMPDIR`, else in /var/tmp: on many systems, /tmp is in memory. It is gone with this
+/// object, and with the process.
 public final class TemporaryFile: Sendable {
     private let descriptor: Int32
 
@@ -55,6 +56,28 @@ public final class TemporaryFile: Sendable {
 
     /// Gives its room on the disk back.
     public func clear() { ftruncate(descriptor, 0) }
+
+    /// The folder of all temporary files, if it is in memory.
+    public static var folderInMemory: String? {
+        var status = stat()
+        guard stat(TemporaryFileError.folder, &status) == 0, let mounts = fopen("/proc/self/mountinfo", "r")
+        else {
+            return nil
+        }
+        defer { fclose(mounts) }
+        let device = status.st_dev
+        let number = "\(device >> 8 & 0xfff):\(device & 0xff | device >> 12 & 0xfff00)"
+        var line: UnsafeMutablePointer<CChar>?
+        var size = 0
+        defer { free(line) }
+        while getline(&line, &size, mounts) > 0, let text = line.map({ String(cString: $0) }) {
+            // The third field is the device; the type of the file system follows the hyphen (proc_pid_mountinfo(5)).
+            if text.split(separator: " ").dropFirst(2).first == Substring(number) {
+                return text.contains(" - tmpfs ") ? TemporaryFileError.folder : nil
+            }
+        }
+        return nil
+    }
 }
 
 /// A temporary file can't be used.
@@ -62,7 +85,10 @@ public struct TemporaryFileError: Error, CustomStringConvertible {
     let operation: String
     let code: Int32
 
-    static var folder: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp" }
+    static var folder: String {
+        if let given = getenv("TMPDIR") { return String(cString: given) }
+        return access("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp"
+    }
 
     public var description: String {
         "cannot \(operation) a temporary file in \(Self.folder): \(String(cString: strerror(code))); set TMPDIR to another folder"

@@ -38,6 +38,10 @@ public struct QuakeServer: Sendable {
             logger.notice("clients may hold \(room) connections: the process may not open more files")
             settings.connections = room
         }
+        if let folder = TemporaryFile.folderInMemory {
+            logger.notice(
+                "what waits for slow clients takes memory: \(folder) is in it; TMPDIR names another folder")
+        }
         let sessions = Sessions(options, lineLimit: settings.waitingRequests, logger: logger)
         let responder = Responder(
             sessions: sessions, settings: settings, logger: logger, accessLog: accessLog,
