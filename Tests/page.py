@@ -558,6 +558,10 @@ def light_and_strict(page):
     expect(weight <= 150_000 and len(files) > 10, f"the first load weighs {weight} bytes in {len(files)} files")
     origin = f"http://127.0.0.1:{page.server.port}"
     expect(all(entry[3] == origin for entry in entries), "something comes from elsewhere")
+    asked = [name for name in page.browser.run(
+        "return performance.getEntriesByType('resource').map(({ name }) => name)") if "starttime=" in name]
+    expect(asked and all(re.search(r"starttime=[^&]*(:|%3A)00\.000(&|$)", name) for name in asked),
+           f"the period does not begin with a full minute, which all tabs could ask for: {asked}")
     with urllib.request.urlopen(f"{origin}/") as answer:
         policy = answer.headers["Content-Security-Policy"]
         expect("default-src 'self'" in policy and "unsafe" not in policy, f"the policy is {policy}")

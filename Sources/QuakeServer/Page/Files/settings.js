@@ -58,9 +58,14 @@ function view(text) {
   return text && numbers.length === 3 && numbers.every(Number.isFinite) ? numbers : null;
 }
 
-/** The origin times that are shown, at a moment: from the first, up to the second, which is null when it is open. */
+const minute = 60_000;
+
+/**
+ * The origin times that are shown, at a moment: from the first, up to the second, which is null when it is open. A period
+ * begins with a full minute, so that all who look at it ask the server the same, which it then answers once.
+ */
 export function window({ period, from, to }, moment) {
-  return period === "range" ? [from, to] : [moment - spans[period], null];
+  return period === "range" ? [from, to] : [Math.floor(moment / minute) * minute - spans[period], null];
 }
 
 /** How long before now the slider begins. */
