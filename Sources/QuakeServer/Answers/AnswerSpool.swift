@@ -19,6 +19,8 @@ final class AnswerSpool: Sendable {
         var unread = 0..<0
         var end: End?
         var reader: CheckedContinuation<Void, Never>?
+        /// The client, as the room knows it; nil before the first byte is in a file.
+        var slow: SpoolReader?
     }
 
     private enum End {
@@ -27,35 +29,39 @@ final class AnswerSpool: Sendable {
     }
 
     private static let pieceSize = 64 << 10
+    private let closing: @Sendable () -> Void
 
-    init(in room: SpoolRoom) {
-        self.room = room
+    /// - Parameter closing: closes the connection of a client that has to go because it is slow.
+    init(in room: SpoolRoom, closing: @escaping @Sendable () -> Void = {}) {
+        (self.room, self.closing) = (room, closing)
     }
 
     deinit {
         state.withLock { state in
             room.giveMemory(state.memory.readableBytes)
             room.giveFile(state.unread.upperBound)
+            if let slow = state.slow { room.remove(slow) }
         }
     }
 
     // MARK: The writing side
 
     /// - Parameter isLast: whether no further bytes will come.
-    /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `CancellationError` when nobody reads any
-    ///   more.
+    /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Reply` when there is no room for it;
+    ///   `CancellationError` when nobody reads any more.
     func append(_ bytes: [UInt8], isLast: Bool = false) throws {
-        let reader = try state.withLock { state in
+        let isInMemory = try state.withLock { state in
             guard state.end == nil else { throw CancellationError() }
             let inMemory = state.memory.readableBytes
-            if state.unread.isEmpty, inMemory == 0 || inMemory + bytes.count <= Self.memoryLimit,
+            guard state.unread.isEmpty, inMemory == 0 || inMemory + bytes.count <= Self.memoryLimit,
                 room.takeMemory(bytes.count)
-            {
-                state.memory.writeBytes(bytes)
-            } else {
-                try append(bytes, toFileOf: &state)
-            }
-            if isLast { state.end = .complete }
+            else { return false }
+            state.memory.writeBytes(bytes)
+            return true
+        }
+        if !isInMemory { try appendToFile(bytes) }
+        let reader = state.withLock { state in
+            if isLast, state.end == nil { state.end = .complete }
             return state.reader.take()
         }
         reader?.resume()
@@ -68,6 +74,19 @@ final class AnswerSpool: Sendable {
             return state.reader.take()
         }
         reader?.resume()
+    }
+
+    /// Gives the room back, because the client is too slow.
+    private func drop() {
+        let reader = state.withLock { state in
+            room.giveMemory(state.memory.readableBytes)
+            room.giveFile(state.unread.upperBound)
+            (state.memory, state.file, state.unread) = (ByteBuffer(), nil, 0..<0)
+            state.end = .failed(CancellationError())
+            return state.reader.take()
+        }
+        reader?.resume()
+        closing()
     }
 
     // MARK: The reading side
@@ -134,18 +153,31 @@ final class AnswerSpool: Sendable {
 
     // MARK: The file
 
-    private func append(_ bytes: [UInt8], toFileOf state: inout State) throws {
-        let file = try state.file ?? TemporaryFile()
-        state.file = file
-        try bytes.withUnsafeBytes { try file.write($0, at: state.unread.upperBound) }
-        state.unread = state.unread.lowerBound..<state.unread.upperBound + bytes.count
-        room.takeFile(bytes.count)
+    private func appendToFile(_ bytes: [UInt8]) throws {
+        try room.takeFile(bytes.count)
+        do {
+            try state.withLock { state in
+                guard state.end == nil else { throw CancellationError() }
+                let file = try state.file ?? TemporaryFile()
+                state.file = file
+                try bytes.withUnsafeBytes { try file.write($0, at: state.unread.upperBound) }
+                state.unread = state.unread.lowerBound..<state.unread.upperBound + bytes.count
+                let slow = state.slow ?? SpoolReader { [weak self] in self?.drop() }
+                if state.slow == nil { room.insert(slow) }
+                state.slow = slow
+                slow.wait(bytes.count)
+            }
+        } catch {
+            room.giveFile(bytes.count)
+            throw error
+        }
     }
 
     private func readFile(of state: inout State) throws -> ByteBuffer {
         let piece = state.unread.prefix(Self.pieceSize)
         let bytes = ByteBuffer(bytes: try state.file?.read(piece) ?? [])
         state.unread = piece.upperBound..<state.unread.upperBound
+        state.slow?.take(piece.count)
         // Gives the disk back while a long answer is still coming.
         if state.unread.isEmpty {
             state.file?.clear()

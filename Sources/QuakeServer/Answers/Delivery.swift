@@ -24,7 +24,7 @@ struct Delivery: Sendable {
     func run(
         _ writer: consuming ResponseWriter, for client: Client, on channel: any Channel, _ told: (Int) -> Void
     ) async throws {
-        let spool = AnswerSpool(in: responder.room)
+        let spool = AnswerSpool(in: responder.room) { channel.close(promise: nil) }
         client.begin(spool)
         defer { client.end() }
         var writer: ResponseWriter? = consume writer
@@ -144,9 +144,6 @@ struct Delivery: Sendable {
             attempts -= 1
             do {
                 return try await responder.sessions.use { connection in
-                    guard !responder.room.isFull else {
-                        throw Reply.unavailable("Too many answers wait for slow clients.")
-                    }
                     try await connection.run { connection in
                         try await CatalogueState.withSnapshot(
                             on: connection, limit: settings.statementTime, hasSettled: answer.more != nil

@@ -1,31 +1,155 @@
 import Synchronization
 
-/// How much of all answers together waits for clients, in memory and in temporary files.
+/// How much of all answers and streams together waits for clients, in memory and in temporary files.
+///
+/// When the files are full, the slowest client goes: the one that has stood still for the longest time, or would take longest
+/// to read what waits for it. No other waits for it, and none is refused because of it.
 final class SpoolRoom: Sendable {
     private let memoryLimit: Int
     private let fileLimit: Int
-    private let used = Mutex((memory: 0, files: 0))
+    private let readTime: Duration
+    private let readSize: Int
+    private let state = Mutex(State())
+
+    private struct State {
+        var memory = 0
+        var files = 0
+        var dropped = 0
+        var readers: [ObjectIdentifier: SpoolReader] = [:]
+    }
 
     init(_ settings: ServerSettings) {
         (memoryLimit, fileLimit) = (settings.spooledMemory, settings.spooledBytes)
+        (readTime, readSize) = (settings.readTime, settings.readSize)
     }
 
-    /// Whether no further answer should begin. Those that have begun go on: there are no more of them than sessions.
-    var isFull: Bool { files >= fileLimit }
-
     /// The bytes in files.
-    var files: Int { used.withLock { $0.files } }
+    var files: Int { state.withLock { $0.files } }
+    /// How many clients have gone because they were slow.
+    var dropped: Int { state.withLock { $0.dropped } }
 
     /// - Returns: false if there is no room for so many bytes in memory.
     func takeMemory(_ count: Int) -> Bool {
-        used.withLock { used in
-            guard used.memory + count <= memoryLimit else { return false }
-            used.memory += count
+        state.withLock { state in
+            guard state.memory + count <= memoryLimit else { return false }
+            state.memory += count
             return true
         }
     }
 
-    func giveMemory(_ count: Int) { used.withLock { $0.memory -= count } }
-    func takeFile(_ count: Int) { used.withLock { $0.files += count } }
-    func giveFile(_ count: Int) { used.withLock { $0.files -= count } }
+    func giveMemory(_ count: Int) { state.withLock { $0.memory -= count } }
+
+    /// Makes room in files for so many bytes. Never under the lock of a spool: another one may have to go.
+    ///
+    /// - Throws: `Reply` 503 if nobody can go.
+    func takeFile(_ count: Int) throws {
+        while true {
+            let now = ContinuousClock.now
+            let (isTaken, slowest) = state.withLock { state -> (Bool, SpoolReader?) in
+                guard state.files + count > fileLimit else {
+                    state.files += count
+                    return (true, nil)
+                }
+                let slowest = state.readers.values.max { $0.rest(now) < $1.rest(now) }
+                guard let slowest, slowest.rest(now) > .none else { return (false, nil) }
+                state.readers[ObjectIdentifier(slowest)] = nil
+                state.dropped += 1
+                return (false, slowest)
+            }
+            if isTaken { return }
+            guard let slowest else { throw Reply.unavailable("There is no room for the answer.") }
+            slowest.drop()
+        }
+    }
+
+    func giveFile(_ count: Int) { state.withLock { $0.files -= count } }
+
+    // MARK: Readers
+
+    func insert(_ reader: SpoolReader) { state.withLock { $0.readers[ObjectIdentifier(reader)] = reader } }
+    func remove(_ reader: SpoolReader) { state.withLock { $0.readers[ObjectIdentifier(reader)] = nil } }
+
+    /// Drops those who have taken too little lately of what waits for them.
+    func sweep(_ now: ContinuousClock.Instant = .now) {
+        let slow = state.withLock { state in
+            let slow = state.readers.filter { !$0.value.hasProgress(now, of: readSize, within: readTime) }
+            for key in slow.keys { state.readers[key] = nil }
+            state.dropped += slow.count
+            return slow.values
+        }
+        for reader in slow { reader.drop() }
+    }
+}
+
+/// A client that reads what waits for it in a file, at its own pace.
+final class SpoolReader: Sendable {
+    /// Ends the reading, and gives the room back.
+    let drop: @Sendable () -> Void
+    private let state = Mutex(State())
+
+    private struct State {
+        /// The bytes that wait for it in a file.
+        var unread = 0
+        var taken = 0
+        /// Since when something waits for it.
+        var since: ContinuousClock.Instant?
+        /// When it last took something.
+        var moved = ContinuousClock.now
+        /// When its progress was last looked at, and what it had taken by then.
+        var seen: (at: ContinuousClock.Instant, taken: Int)?
+    }
+
+    init(drop: @escaping @Sendable () -> Void) { self.drop = drop }
+
+    /// How slow a reader is, the slowest last.
+    enum Rest: Comparable {
+        /// Nothing waits for it.
+        case none
+        /// It has only begun, and would take so many seconds for the rest.
+        case begun(Double)
+        /// It would take so many seconds for the rest.
+        case seconds(Double)
+        /// It has taken nothing for so many seconds.
+        case still(Double)
+    }
+
+    /// Bytes were put into a file for it.
+    func wait(_ count: Int) {
+        state.withLock { state in
+            if state.unread == 0 {
+                (state.since, state.moved, state.taken, state.seen) = (.now, .now, 0, nil)
+            }
+            state.unread += count
+        }
+    }
+
+    func take(_ count: Int) {
+        state.withLock { state in
+            state.unread -= count
+            state.taken += count
+            state.moved = .now
+        }
+    }
+
+    fileprivate func rest(_ now: ContinuousClock.Instant) -> Rest {
+        state.withLock { state in
+            guard state.unread > 0, let since = state.since else { return .none }
+            let (time, pause) = (max((now - since) / .seconds(1), 0.001), (now - state.moved) / .seconds(1))
+            if pause >= 1 { return .still(pause) }
+            let rest = time * Double(state.unread) / Double(state.taken + 1)
+            return time < 1 ? .begun(rest) : .seconds(rest)
+        }
+    }
+
+    /// Whether it has taken enough, or all there is.
+    fileprivate func hasProgress(_ now: ContinuousClock.Instant, of size: Int, within time: Duration) -> Bool
+    {
+        state.withLock { state in
+            guard state.unread > 0, let since = state.since else { return true }
+            let seen = state.seen ?? (since, 0)
+            guard now - seen.at >= time else { return true }
+            state.seen = (now, state.taken)
+            return state.taken - seen.taken >= size
+        }
+    }
 }

@@ -12,7 +12,7 @@ final class Client: Sendable {
         var isGone = false
         /// How many bytes were sent to it since they were counted last.
         var sent = 0
-        var spool: AnswerSpool?
+        var left: (@Sendable () -> Void)?
         var takesChunks = true
         var isStream = false
     }
@@ -48,25 +48,30 @@ final class Client: Sendable {
 
     /// Begins an answer, whose spool fails when the client goes away.
     func begin(_ spool: AnswerSpool) {
+        begin { spool.finish(CancellationError()) }
+    }
+
+    /// Begins something for the client, which is told when it goes away.
+    func begin(_ left: @escaping @Sendable () -> Void) {
         let isGone = state.withLock { state in
-            state.spool = spool
+            state.left = left
             return state.isGone
         }
-        if isGone { spool.finish(CancellationError()) }
+        if isGone { left() }
     }
 
     var isGone: Bool { state.withLock { $0.isGone } }
 
     func end() {
-        state.withLock { $0.spool = nil }
+        state.withLock { $0.left = nil }
     }
 
     func leave() {
-        let spool = state.withLock { state in
+        let left = state.withLock { state in
             state.isGone = true
-            return state.spool.take()
+            return state.left.take()
         }
-        spool?.finish(CancellationError())
+        left?()
     }
 }
 

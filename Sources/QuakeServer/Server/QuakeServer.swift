@@ -71,6 +71,14 @@ public struct QuakeServer: Sendable {
                         }
                     } catch is CancellationError {}
                 }
+                group.addTask {
+                    do {
+                        while true {
+                            try await Task.sleep(for: .seconds(1))
+                            responder.room.sweep()
+                        }
+                    } catch {}
+                }
                 defer { group.cancelAll() }
                 // Watched to the end.
                 if let monitoring { group.addTask { try await monitoring.serve() } }

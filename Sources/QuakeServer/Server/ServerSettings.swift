@@ -32,10 +32,12 @@ public struct ServerSettings: Sendable {
     public var passTime = Duration.seconds(120)
     /// How many bytes of all answers may wait in memory for their clients; the rest waits in temporary files.
     public var spooledMemory = 16 << 20
-    /// With so many bytes in temporary files, no further answer begins.
+    /// How many bytes may wait in temporary files. Beyond that, the slowest client goes.
     public var spooledBytes = 1 << 30
     /// The length of a request's target, in bytes. The limit is the standard's of the event service.
     public var targetLength = 2000
+    /// How much of what waits in a file for a client it has to take within `readTime`.
+    public var readSize = 1 << 20
     /// The size of a request's head, in bytes.
     public var headSize = 16 << 10
     /// How many fields it may have.
