@@ -87,6 +87,29 @@ public struct BinaryRow {
         guard bytes.count == 1 else { throw BinaryRowError() }
         return bytes[0] != 0
     }
+
+    /// A `text[]` of one dimension, or of none, without nulls
+    /// (`array_send` in https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/arrayfuncs.c).
+    public mutating func nextTexts() throws -> [String]? {
+        guard let bytes = try nextBytes() else { return nil }
+        func number(at offset: Int) throws -> Int {
+            guard offset + 4 <= bytes.count else { throw BinaryRowError() }
+            return Int(bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self).bigEndian)
+        }
+        let dimensions = try number(at: 0)
+        guard dimensions == 1 else {
+            guard dimensions == 0 else { throw BinaryRowError() }
+            return []
+        }
+        // The flag for nulls, the elements' type, the length and the lower bound come before the elements.
+        var offset = 20
+        return try (0..<number(at: 12)).map { _ in
+            let length = try number(at: offset)
+            guard length >= 0, offset + 4 + length <= bytes.count else { throw BinaryRowError() }
+            defer { offset += 4 + length }
+            return String(decoding: bytes[offset + 4..<offset + 4 + length], as: UTF8.self)
+        }
+    }
 }
 
 /// A row does not have the columns that were read.

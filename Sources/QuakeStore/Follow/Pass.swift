@@ -73,10 +73,10 @@ public struct Pass: Sendable {
         case (nil, nil):
             guard isPrepared else { return try await holding { try await forEachLineByStretches(body) } }
             lines = "\(Self.changeLines) from history.changes(\(after), 'quake') as change"
-        case (nil, let selection?): lines = selection.changeLines(after: after)
+        case (nil, let selection?): lines = HistoryStretch.lines(of: selection, after: after, until: nil)
         case (_?, let selection): lines = (selection ?? QuakeSelection()).rowLines
         }
-        return try await holding {
+        return try await holding(with: freshStart == nil ? HistoryStretch.byIndex : [:]) {
             try await read(lines, as: "quakes_lines", columns: 1) { row in
                 guard let line = try row.nextBytes() else { throw BinaryRowError() }
                 try body(line)
@@ -85,9 +85,11 @@ public struct Pass: Sendable {
     }
 
     /// Runs `body` in the transaction that a pass is. What is prepared is a single statement.
-    private func holding<Result>(_ body: () async throws -> Result) async throws -> Result {
+    private func holding<Result>(
+        with settings: KeyValuePairs<String, String> = [:], _ body: () async throws -> Result
+    ) async throws -> Result {
         if isPrepared || isHeld { return try await body() }
-        return try await connection.holdingCatalogue(to: "read the changes", body)
+        return try await connection.holdingCatalogue(with: settings, to: "read the changes", body)
     }
 
     private static let changeLines: Query = "row_to_json(change)::text"
@@ -123,6 +125,17 @@ public struct Pass: Sendable {
             reached = end
         }
         return snapshot.position
+    }
+
+    /// Hands over each change in token order, with the values that selections look at. Not for a fresh start.
+    ///
+    /// - Returns: the view's position once it has applied them.
+    public func forEachChange(_ body: @Sendable (PassChange) throws -> Void) async throws -> Position {
+        try await holding {
+            try await read(PassChange.query(after: after), as: "quakes_changes", columns: PassChange.width) {
+                try body(PassChange(&$0))
+            }
+        }
     }
 
     /// Reads nothing but the position: for a view that needs no rows.

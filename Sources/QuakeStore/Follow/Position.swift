@@ -3,7 +3,7 @@
 ///
 /// A position survives a crash of the reader: everything after it can be read again. It no longer holds once the server
 /// was restored, failed over with a loss, or pruned beyond it; `history.check` detects that.
-public struct Position: Sendable, Equatable {
+public struct Position: Sendable, Hashable {
     /// The store's identity, a UUID.
     public let store: String
     public let token: Int

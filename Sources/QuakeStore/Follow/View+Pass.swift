@@ -16,6 +16,25 @@ extension View {
 }
 
 extension Position {
+    /// Whether a pass from here on is long: because of the number of changes that follow, or because the position no longer
+    /// holds, so that it has to begin with all rows.
+    ///
+    /// - Parameters:
+    ///   - limit: how many changes are few.
+    ///   - signature: the table's in what the reader has; nil if that is not known.
+    public func isFarBehind(_ limit: Int, of signature: String?, on connection: Connection) async throws
+        -> Bool
+    {
+        let state = try await SnapshotState.read(of: self, on: connection)
+        guard state.freshStart == nil, signature == nil || signature == state.shape else { return true }
+        return try await connection.query(
+            """
+            select coalesce(sum(changes), 0) > \(limit) as is_far
+            from (select changes from history.transaction where token > \(token) order by token limit \(limit)) as next
+            """, to: "look how far a reader is behind"
+        )[0].decode("is_far")
+    }
+
     /// The position of somebody who knows the token only: that of the last transaction up to it. If the history does not
     /// have it, this is a position that does not hold.
     public static func known(by token: Int, on connection: Connection) async throws -> Position {

@@ -61,7 +61,7 @@ extension ViewValue {
 
 extension Instant {
     /// Reads PostgreSQL's binary form. Anything finer than a millisecond is cut off.
-    fileprivate init(microsecondsSince2000 microseconds: Int64) {
+    init(microsecondsSince2000 microseconds: Int64) {
         let (milliseconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)
         self.init(milliseconds: milliseconds + (rest < 0 ? -1 : 0) + 946_684_800_000)
     }

@@ -135,6 +135,20 @@ public struct QuakeSelection: Sendable {
     }
 }
 
+extension QuakeSelection {
+    /// What it looks at to decide on an event: the code, and whatever narrows it.
+    var properties: Set<Property> {
+        var all: Set<Property> = [.code]
+        if since != nil || until != nil { all.insert(.time) }
+        if minimumMagnitude != nil || maximumMagnitude != nil { all.insert(.magnitude) }
+        if types != nil { all.insert(.type) }
+        if place != nil { all.insert(.place) }
+        if near != nil || box != nil { all.formUnion([.latitude, .longitude]) }
+        if updatedAfter != nil { all.insert(.updated) }
+        return all.union(ranges.keys).union(values.keys)
+    }
+}
+
 // The same rules, for rows that do not come from a database.
 extension QuakeSelection {
     /// Whether the selection has an event. Order, limit, `deleted` and `asOf` are not looked at.

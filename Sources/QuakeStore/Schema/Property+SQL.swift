@@ -47,6 +47,21 @@ extension Property {
     }
 }
 
+extension Property.Kind {
+    /// The type of its columns.
+    var sqlType: String {
+        switch self {
+        case .text: "text"
+        case .number: "double precision"
+        case .integer: "integer"
+        case .flag: "boolean"
+        case .time: "timestamptz"
+        case .list: "text[]"
+        case .json: "jsonb"
+        }
+    }
+}
+
 extension Row {
     /// The value of a property, in a row that was read with `Property.selected`.
     func value(of property: Property) throws -> Quake.Value {

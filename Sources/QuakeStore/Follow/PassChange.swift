@@ -1,0 +1,86 @@
+import Feed
+import PostgreSQL
+
+/// One change of a pass, with the values that selections look at. The bytes of its line are valid only until the closure
+/// that was given it returns.
+public struct PassChange {
+    /// The change as one line of JSON.
+    public let line: UnsafeRawBufferPointer
+    /// The code of the event that it changed.
+    public let key: String
+    public let isInsert: Bool
+    /// The event as the pass's snapshot has it; nil if it is gone, and for all but the last change of the event.
+    public let row: Quake?
+    /// What the change overwrote.
+    public let before: [(property: Property, value: Quake.Value)]
+
+    /// Reads a row that `query` selects.
+    init(_ row: inout BinaryRow) throws {
+        guard let line = try row.nextBytes(), let key = try row.nextBytes(), let isInsert = try row.nextBool()
+        else { throw BinaryRowError() }
+        (self.line, self.key, self.isInsert) = (line, String(decoding: key, as: UTF8.self), isInsert)
+        if try row.nextBool() == true {
+            let values = try Self.properties.map { try Quake.Value($0.kind, &row) }
+            self.row = try Quake { Self.places[$0].map { values[$0] } ?? .text("") }
+        } else {
+            try row.skip(Self.properties.count)
+            self.row = nil
+        }
+        guard let names = try row.nextTexts() else {
+            before = []
+            return
+        }
+        let overwritten = Set(names)
+        before = try Self.properties.compactMap { property in
+            let value = try Quake.Value(property.kind, &row)
+            return overwritten.contains(property.column) ? (property, value) : nil
+        }
+    }
+
+    /// What selections look at.
+    private static let properties: [Property] = [
+        .code, .net, .magnitude, .magnitudeType, .place, .status, .alert, .type, .time, .updated, .felt, .sig,
+        .cdi, .mmi,
+        .gap, .ids, .sources, .types, .longitude, .latitude, .depth,
+    ]
+    private static let places = Dictionary(
+        uniqueKeysWithValues: properties.enumerated().map { ($1, $0) })
+
+    static let width = 5 + 2 * properties.count
+
+    /// What follows a SELECT. Each row is looked up by its key, and what was overwritten is made a row, so that no value is
+    /// taken out of JSON here. Other columns of it stay JSON: their types may be others by now.
+    static func query(after token: Int) -> Query {
+        func list(_ table: String) -> String {
+            properties.map { "\(table).\($0.column)" }.joined(separator: ", ")
+        }
+        let types = properties.map { "\($0.column) \($0.kind.sqlType)" }.joined(separator: ", ")
+        return """
+            row_to_json(change)::text, change.key, change.operation = 'insert', quake.code is not null,
+            \(unescaped: list("quake")),
+            case when change.before is not null then array(select jsonb_object_keys(change.before)) end,
+            \(unescaped: list("before"))
+            from history.changes(\(token), 'quake') as change
+            left join lateral (
+                select * from only public.quake where change."row" is not null and quake.code = change.key offset 0
+            ) as quake on true
+            left join lateral jsonb_to_record(change.before) as before (\(unescaped: types)) on change.before is not null
+            """
+    }
+}
+
+extension Quake.Value {
+    /// Reads the next column, which is of this kind.
+    fileprivate init(_ kind: Property.Kind, _ row: inout BinaryRow) throws {
+        self =
+            switch kind {
+            case .text: try row.nextBytes().map { .text(String(decoding: $0, as: UTF8.self)) } ?? .null
+            case .number: try row.nextDouble().map { .number($0) } ?? .null
+            case .integer: try row.nextInteger().map { .integer(Int32(truncatingIfNeeded: $0)) } ?? .null
+            case .flag: try row.nextBool().map { .flag($0) } ?? .null
+            case .time: try row.nextInteger().map { .time(Instant(microsecondsSince2000: $0)) } ?? .null
+            case .list: try row.nextTexts().map { .list($0) } ?? .null
+            case .json: try row.nextBytes().map { .json(String(decoding: $0, as: UTF8.self)) } ?? .null
+            }
+    }
+}
