@@ -7,10 +7,14 @@ struct EntityTag: Equatable, CustomStringConvertible {
     let description: String
 
     init(_ answer: Answer, _ state: CatalogueState, isCompressed: Bool) {
+        let encoding = isCompressed ? "-gzip" : ""
+        if answer.isImmutable {
+            description = "W/\"\(String(Self.hash(answer.key.utf8), radix: 16))\(encoding)\""
+            return
+        }
         let position = state.position
         let hash = Self.hash(
             "\(position.committedAt)\n\(state.shape)\n\(answer.key)\n\(answer.more?(state) ?? "")".utf8)
-        let encoding = isCompressed ? "-gzip" : ""
         description =
             "W/\"\(position.store.prefix(8))-\(position.token)-\(String(hash, radix: 16))\(encoding)\""
     }

@@ -2,12 +2,10 @@ import Feed
 import HTTPTypes
 import HummingbirdCore
 import NIOCore
-import PostgreSQL
 import QuakeStore
-import Synchronization
 
-/// One stream of changes on its way to a client. What is not at hand is read from the database, through a spool, as for any
-/// answer; then the client is live.
+/// One stream of changes on its way to a client. What is not at hand is read from the database, together with others who need
+/// the same; then the client is live.
 struct ChangesDelivery: Sendable {
     let responder: Responder
     let request: ChangesRequest
@@ -15,6 +13,7 @@ struct ChangesDelivery: Sendable {
 
     private var live: LiveChanges { responder.live }
     private var settings: ServerSettings { responder.settings }
+    private var form: StreamForm { request.form }
 
     /// Delivers the stream, until the client goes away or the server ends.
     ///
@@ -24,22 +23,20 @@ struct ChangesDelivery: Sendable {
     func run(
         _ writer: consuming ResponseWriter, for client: Client, on channel: any Channel, _ told: (Int) -> Void
     ) async throws {
-        var output = StreamOutput(writer, HTTPResponse(request.form.format, settings))
+        var output = StreamOutput(
+            writer, HTTPResponse(form.format, settings), beginning: form.format.beginning)
         do {
-            try live.enter()
-            defer { live.leave() }
+            try live.enter(form)
+            defer { live.leave(form) }
             if isHead {
                 told(200)
                 return try await output.finish()
             }
-            try await follow(&output, client, channel)
-            told(200)
+            try await follow(&output, client, channel, told)
+            if !output.hasBegun { told(200) }
             try await output.finish()
         } catch {
-            guard !output.hasBegun, !client.isGone else {
-                if output.hasBegun { told(200) }
-                throw error
-            }
+            guard !output.hasBegun, !client.isGone else { throw error }
             let reply = responder.reply(to: error)
             told(reply.status)
             try await output.refuse(reply, toHead: isHead, settings)
@@ -47,9 +44,11 @@ struct ChangesDelivery: Sendable {
     }
 
     @concurrent
-    private func follow(_ output: inout StreamOutput, _ client: Client, _ channel: any Channel) async throws {
+    private func follow(
+        _ output: inout StreamOutput, _ client: Client, _ channel: any Channel, _ told: (Int) -> Void
+    ) async throws {
         let ring = live.ring
-        var epoch: Int? = ring.epoch
+        var epoch: Int?
         var position: Position
         var signature = ring.signature
         let known: Position? =
@@ -60,13 +59,13 @@ struct ChangesDelivery: Sendable {
             case .position, .token, .snapshot: nil
             }
         if let known {
-            epoch = nil
             position = known
-            var bytes = request.form.format.beginning
-            request.form.format.append(known, to: &bytes)
+            var bytes: [UInt8] = []
+            form.format.append(known, to: &bytes)
+            told(200)
             try await output.write(ByteBuffer(bytes: bytes))
         } else {
-            (position, signature) = try await catchUp(.init(request.start), &output, client)
+            (position, signature, epoch) = try await catchUp(.init(request.start), &output, client, channel, told)
         }
         let handler = try await liveHandler(on: channel)
         while true {
@@ -80,21 +79,8 @@ struct ChangesDelivery: Sendable {
             case .gone: throw CancellationError()
             case .ended: return
             case .restart(let reached):
-                var backoff = Backoff(from: .milliseconds(250), to: .seconds(10))
-                while true {
-                    epoch = live.ring.epoch
-                    let before = output.size
-                    do {
-                        (position, signature) = try await catchUp(
-                            .position(reached, of: signature), &output, client)
-                        break
-                    } catch  where output.size == before && responder.reply(to: error).status == 503 {
-                        // The database is away. Nobody has to come back for that.
-                        guard !client.isGone, !live.ring.isEnding else { throw error }
-                        try await output.write(ByteBuffer(bytes: request.form.format.heartbeat))
-                        try await Task.sleep(for: backoff.next())
-                    }
-                }
+                (position, signature, epoch) = try await catchUp(
+                    .position(reached, of: signature), &output, client, channel, told)
             }
         }
     }
@@ -112,90 +98,59 @@ struct ChangesDelivery: Sendable {
 
     // MARK: What is not at hand
 
-    /// Writes one pass, read by a session.
+    /// Writes one pass that is read from the database. Once the head is written, a database that is away costs the client
+    /// nothing but time.
     @concurrent
     private func catchUp(
-        _ start: StreamedPass.Start, _ output: inout StreamOutput, _ client: Client
-    ) async throws -> (position: Position, signature: String) {
-        let spool = AnswerSpool(in: responder.room)
-        client.begin(spool)
-        defer { client.end() }
-        let pass = StreamedPass(start: start, form: request.form, isFirst: !output.hasBegun, spool: spool)
-        let reading = Task { await read(pass) }
-        let timer = Task { [settings] in
-            try await Task.sleep(for: settings.requestTime)
-            spool.finish(Reply.unavailable("The answer took too long."))
+        _ start: CatchUp.Start, _ output: inout StreamOutput, _ client: Client, _ channel: any Channel,
+        _ told: (Int) -> Void
+    ) async throws -> (Position, String?, epoch: Int?) {
+        var backoff = Backoff(from: .milliseconds(250), to: .seconds(10))
+        let known = start.position.map { position in
+            var bytes: [UInt8] = []
+            form.format.append(position, to: &bytes)
+            return ByteBuffer(bytes: bytes)
         }
-        defer {
-            reading.cancel()
-            timer.cancel()
-        }
-        while let bytes = try await spool.next() { try await output.write(bytes) }
-        guard let reached = pass.reached else { throw CancellationError() }
-        return reached
-    }
-
-    /// After a restart of the server, each session notices only by its next statement that it is lost. As long as nothing
-    /// was written, another one can read the pass.
-    private func read(_ pass: StreamedPass) async {
-        var logger = responder.logger
-        // What happens to one client is not worth a line.
-        logger.logLevel = max(logger.logLevel, .warning)
-        var attempts = settings.sessions + 1
         while true {
-            attempts -= 1
+            let reader = try responder.catchUps.reader(start, form) { channel.close(promise: nil) }
+            client.begin { reader.leave() }
+            // As long as it waits, the client hears something, the head first.
+            let interval = TimeAmount(settings.heartbeat / 3)
+            let timer = channel.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
+                reader.poke()
+            }
+            defer {
+                timer.cancel()
+                client.end()
+                reader.leave()
+            }
+            var hasWritten = false
             do {
-                try await live.turns.take {
-                    try await responder.sessions.use { connection in
-                        try await pass.read(over: connection, logger: logger)
+                while let bytes = try await reader.next() {
+                    // Who has come this far already knows it.
+                    if output.hasBegun, bytes == known { continue }
+                    if !output.hasBegun { told(200) }
+                    if bytes.readableBytes > 0 {
+                        hasWritten = true
+                        try await output.write(bytes)
+                    } else {
+                        try await beat(&output)
                     }
                 }
-                return pass.spool.finish()
-            } catch let error as PostgresError
-                where error.connectionLost && !pass.hasWritten && attempts > 0
-            {
-                continue
-            } catch {
-                if pass.hasWritten, !(error is CancellationError) {
-                    responder.logger.error("a stream of changes broke off: \(error)")
-                }
-                return pass.spool.finish(error)
+                guard let reached = reader.catchUp.reached else { throw CancellationError() }
+                return (reached.position, reached.signature, reader.catchUp.epoch)
+            } catch  where output.hasBegun && !hasWritten && responder.reply(to: error).status == 503 {
+                guard !client.isGone, !live.ring.isEnding else { throw error }
             }
+            try await beat(&output)
+            try await Task.sleep(for: backoff.next())
         }
     }
-}
 
-/// The response of a stream: its head is written with the first bytes.
-private struct StreamOutput: ~Copyable {
-    private var writer: ResponseWriter?
-    private var body: (any ResponseBodyWriter)?
-    private let head: HTTPResponse
-
-    init(_ writer: consuming ResponseWriter, _ head: HTTPResponse) {
-        self.writer = consume writer
-        self.head = head
-    }
-
-    var hasBegun: Bool { body != nil }
-    /// How many bytes of the body were written.
-    private(set) var size = 0
-
+    /// Shows the client that the stream is alive.
     @concurrent
-    mutating func write(_ bytes: ByteBuffer) async throws {
-        if let writer = writer.take() { body = try await writer.writeHead(head) }
-        size += bytes.readableBytes
-        try await body?.write(bytes)
-    }
-
-    @concurrent
-    mutating func finish() async throws {
-        if let writer = writer.take() { return try await writer.writeResponse(head) }
-        try await body?.finish(nil)
-    }
-
-    @concurrent
-    mutating func refuse(_ reply: Reply, toHead isHead: Bool, _ settings: ServerSettings) async throws {
-        guard let writer = writer.take() else { return }
-        try await writer.write(reply, toHead: isHead, settings)
+    private func beat(_ output: inout StreamOutput) async throws {
+        guard !output.hasBegun || .now - output.lastWrite >= settings.heartbeat else { return }
+        try await output.write(ByteBuffer(bytes: form.format.heartbeat))
     }
 }

@@ -7,9 +7,20 @@ import QuakeStore
 struct ChangesRequest: Sendable {
     let form: StreamForm
     let start: Start
+    let kind: Kind
+
+    /// What the answer is.
+    enum Kind: Sendable {
+        /// All there is, and then what comes.
+        case stream
+        /// What there is as soon as there is something, within this time.
+        case poll(Duration)
+        /// What there is up to here.
+        case stretch(HistoryStretch)
+    }
 
     /// Where the stream begins.
-    enum Start: Sendable {
+    enum Start: Sendable, Hashable {
         /// With all rows.
         case snapshot
         /// With what comes after this moment.
@@ -28,31 +39,70 @@ struct ChangesRequest: Sendable {
     /// - Parameters:
     ///   - query: what is behind the URL's `?`; may be empty.
     ///   - takesChunks: whether the client knows chunks.
-    ///   - namesAuthors: whether it is told who made the changes.
     /// - Throws: `EventError`, with status 400.
-    init(_ query: String, _ headers: HTTPFields, takesChunks: Bool, namesAuthors: Bool) throws {
+    init(_ query: String, _ headers: HTTPFields, _ settings: ServerSettings, takesChunks: Bool) throws {
         var pairs = try QueryString(query).pairs
-        let after = pairs.filter { $0.name == "after" }
-        guard after.count <= 1 else { throw EventError(400, "after is given more than once") }
-        pairs.removeAll { $0.name == "after" }
+        func take(_ name: String) throws -> String? {
+            let given = pairs.filter { $0.name == name }
+            guard given.count <= 1 else { throw EventError(400, "\(name) is given more than once") }
+            pairs.removeAll { $0.name == name }
+            return given.first?.value
+        }
+        let (after, wait, until) = (try take("after"), try take("wait"), try take("until"))
         // An empty one is what a browser has before it has any.
         let lastID = headers[.lastEventID].flatMap { $0.isEmpty ? nil : $0 }
-        start = try Self.start(lastID ?? after.first?.value)
+        let start = try Self.start(lastID ?? after, "after")
         let filter = pairs.isEmpty ? nil : try Self.filter(pairs)
+        if let until {
+            guard wait == nil else { throw EventError(400, "until and wait exclude each other") }
+            kind = .stretch(try Self.stretch(start, until, filter))
+        } else if let wait {
+            kind = .poll(min(try Self.duration(wait), settings.pollTime))
+        } else {
+            kind = .stream
+        }
+        // What is kept by caches is the same for all.
+        let isStream = if case .stream = kind { true } else { false }
         let accepted = headers[.accept]?.lowercased() ?? ""
         let format = StreamFormat(
-            syntax: accepted.contains("text/event-stream") ? .events : .lines, namesAuthors: namesAuthors)
-        form = StreamForm(format: format, filter: filter, isChunked: takesChunks)
+            syntax: isStream && accepted.contains("text/event-stream") ? .events : .lines,
+            namesAuthors: settings.namesAuthors)
+        form = StreamForm(format: format, filter: filter, isChunked: isStream && takesChunks)
+        self.start = start
     }
 
-    private static func start(_ text: String?) throws -> Start {
+    private static func duration(_ text: String) throws -> Duration {
+        let digits = text.hasSuffix("s") ? text.dropLast() : text[...]
+        guard (1...4).contains(digits.utf8.count), digits.utf8.allSatisfy({ (48...57).contains($0) }),
+            let seconds = Int(digits)
+        else { throw EventError(400, "wait=\(text.prefix(100)) is not a number of seconds, such as 20s") }
+        return .seconds(seconds)
+    }
+
+    private static func stretch(_ start: Start, _ until: String, _ filter: ChangeFilter?) throws
+        -> HistoryStretch
+    {
+        func end(_ start: Start, _ name: String) throws -> HistoryStretch.End {
+            switch start {
+            case .position(let position): .position(position)
+            case .token(let token): .token(token)
+            case .now, .snapshot:
+                throw EventError(400, "until needs a position or a token, in \(name) as well")
+            }
+        }
+        let (first, last) = (try end(start, "after"), try end(Self.start(until, "until"), "until"))
+        guard first.token <= last.token else { throw EventError(400, "until is before after") }
+        return HistoryStretch(after: first, until: last, selection: filter?.selection)
+    }
+
+    private static func start(_ text: String?, _ name: String) throws -> Start {
         guard let text else { return .snapshot }
         if text == "now" { return .now }
         if let position = Position(word: text) { return .position(position) }
         guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
             let token = Int(text)
         else {
-            throw EventError(400, "after=\(text.prefix(100)) is neither a position, nor a token, nor now")
+            throw EventError(400, "\(name)=\(text.prefix(100)) is neither a position, nor a token, nor now")
         }
         return .token(token)
     }

@@ -11,14 +11,16 @@ struct StreamFormat: Sendable, Hashable {
         case events
         /// One line of JSON each.
         case lines
-    }
 
-    var contentType: String {
-        switch syntax {
-        case .events: "text/event-stream; charset=utf-8"
-        case .lines: "application/x-ndjson; charset=utf-8"
+        var contentType: String {
+            switch self {
+            case .events: "text/event-stream; charset=utf-8"
+            case .lines: "application/x-ndjson; charset=utf-8"
+            }
         }
     }
+
+    var contentType: String { syntax.contentType }
 
     /// What the stream begins with. Browsers wait so long before they connect again; not all of them at the same moment.
     var beginning: [UInt8] {
@@ -51,11 +53,19 @@ struct StreamFormat: Sendable, Hashable {
     }
 
     /// Appends a line of JSON, without its line feed.
-    func append(_ kind: Kind, _ line: some Collection<UInt8>, to bytes: inout [UInt8]) {
+    ///
+    /// - Parameter selected: the last member, if it is not there yet.
+    func append(
+        _ kind: Kind, _ line: some Collection<UInt8>, selected: Bool? = nil, to bytes: inout [UInt8]
+    ) {
         if syntax == .events { bytes.append(text: kind.field) }
         let start = bytes.count
         bytes.append(contentsOf: line)
         if kind == .change, !namesAuthors { bytes.hideAuthor(from: start) }
+        if let selected {
+            bytes.removeLast()
+            bytes.append(text: selected ? ",\"selected\":true}" : ",\"selected\":false}")
+        }
         endLine(&bytes)
     }
 

@@ -63,7 +63,7 @@ extension Responder {
         text.gauge("quakes_live_clients", "Clients that follow the changes and are live.", live.live)
         text.gauge(
             "quakes_live_clients_waiting", "Clients that wait for a session, to read what they have missed.",
-            self.live.turns.waiting)
+            lanes.waiting)
         text.gauge(
             "quakes_live_clients_behind", "Those of them that have not taken all there is.", live.behind)
         text.counter(

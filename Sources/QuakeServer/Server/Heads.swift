@@ -12,7 +12,9 @@ extension HTTPResponse {
         self.init(common: status, settings)
         headerFields[.eTag] = EntityTag(answer, state, isCompressed: isCompressed).description
         headerFields[.lastModified] = state.committedAt.httpDate
-        headerFields[.cacheControl] = "public, max-age=\(answer.cacheSeconds)"
+        headerFields[.cacheControl] =
+            answer.isImmutable
+            ? "public, max-age=31536000, immutable" : "public, max-age=\(answer.cacheSeconds)"
         headerFields[.vary] = "Accept-Encoding"
         headerFields[.quakesToken] = "\(state.position.token)"
         headerFields[.quakesPosition] = state.position.word
@@ -29,6 +31,20 @@ extension HTTPResponse {
         headerFields[.vary] = "Accept"
         // Proxies such as nginx would keep events back until a buffer is full.
         headerFields[.xAccelBuffering] = "no"
+    }
+
+    /// The head of an answer to a long poll.
+    ///
+    /// - Parameters:
+    ///   - position: the end of what follows; nil if it is not known yet.
+    ///   - seconds: how long caches may give it to others.
+    init(upTo position: Position?, seconds: Int, _ settings: ServerSettings) {
+        self.init(common: 200, settings)
+        headerFields[.contentType] = StreamFormat.Syntax.lines.contentType
+        headerFields[.cacheControl] = "public, max-age=\(seconds)"
+        guard let position else { return }
+        headerFields[.quakesToken] = "\(position.token)"
+        headerFields[.quakesPosition] = position.word
     }
 
     init(_ reply: Reply, _ settings: ServerSettings) {

@@ -20,6 +20,9 @@ struct Responder: Sendable {
     let metrics = Metrics()
     /// The changes as they are committed, for all clients that follow them.
     let live: LiveChanges
+    /// What they have missed.
+    let catchUps: CatchUps
+    let lanes: Lanes
     let recent = RecentAnswers()
     private let index: PageFile
     /// The state of the catalogue now, without the settled documents.
@@ -42,6 +45,8 @@ struct Responder: Sendable {
         room = SpoolRoom(settings)
         live = LiveChanges(settings, logger: logger)
         index = PageFile.index(below: settings.basePath)
+        lanes = Lanes(sessions: settings.sessions)
+        catchUps = CatchUps(live, room, lanes, sessions, settings, logger: logger)
         current = SharedReading {
             try await sessions.use { connection in
                 try await connection.run { connection in
@@ -127,6 +132,11 @@ struct Responder: Sendable {
                 responder: self, answer: answer, request: request, isCompressed: isCompressed, key: key)
             try await delivery.run(writer, for: client, on: channel, told)
         case .changes(let changes):
+            if case .poll(let time) = changes.kind {
+                let poll = LongPoll(
+                    responder: self, request: changes, time: time, isHead: request.method == .head)
+                return try await poll.run(writer, for: client, on: channel, told)
+            }
             let delivery = ChangesDelivery(responder: self, request: changes, isHead: request.method == .head)
             try await delivery.run(writer, for: client, on: channel) { status in
                 client.isStream = status == 200
@@ -209,10 +219,11 @@ struct Responder: Sendable {
             return try EventService.route(
                 path: path, query: target.query ?? "", baseURL: baseURL(of: request), settings)
         case .changes:
-            return .changes(
-                try ChangesRequest(
-                    target.query ?? "", request.headerFields, takesChunks: client.takesChunks,
-                    namesAuthors: settings.namesAuthors))
+            let changes = try ChangesRequest(
+                target.query ?? "", request.headerFields, settings, takesChunks: client.takesChunks)
+            guard case .stretch(let stretch) = changes.kind else { return .changes(changes) }
+            let asked = target.path + (target.query.map { "?\($0)" } ?? "")
+            return .answer(stretch.answer(asked, changes.form.format))
         case .history(let code):
             return .answer(EventStory.answer(of: code, namesAuthors: settings.namesAuthors))
         case .page(let file):

@@ -28,16 +28,18 @@ public struct ServerSettings: Sendable {
     public var heartbeat = Duration.seconds(15)
     /// How many bytes of changes are kept for clients that follow, and how many one pass may have to be kept at all.
     public var passSize = 64 << 20
-    /// How long they are kept.
+    /// How many bytes of them may be on their way to clients that do not read.
+    public var pieceSize = 64 << 20
+    /// How long passes are kept.
     public var passTime = Duration.seconds(120)
     /// How many bytes of all answers may wait in memory for their clients; the rest waits in temporary files.
     public var spooledMemory = 16 << 20
     /// How many bytes may wait in temporary files. Beyond that, the slowest client goes.
     public var spooledBytes = 1 << 30
-    /// The length of a request's target, in bytes. The limit is the standard's of the event service.
-    public var targetLength = 2000
     /// How much of what waits in a file for a client it has to take within `readTime`.
     public var readSize = 1 << 20
+    /// The length of a request's target, in bytes. The limit is the standard's of the event service.
+    public var targetLength = 2000
     /// The size of a request's head, in bytes.
     public var headSize = 16 << 10
     /// How many fields it may have.
@@ -53,6 +55,12 @@ public struct ServerSettings: Sendable {
     public var lingeringTime = Duration.seconds(5)
     /// How long the database may work on one statement.
     public var statementTime = Duration.seconds(60)
+    /// How long the database may work on what is known to be long: a snapshot, or a long stretch of the history.
+    public var costlyTime = Duration.seconds(300)
+    /// From how many changes on a stretch of the history is long.
+    public var longStretch = 10_000
+    /// How long a client may wait for the next changes.
+    public var pollTime = Duration.seconds(60)
     /// How long one request may take altogether.
     public var requestTime = Duration.seconds(600)
     /// How long, once it is to end, the server still accepts clients, while `/health` tells load balancers to send nobody any

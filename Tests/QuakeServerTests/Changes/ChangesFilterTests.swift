@@ -101,22 +101,4 @@ struct ChangesFilterTests {
             .reduce(into: [String: String]()) { $0["\($1.prefix { $0 != "=" })"] = $1 }.values
             .joined(separator: "&")
     }
-
-    @Test("Members are found in whatever JSON PostgreSQL writes")
-    func members() throws {
-        let text = #"""
-            {"a": {"b": [1e400, "}\"],{"]}, "key": "x \\", "c": null, "d": "ü\u0001\\\"", "e": true, "f": []}
-            """#
-        let members = JSONMembers(ArraySlice(text.utf8))
-        func raw(_ name: String) -> String? { members[name].map { String(decoding: $0, as: UTF8.self) } }
-        #expect(raw("a") == #"{"b": [1e400, "}\"],{"]}"#)
-        #expect(members.text("key") == #"x \"#)
-        #expect(raw("c") == "null")
-        #expect(members.text("d") == "ü\u{1}\\\"")
-        #expect(raw("e") == "true")
-        #expect(raw("f") == "[]")
-        #expect(raw("b") == nil)
-        #expect(JSONMembers(ArraySlice("null".utf8))["a"] == nil)
-        #expect(JSONMembers(ArraySlice("{}".utf8))["a"] == nil)
-    }
 }

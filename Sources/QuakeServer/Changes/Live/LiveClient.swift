@@ -3,7 +3,7 @@ import QuakeStore
 
 /// A client that is live: the passes go straight to its socket, below everything that knows HTTP, as chunks of its body.
 ///
-/// It is used on its event loop only.
+/// It has one piece of a pass at a time, and takes the next one when that is written. It is used on its event loop only.
 final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -16,12 +16,14 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private let heartbeat: ByteBuffer
     private var context: ChannelHandlerContext?
     private var following: (place: LivePlace, end: CheckedContinuation<LiveEnd, Never>)?
-    /// What is left of the pass before the next one.
-    private var rest = ByteBuffer()
+    /// What is on its way to the socket.
+    private var piece: LivePiece?
+    private var isPumping = false
     private var isBehind = false
     private var lastWrite = NIODeadline.now()
 
-    private static let pieceSize = 32 << 10
+    /// After so many pieces it is another one's turn.
+    private static let piecesAtOnce = 4
 
     init(_ form: StreamForm, _ changes: LiveChanges, _ loop: LiveLoop, _ settings: ServerSettings) {
         (self.form, self.changes, self.loop) = (form, changes, loop)
@@ -39,11 +41,6 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     func channelInactive(context: ChannelHandlerContext) {
         finish(.gone)
         context.fireChannelInactive()
-    }
-
-    func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable, following != nil { pump(changes.ring) }
-        context.fireChannelWritabilityChanged()
     }
 
     /// Follows from here on, until `end` is told why it ended.
@@ -66,52 +63,83 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         pump(ring)
     }
 
+    /// Whether one of these filters is the client's.
+    func hasFilter(of filters: Set<ChangeFilter>) -> Bool { form.filter.map(filters.contains) ?? false }
+
     /// Sends what the client can take.
-    func pump(_ ring: LiveChanges.Ring) {
-        guard let context, following != nil else { return }
-        var hasWritten = false
-        while context.channel.isWritable, takeNext(ring) {
-            if let piece = rest.readSlice(length: min(Self.pieceSize, rest.readableBytes)) {
-                context.write(wrapOutboundOut(piece), promise: nil)
-                hasWritten = true
-            }
-        }
-        if hasWritten {
+    func pump(_ ring: LiveRing) {
+        guard !isPumping else { return }
+        isPumping = true
+        defer { isPumping = false }
+        var count = 0
+        while let context, piece == nil, let next = takeNext(ring) {
+            piece = next
             lastWrite = .now()
-            context.flush()
+            let written = context.eventLoop.makePromise(of: Void.self)
+            written.futureResult.assumeIsolated().whenComplete { _ in self.written() }
+            context.writeAndFlush(wrapOutboundOut(next.bytes), promise: written)
+            if piece != nil { changes.stalled(self, on: loop) }
+            count += 1
+            guard count < Self.piecesAtOnce else {
+                if piece == nil {
+                    context.eventLoop.assumeIsolated().execute { self.pump(self.changes.ring) }
+                }
+                break
+            }
         }
         guard let following else { return }
         if following.place.next < ring.first { return drop() }
-        let isBehind = rest.readableBytes > 0 || following.place.next < ring.next
+        let isBehind = piece != nil || following.place.next < ring.next
         if isBehind != self.isBehind {
             self.isBehind = isBehind
             changes.count { $0.behind += isBehind ? 1 : -1 }
         }
-        if ring.isEnding, rest.readableBytes == 0 { finish(.ended) }
+        if ring.isEnding, piece == nil, following.place.line == nil { finish(.ended) }
     }
 
-    /// Takes the next pass if the one before is written.
-    ///
-    /// - Returns: whether there is something to write.
-    private func takeNext(_ ring: LiveChanges.Ring) -> Bool {
-        while rest.readableBytes == 0 {
-            guard let place = following?.place, place.next >= ring.first, place.next < ring.next,
-                !ring.isEnding
-            else { return false }
+    private func written() {
+        piece = nil
+        changes.moved(self)
+        if following != nil { pump(changes.ring) }
+    }
+
+    /// The next piece; nil if there is none yet.
+    private func takeNext(_ ring: LiveRing) -> LivePiece? {
+        while let place = following?.place, place.next >= ring.first, place.next < ring.next,
+            !ring.isEnding || place.line != nil
+        {
             let pass = ring.passes[place.next - ring.first]
-            following?.place.next += 1
-            guard pass.end.token > place.reached.token else { continue }
-            rest = pass.chunk(form, after: place.reached.token)
-            following?.place.reached = pass.end
+            guard pass.end.token > place.reached.token else {
+                following?.place.next += 1
+                continue
+            }
+            var selected: SelectedChanges?
+            if let filter = form.filter {
+                switch changes.selected(by: filter, of: pass) {
+                case .known(let known): selected = known
+                case .soon: return nil
+                case .never:
+                    finish(.restart(after: place.reached))
+                    return nil
+                }
+            }
+            let line = place.line ?? pass.lines.first(after: place.reached.token)
+            let piece = changes.piece(form, selected, of: pass, from: line)
+            following?.place.line = piece.next
+            if piece.next == nil {
+                following?.place.next += 1
+                following?.place.reached = pass.end
+            }
+            return piece
         }
-        return true
+        return nil
     }
 
     /// Sends the client to the history, unless it has come as far as the passes go on from, and the table is still the same.
     /// If it has got a part of a pass, it is dropped, and comes back.
-    func restart(_ ring: LiveChanges.Ring) {
+    func restart(_ ring: LiveRing) {
         guard let following else { return }
-        guard rest.readableBytes == 0 else { return drop() }
+        guard following.place.line == nil else { return drop() }
         let (reached, signature) = (following.place.reached, following.place.signature)
         if let place = ring.place(after: reached, of: signature, epoch: nil) {
             self.following?.place = place
@@ -123,15 +151,17 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     /// Shows the client that the stream is alive, and drops it if it has not read for long.
     func beat(_ now: NIODeadline) {
         guard let context, following != nil else { return }
-        if !context.channel.isWritable {
+        if piece != nil || !context.channel.isWritable {
             if now - lastWrite > readTime { drop() }
-        } else if now - lastWrite >= heartbeatTime, rest.readableBytes == 0 {
+        } else if now - lastWrite >= heartbeatTime, following?.place.line == nil {
             lastWrite = now
             context.writeAndFlush(wrapOutboundOut(heartbeat), promise: nil)
         }
     }
 
-    private func drop() {
+    /// Closes the connection. The client may resume.
+    func drop() {
+        guard following != nil else { return }
         changes.count { $0.dropped += 1 }
         let context = context
         finish(.gone)
@@ -141,7 +171,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private func finish(_ end: LiveEnd) {
         guard let following else { return }
         self.following = nil
-        rest = ByteBuffer()
+        changes.moved(self)
         if isBehind { changes.count { $0.behind -= 1 } }
         isBehind = false
         loop.remove(self)

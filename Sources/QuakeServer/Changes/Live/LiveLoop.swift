@@ -41,6 +41,12 @@ final class LiveLoop: Sendable {
         for client in members.value.clients.values { client.pump(ring) }
     }
 
+    /// Sends each client with one of these filters what it can take.
+    func pump(_ filters: Set<ChangeFilter>) {
+        let ring = changes.ring
+        for client in members.value.clients.values where client.hasFilter(of: filters) { client.pump(ring) }
+    }
+
     /// Sends each client to the history.
     func restart() {
         let ring = changes.ring

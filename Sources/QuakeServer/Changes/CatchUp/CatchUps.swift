@@ -1,0 +1,103 @@
+import Logging
+import PostgreSQL
+import QuakeStore
+import Synchronization
+
+/// What clients have missed, read from the database: once for all who have missed the same.
+///
+/// What is short has a lane beside that of what is long, so that a client which was away for a moment never stands behind a
+/// snapshot or a long stretch of the history.
+final class CatchUps: Sendable {
+    private let live: LiveChanges
+    private let room: SpoolRoom
+    private let lanes: Lanes
+    private let sessions: Sessions
+    private let settings: ServerSettings
+    private let logger: Logger
+    private let current = Mutex<[Key: CatchUp]>([:])
+
+    private struct Key: Hashable {
+        let start: CatchUp.Start
+        let form: StreamForm
+    }
+
+    init(
+        _ live: LiveChanges, _ room: SpoolRoom, _ lanes: Lanes, _ sessions: Sessions,
+        _ settings: ServerSettings,
+        logger: Logger
+    ) {
+        (self.live, self.room, self.lanes, self.sessions) = (live, room, lanes, sessions)
+        (self.settings, self.logger) = (settings, logger)
+    }
+
+    /// Lets a client read a pass from this start on. Others may have begun it before, as long as one can go on from its end.
+    ///
+    /// - Parameter closing: closes the connection of a client that has to go because it is slow.
+    func reader(
+        _ start: CatchUp.Start, _ form: StreamForm, closing: @escaping @Sendable () -> Void
+    ) throws -> CatchUp.Reader {
+        let key = Key(start: start, form: form)
+        let ring = live.ring
+        let reader = current.withLock { current -> CatchUp.Reader? in
+            if start.isShared, let reader = current[key]?.reader(leadingTo: ring, closing: closing) {
+                return reader
+            }
+            let new = CatchUp(start, form, epoch: ring.epoch, in: room) { [weak self] ended in
+                self?.current.withLock { if $0[key] === ended { $0[key] = nil } }
+            }
+            current[key] = new
+            let reader = new.reader(leadingTo: nil, closing: closing)
+            new.begin { [self] in await read($0) }
+            return reader
+        }
+        guard let reader else { throw CancellationError() }
+        return reader
+    }
+
+    private func read(_ catchUp: CatchUp) async {
+        do {
+            // Whoever asks for all rows asks for much. How much a stretch of the history is, the database knows.
+            var isRead = false
+            if catchUp.start != .snapshot {
+                isRead = try await readInTurn(
+                    catchUp, lanes.short, upTo: settings.longStretch, settings.statementTime)
+            }
+            if !isRead { _ = try await readInTurn(catchUp, lanes.costly, upTo: nil, settings.costlyTime) }
+            catchUp.finish()
+        } catch {
+            if catchUp.hasWritten, !(error is CancellationError) {
+                logger.error("a stream of changes broke off: \(error)")
+            }
+            catchUp.finish(error)
+        }
+    }
+
+    /// After a restart of the server, each session notices only by its next statement that it is lost. As long as nothing
+    /// was written, another one can read the pass.
+    ///
+    /// - Returns: false if the pass is longer than `limit`, and was not read.
+    private func readInTurn(
+        _ catchUp: CatchUp, _ lane: Turns, upTo limit: Int?, _ time: Duration
+    ) async throws -> Bool {
+        // What happens to one client is not worth a line.
+        var quiet = logger
+        quiet.logLevel = max(quiet.logLevel, .warning)
+        var attempts = settings.sessions + 1
+        while true {
+            attempts -= 1
+            do {
+                return try await lane.take { [quiet, sessions] in
+                    try await sessions.use { connection in
+                        try await limited(to: time) {
+                            try await catchUp.read(over: connection, upTo: limit, logger: quiet)
+                        }
+                    }
+                }
+            } catch let error as PostgresError
+                where error.connectionLost && !catchUp.hasWritten && attempts > 0
+            {
+                continue
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import PostgreSQL
+import QuakeStore
+
+extension HistoryStretch {
+    /// The stretch as lines of JSON, the last of which is its end.
+    ///
+    /// - Parameter target: the request's path and query.
+    func answer(_ target: String, _ format: StreamFormat) -> Answer {
+        var answer = Answer(key: target, contentType: format.contentType) {
+            connection, _, writer in
+            do {
+                let end = try await forEachLine(on: connection) { line in
+                    var bytes: [UInt8] = []
+                    format.append(.change, line, to: &bytes)
+                    try writer.write(bytes)
+                }
+                var bytes: [UInt8] = []
+                format.append(end, to: &bytes)
+                try writer.write(bytes)
+            } catch let error as StretchError {
+                throw Reply(error.isFuture ? 404 : 410, text: "\(error)")
+            }
+        }
+        // A token alone may become another transaction's, when the database is restored.
+        answer.isImmutable = namesPositions
+        return answer
+    }
+}

@@ -1,0 +1,119 @@
+import Feed
+import NIOCore
+import QuakeStore
+import Synchronization
+
+/// One pass of the process's follower, kept for its clients: the lines of its changes, once for all, and of each filter
+/// which of them it selects.
+final class LivePass: Sendable {
+    /// Counts the passes since the server started.
+    let number: Int
+    let start: Position
+    let end: Position
+    let madeAt = ContinuousClock.now
+    let lines: ChangeLines
+    /// What filters look at; nil if the pass was read while nobody had one.
+    private let quakes: ChangedQuakes?
+    private let state = Mutex(State())
+
+    private struct State {
+        /// By the filters' keys.
+        var selected: [ExactText: Selected] = [:]
+        var size = 0
+    }
+
+    /// About what an entry among the filters takes beside its bits.
+    private static let entrySize = 128
+
+    /// What is known of a filter.
+    enum Selected: Sendable {
+        /// It is being applied.
+        case soon
+        case known(SelectedChanges)
+        /// It cannot be: what it would look at is not here.
+        case never
+    }
+
+    init(
+        _ number: Int, _ lines: ChangeLines, _ quakes: ChangedQuakes?, from start: Position, to end: Position
+    ) {
+        (self.number, self.lines, self.quakes, self.start, self.end) = (number, lines, quakes, start, end)
+    }
+
+    /// How much memory it takes.
+    var size: Int { lines.bytes.count + (quakes?.size ?? 0) + state.withLock { $0.size } }
+
+    /// What a filter selects.
+    ///
+    /// - Parameter apply: told if nobody has asked for this filter before. It applies it elsewhere: that may take long.
+    func selected(by filter: ChangeFilter, _ apply: () -> Void) -> Selected {
+        let (selected, isNew) = state.withLock { state -> (Selected, Bool) in
+            if let known = state.selected[filter.key] { return (known, false) }
+            let new: Selected = quakes == nil ? .never : .soon
+            state.selected[filter.key] = new
+            state.size += Self.entrySize
+            return (new, quakes != nil)
+        }
+        if isNew { apply() }
+        return selected
+    }
+
+    /// Applies a filter. Never on an event loop.
+    func apply(_ filter: ChangeFilter) {
+        guard let selected = quakes?.selected(by: filter.selection) else { return }
+        state.withLock { state in
+            state.selected[filter.key] = .known(selected)
+            state.size += selected.size
+        }
+    }
+
+    /// Writes some of the pass, whole lines.
+    ///
+    /// - Parameters:
+    ///   - selected: what the form's filter selects; nil for a form without one.
+    ///   - line: where to begin.
+    ///   - enough: how many bytes are enough.
+    /// - Returns: what was written, and where to go on; nil after the pass's position, which comes last.
+    func written(_ form: StreamForm, _ selected: SelectedChanges?, from line: Int, enough: Int) -> (
+        bytes: [UInt8], next: Int?
+    ) {
+        var bytes: [UInt8] = []
+        var line = line
+        while let next = selected.map({ $0.next(from: line) }) ?? (line < lines.count ? line : nil) {
+            guard bytes.count < enough else { return (bytes, next) }
+            form.format.append(.change, lines[next], selected: selected?.isSelected(next), to: &bytes)
+            line = next + 1
+        }
+        form.format.append(end, to: &bytes)
+        return (bytes, nil)
+    }
+}
+
+/// Changes as lines of JSON, in token order.
+struct ChangeLines: Sendable {
+    private(set) var bytes: [UInt8] = []
+    private var ends: [(token: Int, end: Int)] = []
+
+    var count: Int { ends.count }
+
+    /// - Parameter line: begins with the token, as all lines of a pass do.
+    mutating func append(_ line: UnsafeRawBufferPointer) {
+        let digits = line.dropFirst(#"{"token":"#.utf8.count).prefix { $0 != UInt8(ascii: ",") }
+        bytes.append(contentsOf: line)
+        ends.append((digits.reduce(0) { $0 * 10 + Int($1 & 15) }, bytes.count))
+    }
+
+    subscript(index: Int) -> ArraySlice<UInt8> {
+        bytes[(index == 0 ? 0 : ends[index - 1].end)..<ends[index].end]
+    }
+
+    /// The first line after a token.
+    func first(after token: Int) -> Int {
+        var (low, high) = (0, ends.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if ends[middle].token > token { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}

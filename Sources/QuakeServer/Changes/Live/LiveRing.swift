@@ -1,0 +1,74 @@
+import QuakeStore
+
+/// The passes that are kept, without gaps.
+struct LiveRing {
+    /// The first pass that is kept has this number.
+    var first = 0
+    var passes: [LivePass] = []
+    /// The follower's position: the end of the last pass. nil before the first one.
+    var position: Position?
+    /// The signature of the table in these passes; nil before the first one.
+    var signature: String?
+    /// Changes whenever the passes do not follow on those before.
+    var epoch = 0
+    var isEnding = false
+
+    var next: Int { first + passes.count }
+
+    /// The pass with this number; nil if it is no longer kept.
+    subscript(number: Int) -> LivePass? {
+        passes.indices.contains(number - first) ? passes[number - first] : nil
+    }
+
+    /// Where somebody goes on who has come this far; nil if that is not known here.
+    ///
+    /// - Parameters:
+    ///   - signature: the table's, when they got what they have.
+    ///   - epoch: that in which the position was read from the database; nil if somebody else names it.
+    func place(after position: Position, of signature: String?, epoch: Int?) -> LivePlace? {
+        if let epoch {
+            guard epoch == self.epoch else { return nil }
+            guard let start = passes.first?.start ?? self.position else {
+                return LivePlace(next: next, reached: position, signature: signature)
+            }
+            guard start.token <= position.token else { return nil }
+        } else {
+            guard signature == self.signature else { return nil }
+            guard position == self.position || passes.contains(where: { $0.start == position }) else {
+                return nil
+            }
+        }
+        let index = passes.firstIndex { $0.end.token > position.token } ?? passes.count
+        return LivePlace(next: first + index, reached: position, signature: signature)
+    }
+
+    /// Drops what is old or too much. The newest pass stays.
+    mutating func trim(to limit: Int, after time: Duration) {
+        var size = passes.reduce(0) { $0 + $1.size }
+        let now = ContinuousClock.now
+        var count = 0
+        for pass in passes.dropLast()
+        where size > limit || passes.count - count > 1000 || now - pass.madeAt > time {
+            size -= pass.size
+            count += 1
+        }
+        passes.removeFirst(count)
+        first += count
+    }
+}
+
+/// A place between two passes, or in one.
+struct LivePlace {
+    /// The number of the next pass to send.
+    var next: Int
+    /// Where to go on in that pass; nil for its beginning.
+    var line: Int?
+    /// The end of the passes that were sent.
+    var reached: Position
+    /// The table's signature when the client got what it has.
+    let signature: String?
+
+    init(next: Int, reached: Position, signature: String?) {
+        (self.next, self.reached, self.signature) = (next, reached, signature)
+    }
+}

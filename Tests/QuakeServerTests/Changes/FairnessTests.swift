@@ -1,0 +1,148 @@
+import Glibc
+import QuakeServer
+import TestSupport
+import Testing
+
+@Suite("What one client of the changes costs the others")
+struct FairnessTests {
+    private let server = TestServer.shared
+
+    /// Makes whatever asks for a distance wait until nobody holds the lock 7.
+    private static let slowDistance = """
+        create or replace function report.distance_km(
+            latitude_1 double precision, longitude_1 double precision,
+            latitude_2 double precision, longitude_2 double precision) returns double precision
+        language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(7); return 0; end $$
+        """
+
+    /// test          holds a lock                                                              lets go
+    /// four clients                ask for snapshots that wait for it                                   get them
+    /// another one                                     was away for a moment, and resumes
+    @Test("Who was away for a moment never stands behind snapshots, and who waits hears something")
+    func lanes() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+            try await database.execute(Self.slowDistance)
+            var settings = ServerSettings(version: "0")
+            settings.sessions = 2
+            settings.heartbeat = .milliseconds(60)
+            try await TestSite.run(of: database, settings) { site in
+                let (heard, teller) = AsyncStream.makeStream(of: Void.self)
+                try await withThrowingTaskGroup(of: Int.self) { group in
+                    try await database.withConnection { connection in
+                        try await connection.query("select pg_advisory_lock(7)", to: "lock")
+                        for number in 1...4 {
+                            group.addTask {
+                                let circle = "latitude=0&longitude=0&maxradius=\(180 - number)"
+                                return try await StreamClient.with(site, circle) { client in
+                                    await client.waitForText(":\n\n:\n\n:\n\n")
+                                    teller.yield()
+                                    return await client.pass().filter { $0.name == "row" }.count
+                                }
+                            }
+                        }
+                        for await _ in heard.prefix(4) {}
+                        #expect(
+                            try await site.get("/metrics").text.contains("quakes_live_clients_waiting 3\n"))
+                        try await StreamClient.with(site, "after=1") { client in
+                            #expect(await client.events(upTo: 2).filter(\.isChange).map(\.place) == ["2.1"])
+                        }
+                        #expect(try await site.get(dayPath).status == 200)
+                        try await connection.query("select pg_advisory_unlock(7)", to: "unlock")
+                    }
+                    for try await rows in group { #expect(rows == 3) }
+                }
+            }
+        }
+    }
+
+    @Test("What takes the database too long is given up, and frees its session")
+    func limit() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await database.execute(Self.slowDistance)
+            var settings = ServerSettings(version: "0")
+            settings.costlyTime = .milliseconds(300)
+            (settings.requestTime, settings.heartbeat) = (.seconds(3600), .seconds(3600))
+            try await TestSite.run(of: database, settings) { site in
+                try await database.withConnection { connection in
+                    try await connection.query("select pg_advisory_lock(7)", to: "lock")
+                    let answer = try await site.get("/changes?latitude=0&longitude=0&maxradius=180")
+                    #expect(answer.status == 503)
+                    #expect(answer.text == "The database took too long.\n")
+                    try await waitUntil {
+                        try await site.get("/metrics").text.contains("quakes_sessions_used 0\n")
+                    }
+                }
+            }
+        }
+    }
+
+    /// slow clients     each with a filter of its own; read their first position, and no more       are dropped
+    /// quick client                                                   reads all
+    /// writer                                     writes on and on
+    @Test("The bytes that slow clients hold are bounded, whatever their filters: the slowest of them goes")
+    func pieces() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(2000).document)
+            var settings = ServerSettings(version: "0")
+            settings.pieceSize = 400_000
+            (settings.readTime, settings.passTime) = (.seconds(3600), .seconds(3600))
+            settings.passSize = 1 << 30
+            try await TestSite.run(of: database, settings) { site in
+                let slow = (0..<20).map { _ in LoopbackSocket() }
+                defer { for client in slow { client.close() } }
+                for (number, client) in slow.enumerated() {
+                    let path = "/changes?after=now&minmagnitude=-1.\(number)"
+                    #expect(await site.begin(path, on: client).hasPrefix("HTTP/1.1 200"))
+                }
+                try await waitUntil {
+                    try await site.get("/metrics").text.contains("quakes_live_clients 20\n")
+                }
+                try await StreamClient.with(site, "after=now&minmagnitude=0") { quick in
+                    var replica = StreamReplica()
+                    try replica.apply(await quick.pass())
+                    var round = 0
+                    while try await site.get("/metrics").text.contains("clients_dropped_total 0\n") {
+                        round += 1
+                        try await database.query("update quake set magnitude = \(7 + Double(round) / 1000)")
+                        try replica.apply(await quick.events(upTo: try await database.newestToken()))
+                    }
+                    #expect(replica.changes.count == round * 2000)
+                }
+            }
+        }
+    }
+
+    /// slow clients    ask for the same snapshot, read its head               find it cut off
+    /// quick client                                       asks for other snapshots, again and again
+    @Test("Snapshots that nobody reads make room for others, and are counted once for all who have the same")
+    func snapshots() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(10_000).document)
+            var settings = ServerSettings(version: "0")
+            (settings.readTime, settings.idleTime) = (.seconds(3600), .seconds(3600))
+            settings.spooledBytes = 24 << 20
+            try await TestSite.run(of: database, settings) { site in
+                let slow = (0..<30).map { _ in LoopbackSocket() }
+                defer { for client in slow { client.close() } }
+                for client in slow {
+                    #expect(await site.begin("/changes", on: client).hasPrefix("HTTP/1.1 200"))
+                }
+                // Each by itself would have taken 10 MB.
+                try await waitUntil {
+                    try await site.get("/metrics").text.contains("quakes_sessions_used 0\n")
+                }
+                #expect(try await site.get("/metrics").text.contains("quakes_spools_dropped_total 0\n"))
+                for number in 1...4 {
+                    let rows = try await StreamClient.with(site, "minmagnitude=-\(number)") { client in
+                        await client.pass().filter { $0.name == "row" }.count
+                    }
+                    #expect(rows == 10_000)
+                    #expect(try await site.get(dayPath).status == 200)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+import Foundation
+import QuakeServer
+import QuakeStore
+import Subprocess
+import TestSupport
+import Testing
+
+@Suite("Asking for the changes again and again")
+struct LongPollTests {
+    private let server = TestServer.shared
+
+    /// clients    ask after p, and wait                        all get the same
+    /// writer                               commits
+    @Test("All who wait at the same position get the same bytes, which a cache may give to others")
+    func same() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                let first = try await site.get("/changes?after=now&wait=20s")
+                #expect(first.status == 200)
+                let position = try #require(first.events.last?.position?.word)
+                let path = "/changes?after=\(position)&wait=60s"
+                let answers = try await withThrowingTaskGroup(of: TestAnswer.self) { group in
+                    for number in 0..<20 {
+                        let headers = number % 2 == 0 ? ["Accept": "text/event-stream"] : [:]
+                        group.addTask { try await site.get(path, headers) }
+                    }
+                    try await waitUntil {
+                        try await site.get("/metrics").text.contains("quakes_http_requests_under_way 21\n")
+                    }
+                    try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+                    return try await group.reduce(into: []) { $0.append($1) }
+                }
+                #expect(Set(answers.map(\.text)).count == 1)
+                let answer = try #require(answers.first)
+                #expect(answer.headers["cache-control"] == "public, max-age=60")
+                #expect(answer.headers["content-type"] == "application/x-ndjson; charset=utf-8")
+                #expect(answer.headers["vary"] == nil)
+                let events = answer.events
+                #expect(events.count == 2 && events[0].isChange && events[1].isPosition)
+                #expect(Position(word: answer.headers["quakes-position"] ?? "")?.json == events[1].data)
+                #expect(answer.token == 2)
+                // Who comes later gets the same, as long as nothing else has happened.
+                #expect(try await site.get(path).text == answer.text)
+            }
+        }
+    }
+
+    @Test("Without a change in time, the answer is the client's own position, which no cache keeps for long")
+    func silence() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                let first = try await site.get("/changes?after=now&wait=0")
+                let position = try #require(first.events.last?.position?.word)
+                for path in ["after=\(position)", "after=1"] {
+                    for filter in ["", "&minmagnitude=3"] {
+                        let answer = try await site.get("/changes?\(path)&wait=0s\(filter)")
+                        #expect(answer.text == first.text)
+                        #expect(answer.headers["cache-control"] == "public, max-age=1")
+                    }
+                }
+                let head = try await site.get("/changes?wait=20s", method: "HEAD")
+                #expect(head.status == 200)
+            }
+        }
+    }
+
+    /// The oracle is the query with the same parameters, as of the position's token.
+    @Test(
+        "Step by step a client has what the query gives, whatever is written meanwhile, from wherever it comes"
+    )
+    func oracle() async throws {
+        try await server.withDatabase { database in
+            var writer = RandomWriter(seededRandom())
+            try await writer.write(3, to: database)
+            try await TestSite.run(of: database) { [writer] site in
+                let writing = Task {
+                    var writer = writer
+                    while !Task.isCancelled { try await writer.write(1, to: database) }
+                }
+                defer { writing.cancel() }
+                for filter in ["", "minmagnitude=2.5", "eventtype=earthquake&maxdepth=300"] {
+                    var replica = StreamReplica()
+                    var path = "/changes?wait=60s&\(filter)"
+                    for _ in 0..<25 {
+                        let answer = try await site.get(path)
+                        try #require(answer.status == 200, "\(answer.text)")
+                        for event in answer.events {
+                            try replica.apply(event)
+                            guard let position = event.position else { continue }
+                            path = "/changes?after=\(position.word)&wait=60s&\(filter)"
+                            let asked = "/fdsnws/event/1/query?format=csv&asof=\(replica.token)&\(filter)"
+                            let lines = try await site.get(asked).text.split(separator: "\n").dropFirst()
+                            let codes = lines.map {
+                                String($0.split(separator: ",", omittingEmptySubsequences: false)[11])
+                            }
+                            #expect(Set(replica.rows.keys) == Set(codes), "\(filter) at \(replica.token)")
+                        }
+                    }
+                    #expect(replica.snapshots == ["first start"])
+                    #expect(Set(replica.changes).count == replica.changes.count)
+                }
+                writing.cancel()
+                _ = await writing.result
+            }
+        }
+    }
+
+    @Test("A position that no longer holds is said, and the answer is a fresh snapshot")
+    func expired() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                let word = try #require(try await site.get("/changes?wait=1").events.last?.position?.word)
+                let foreign = String(word.dropLast(36)) + "00000000-0000-0000-0000-000000000000"
+                let answer = try await site.get("/changes?after=\(foreign)&wait=20s")
+                #expect(answer.text.hasPrefix(#"{"snapshot":"the database is not the one"#))
+                #expect(answer.events.filter { !$0.isPosition && !$0.isSnapshot }.count == 3)
+                #expect(answer.events.last?.position?.word == word)
+                #expect(answer.headers["cache-control"] == "public, max-age=1")
+            }
+        }
+    }
+
+    @Test("The reader that docs/scaling.md shows follows the changes")
+    func documented() async throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
+        let text = try String(contentsOf: root.appending(path: "docs/scaling.md"), encoding: .utf8)
+        let code = text.split(separator: "\n", omittingEmptySubsequences: false)
+            .drop { $0 != "    import http.client, json, time, urllib.request" }
+            .prefix { $0.isEmpty || $0.hasPrefix("    ") }.map { $0.dropFirst(4) }.joined(separator: "\n")
+        // Ends with the deletion.
+        let ending = """
+            import sys
+            def print(line, flush):
+                sys.stdout.write(json.dumps(line) + "\\n")
+                if line.get("operation") == "delete": sys.exit()
+
+            """
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                let program = ending + code.replacing("http://127.0.0.1:8080", with: site.url(""))
+                let reading = Task {
+                    try await Subprocess.run(
+                        .name("python3"), arguments: ["-c", program], output: .string(limit: 1 << 20),
+                        error: .string(limit: 1 << 20))
+                }
+                try await waitUntil {
+                    try await site.get("/metrics").text.contains("quakes_http_requests_under_way 2\n")
+                }
+                try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+                try await database.query("delete from quake where code = 'usc2'")
+                let result = try await reading.value
+                #expect(result.terminationStatus.isSuccess, "\(result.standardError ?? "")")
+                let lines = (result.standardOutput ?? "").split(separator: "\n")
+                let events = lines.map { StreamClient.Event(data: String($0)) }
+                var replica = StreamReplica()
+                try replica.apply(events)
+                #expect(try await replica.rows == StreamReplica.table(of: database))
+                #expect(events.count == 6)
+            }
+        }
+    }
+
+    @Test("When the server ends, those who wait get their answer")
+    func ending() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            var settings = ServerSettings(version: "0")
+            (settings.endingTime, settings.pollTime) = (.seconds(3600), .seconds(3600))
+            let answer = try await TestSite.run(of: database, settings) { site in
+                let first = try await site.get("/changes?after=now&wait=0")
+                let position = try #require(first.events.last?.position?.word)
+                let asking = Task { try await site.get("/changes?after=\(position)&wait=3600") }
+                try await waitUntil {
+                    try await site.get("/metrics").text.contains("quakes_http_requests_under_way 2\n")
+                }
+                return asking
+            }.value
+            #expect(answer.events.count == 1 && answer.token == 1)
+        }
+    }
+}
+
+extension TestAnswer {
+    /// The lines of the body.
+    var events: [StreamClient.Event] {
+        text.split(separator: "\n").map { StreamClient.Event(data: String($0)) }
+    }
+}
+
+extension StreamClient.Event {
+    /// The position that it says.
+    var position: Position? {
+        guard let store = members["store"] as? String, let token = members["token"] as? Int,
+            let time = members["committed_at"] as? String
+        else { return nil }
+        return Position(store: store, token: token, committedAt: time)
+    }
+}
