@@ -58,6 +58,88 @@ struct CachingTests {
         }
     }
 
+    /// test       lets nobody in, ends the watching session, changes a row              asks until it gets the change
+    /// server                                                             cannot watch
+    @Test("A 304 is only as old as the last look at the database, and its watch may be away for ever")
+    func unwatched() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(5).document)
+            var settings = ServerSettings(version: "0")
+            settings.stateAge = .milliseconds(100)
+            try await TestSite.run(of: database, settings) { site in
+                let paths = [dayPath, "/fdsnws/event/1/query?format=csv"]
+                let tags = [
+                    try #require(try await site.get(paths[0]).headers["etag"]),
+                    try #require(try await site.get(paths[1]).headers["etag"]),
+                ]
+                try await database.withConnection { connection in
+                    let name: String = try await connection.query(
+                        "select current_database() as name", to: "read the name")[0].decode("name")
+                    try await TestServer.shared.withDatabase { other in
+                        try await other.execute("alter database \(name) allow_connections false")
+                    }
+                    try await connection.query(
+                        """
+                        select pg_terminate_backend(pid) from pg_stat_activity
+                        where datname = current_database() and query ilike '%listen%' and pid <> pg_backend_pid()
+                        """, to: "end the watch")
+                    try await connection.query("update quake set magnitude = 9", to: "change")
+                    for (path, tag) in zip(paths, tags) {
+                        try await waitUntil {
+                            try await site.get(path, ["If-None-Match": tag]).status == 200
+                        }
+                        // What has not changed is 304 without a watch, too.
+                        let newer = try #require(try await site.get(path).headers["etag"])
+                        #expect(newer != tag)
+                        #expect(try await site.get(path, ["If-None-Match": newer]).status == 304)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("Pruning changes the tags, and no error hides behind a condition")
+    func pruned() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(5).document)
+            try await database.query("update quake set magnitude = 9")
+            try await TestSite.run(of: database) { site in
+                let past = "/fdsnws/event/1/query?format=csv&asof=1"
+                let first = try await site.get(past)
+                let tag = try #require(first.headers["etag"])
+                #expect(first.status == 200)
+                try await waitUntil { try await site.get(past, ["If-None-Match": tag]).status == 304 }
+                #expect(try await site.get(past, ["If-None-Match": "*"]).status == 304)
+                try await database.query("select history.prune('0')")
+                // It hears of it when it next asks for the state.
+                try await waitUntil { try await site.get(past, ["If-None-Match": tag]).status == 400 }
+                #expect(try await site.get(past).status == 400)
+                for path in [past, "/fdsnws/event/1/query?eventid=none&format=text&nodata=404", "/none"] {
+                    let plain = try await site.get(path)
+                    let conditional = try await site.get(path, ["If-None-Match": "*"])
+                    #expect(conditional.status == plain.status && plain.status >= 400, "\(path)")
+                }
+                #expect(try await site.get("/", ["If-None-Match": "*"]).status == 304)
+            }
+        }
+    }
+
+    @Test("An answer without events has a tag, too")
+    func nothing() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(5).document)
+            try await TestSite.run(of: database) { site in
+                let path = "/fdsnws/event/1/query?minmagnitude=9.9"
+                let none = try await site.get(path)
+                #expect(none.status == 204 && none.token == 1)
+                let tag = try #require(none.headers["etag"])
+                try await waitUntil { try await site.get(path, ["If-None-Match": tag]).status == 304 }
+                try await database.query("update quake set magnitude = 9.95 where code = 'usc1'")
+                try await waitUntil { try await site.get(path, ["If-None-Match": tag]).status == 200 }
+            }
+        }
+    }
+
     @Test("A short answer is given again without a query, until the catalogue changes")
     func recent() async throws {
         let path = "/fdsnws/event/1/query?format=csv&limit=20"

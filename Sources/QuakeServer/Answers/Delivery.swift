@@ -50,11 +50,13 @@ struct Delivery: Sendable {
                 if let state = opening.state {
                     reply.headers.append((HTTPField.Name.quakesToken.rawName, "\(state.position.token)"))
                 }
+                    if reply.status == 204 { return try await finish(&writer, 204, state, told) }
                 told(reply.status)
                 return try await writer.take()!.write(reply, toHead: request.method == .head, settings)
             }
             told(200)
             opening.isWritten = true
+            if isKnown(at: state) { return try await finish(&writer, 200, state, told) }
             let isWhole = spool.isAtEnd
             let head = head(of: state, first, isWhole: isWhole)
             if request.method == .head || first == nil { return try await writer.take()!.writeResponse(head) }
@@ -83,6 +85,25 @@ struct Delivery: Sendable {
 
     /// Reads the whole body, and returns its length in place of it.
     private func length(of spool: AnswerSpool) async throws -> ByteBuffer? {
+    /// Whether the client has the answer already.
+    private func isKnown(at state: CatalogueState) -> Bool {
+        EntityTag(answer, state, isCompressed: isCompressed)
+            .isNamed(by: request.headerFields[.ifNoneMatch], isThere: true)
+    }
+
+    /// Writes an answer without a body.
+    ///
+    /// - Parameter status: what it is unless the client has it already.
+    @concurrent
+    private func finish(
+        _ writer: inout ResponseWriter?, _ status: Int, _ state: CatalogueState, _ told: (Int) -> Void
+    ) async throws {
+        let status = isKnown(at: state) ? 304 : status
+        told(status)
+        try await writer.take()!.writeResponse(
+            HTTPResponse(answer, state, isCompressed: isCompressed, status: status, settings))
+    }
+
         var count = 0
         while let bytes = try await spool.next() { count += bytes.readableBytes }
         return ByteBuffer(integer: count)

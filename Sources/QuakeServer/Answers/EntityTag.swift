@@ -14,7 +14,8 @@ struct EntityTag: Equatable, CustomStringConvertible {
         }
         let position = state.position
         let hash = Self.hash(
-            "\(position.committedAt)\n\(state.shape)\n\(answer.key)\n\(answer.more?(state) ?? "")".utf8)
+            "\(position.committedAt)\n\(state.shape)\n\(state.beginning)\n\(answer.key)\n\(answer.more?(state) ?? "")"
+                .utf8)
         description =
             "W/\"\(position.store.prefix(8))-\(position.token)-\(String(hash, radix: 16))\(encoding)\""
     }
@@ -25,12 +26,15 @@ struct EntityTag: Equatable, CustomStringConvertible {
     }
 
     /// Whether a value of `If-None-Match` names it. The comparison is the weak one, as it has to be there.
-    func isNamed(by condition: String) -> Bool {
+    ///
+    /// - Parameter isThere: whether it is known that the answer is no error; only then does `*` name it.
+    func isNamed(by condition: String?, isThere: Bool) -> Bool {
+        guard let condition else { return false }
         let own = description.dropFirst(2)
         return condition.split(separator: ",").contains { part in
             var part = part.drop { $0 == " " || $0 == "\t" }
             while part.last == " " || part.last == "\t" { part.removeLast() }
-            return part == "*" || (part.hasPrefix("W/") ? part.dropFirst(2) : part) == own
+            return (isThere && part == "*") || (part.hasPrefix("W/") ? part.dropFirst(2) : part) == own
         }
     }
 

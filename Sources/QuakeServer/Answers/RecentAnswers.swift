@@ -17,14 +17,15 @@ final class RecentAnswers: Sendable {
     private let kept = Mutex(Kept())
 
     private struct Kept {
-        var state: (position: Position, shape: String)?
+        /// Without the settled documents.
+        var state: CatalogueState?
         var since = ContinuousClock.now
         /// By exact keys: the code of an event is part of one.
         var bodies: [ExactText: Body] = [:]
         var size = 0
 
         func isValid(at state: CatalogueState) -> Bool {
-            self.state.map { $0 == (state.position, state.shape) } ?? false
+            self.state == state
                 && since.duration(to: .now) < .seconds(60)
         }
     }
@@ -48,7 +49,7 @@ final class RecentAnswers: Sendable {
         guard size <= limit / 64 else { return }
         kept.withLock { kept in
             if !kept.isValid(at: state) || kept.size + size > limit {
-                kept = Kept(state: (state.position, state.shape))
+                kept = Kept(state: state)
             }
             if kept.bodies.updateValue(body, forKey: ExactText(key)) == nil { kept.size += size }
         }

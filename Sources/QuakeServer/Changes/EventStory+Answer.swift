@@ -4,7 +4,7 @@ import Synchronization
 extension EventStory {
     /// The story of one event, as lines of JSON.
     static func answer(of code: String, namesAuthors: Bool) -> Answer {
-        var answer = Answer(key: "history/\(code)", contentType: "application/x-ndjson; charset=utf-8") {
+        Answer(key: "history/\(code)", contentType: "application/x-ndjson; charset=utf-8") {
             connection, _, writer in
             let isKnown = try await EventStory(of: code).forEachLine(on: connection) { line in
                 var bytes = [UInt8](line)
@@ -14,8 +14,5 @@ extension EventStory {
             }
             guard isKnown else { throw Reply(404, text: "The catalogue never had an event with this code.") }
         }
-        // What was pruned is gone without a new token.
-        answer.more = { "\($0.beginning.milliseconds)" }
-        return answer
     }
 }

@@ -72,7 +72,7 @@ struct PageFile: Sendable {
     func reply(to fields: HTTPFields) -> Reply {
         let isCompressed = AcceptedEncoding.prefersGzip(fields[.acceptEncoding])
         let tag = EntityTag(of: bytes, isCompressed: isCompressed)
-        let isKnown = fields[.ifNoneMatch].map(tag.isNamed) ?? false
+        let isKnown = tag.isNamed(by: fields[.ifNoneMatch], isThere: true)
         var reply = Reply(isKnown ? 304 : 200, contentType)
         reply.headers = [
             ("ETag", tag.description), ("Vary", "Accept-Encoding"), ("Content-Security-Policy", Self.policy),

@@ -18,7 +18,7 @@ extension HTTPResponse {
         headerFields[.vary] = "Accept-Encoding"
         headerFields[.quakesToken] = "\(state.position.token)"
         headerFields[.quakesPosition] = state.position.word
-        guard status != 304 else { return }
+        guard status == 200 else { return }
         headerFields[.contentType] = answer.contentType
         if isCompressed { headerFields[.contentEncoding] = "gzip" }
     }

@@ -112,8 +112,9 @@ struct Responder: Sendable {
             try await writer.write(reply, toHead: request.method == .head, settings)
         case .answer(let answer):
             let isCompressed = AcceptedEncoding.prefersGzip(request.headerFields[.acceptEncoding])
-            if let state = knownState, let condition = request.headerFields[.ifNoneMatch],
-                EntityTag(answer, state, isCompressed: isCompressed).isNamed(by: condition)
+            let condition = request.headerFields[.ifNoneMatch]
+            if let state = knownState,
+                EntityTag(answer, state, isCompressed: isCompressed).isNamed(by: condition, isThere: false)
             {
                 told(304)
                 let head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 304, settings)
@@ -129,6 +130,12 @@ struct Responder: Sendable {
                 return try await writer.write(response: head, body: ResponseBody(byteBuffer: body.bytes))
             }
             let delivery = Delivery(
+                let tag = EntityTag(answer, state, isCompressed: isCompressed)
+                guard !tag.isNamed(by: condition, isThere: true) else {
+                    told(304)
+                    let head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 304, settings)
+                    return try await writer.writeResponse(head)
+                }
                 responder: self, answer: answer, request: request, isCompressed: isCompressed, key: key)
             try await delivery.run(writer, for: client, on: channel, told)
         case .changes(let changes):
@@ -155,10 +162,12 @@ struct Responder: Sendable {
         }
     }
 
-    /// The newest state that this process knows; nil while a client that follows may know a newer one. Such a client is
-    /// not told that what it has seen changing is unchanged.
+    /// The newest state that this process knows; nil if the database has not told it lately, or while a client that follows
+    /// may know a newer one. Such a client is not told that what it has seen changing is unchanged.
     private var knownState: CatalogueState? {
-        guard let state = board.state, state.position.token >= live.position()?.token ?? 0 else { return nil }
+        guard let state = board.state, let age = board.age, age < settings.stateAge,
+            state.position.token >= live.position()?.token ?? 0
+        else { return nil }
         return state
     }
 

@@ -14,6 +14,9 @@ public struct ServerSettings: Sendable {
     public var version: String
     /// How many events an answer of the event service may have.
     public var maxEvents = 20_000
+    /// How old the state of the catalogue may be of which a client is told that nothing has changed. It is asked for every
+    /// few seconds.
+    public var stateAge = Duration.seconds(15)
     /// How many connections to the database answer requests.
     public var sessions = 4
     /// How many requests may wait for one of them.
