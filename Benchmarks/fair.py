@@ -7,6 +7,7 @@ short: how long they wait and how much memory and disk it takes is printed besid
     filters      200 streams with 200 filters, then one commit of 20,000 rows; the same with one filter for all
     snapshots    100 snapshots of all events, which are read slowly
     catch-up     all changes with a filter, three times, while others resume
+    pasts        8 clients that ask for the costliest past of all events, again and again
     silence      60 live clients, and one commit of 70,000 rows
     polling      long-polling readers behind nginx's cache, two commits a second
 
@@ -127,6 +128,24 @@ def catch_up(cluster, options):
             goals.at_most(f"{what}: GB of temporary files in the database",
                           (temporary_bytes(cluster) - spilled) / 2**30, 1),
             goals.at_most(f"{what}: until others who resume have all, s", waited, 2)]
+
+
+@row
+def pasts(cluster, options):
+    update(cluster, min(20_000, options.events))
+    with Service(cluster) as service:
+        query = "/fdsnws/event/1/query?format=csv&limit="
+        costly = Others(service, [f"{query}20000&asof=1&orderby=magnitude&offset={number}" for number in range(1000, 1008)])
+        time.sleep(2)
+        others = Others(service, ["/health", "/metrics", f"{query}20", query + "20&minmagnitude={number}"])
+        time.sleep(40)
+        figures = others.end()
+        answered, refused = costly.count, costly.refused
+        costly.is_over = True
+    what = f"8 clients that ask for the costliest past of {options.events} events"
+    print(f"{what}: {answered} answers, {refused} refused; {figures}", file=sys.stderr)
+    return [goals.at_most(f"{what}: others' queries refused, of {others.count}", others.refused, 0),
+            goals.at_most(f"{what}: others' slowest answer, s", max(figures.values()), 2)]
 
 
 @row

@@ -10,6 +10,19 @@ public struct LoopbackSocket: Sendable {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | flags), 0)
     }
 
+    /// A socket with another address of this machine, such as 127.0.0.2.
+    public init(from address: String) {
+        self.init()
+        var here = sockaddr_in()
+        here.sin_family = sa_family_t(AF_INET)
+        inet_pton(AF_INET, address, &here.sin_addr)
+        withUnsafePointer(to: &here) {
+            _ = $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+
     private init(descriptor: Int32) {
         self.descriptor = descriptor
     }

@@ -96,7 +96,7 @@ extension Instant {
 extension LoggedRequest {
     /// - Parameter time: how long it took.
     init(_ request: HTTPRequest, _ target: Target, of client: Client, status: Int, _ time: Duration) {
-        self.client = client.address
+        self.client = client.address(request.headerFields)
         method = request.method.rawValue
         self.target = Self.target(target.path, query: target.query)
         version = client.takesChunks ? "HTTP/1.1" : "HTTP/1.0"

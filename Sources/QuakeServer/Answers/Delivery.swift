@@ -10,6 +10,8 @@ struct Delivery: Sendable {
     let responder: Responder
     let answer: Answer
     let request: HTTPRequest
+    /// For whom it is counted.
+    let customer: ClientAddress?
     let isCompressed: Bool
     /// What the answer is kept under if it is short; nil for one that is not kept.
     let key: String?
@@ -48,15 +50,15 @@ struct Delivery: Sendable {
                 if client.isGone { throw error }
                 var reply = responder.reply(to: error, on: request)
                 if let state = opening.state {
+                    if reply.status == 204 { return try await finish(&writer, 204, state, told) }
                     reply.headers.append((HTTPField.Name.quakesToken.rawName, "\(state.position.token)"))
                 }
-                    if reply.status == 204 { return try await finish(&writer, 204, state, told) }
                 told(reply.status)
                 return try await writer.take()!.write(reply, toHead: request.method == .head, settings)
             }
+            if isKnown(at: state) { return try await finish(&writer, 200, state, told) }
             told(200)
             opening.isWritten = true
-            if isKnown(at: state) { return try await finish(&writer, 200, state, told) }
             let isWhole = spool.isAtEnd
             let head = head(of: state, first, isWhole: isWhole)
             if request.method == .head || first == nil { return try await writer.take()!.writeResponse(head) }
@@ -83,8 +85,6 @@ struct Delivery: Sendable {
         }
     }
 
-    /// Reads the whole body, and returns its length in place of it.
-    private func length(of spool: AnswerSpool) async throws -> ByteBuffer? {
     /// Whether the client has the answer already.
     private func isKnown(at state: CatalogueState) -> Bool {
         EntityTag(answer, state, isCompressed: isCompressed)
@@ -104,6 +104,8 @@ struct Delivery: Sendable {
             HTTPResponse(answer, state, isCompressed: isCompressed, status: status, settings))
     }
 
+    /// Reads the whole body, and returns its length in place of it.
+    private func length(of spool: AnswerSpool) async throws -> ByteBuffer? {
         var count = 0
         while let bytes = try await spool.next() { count += bytes.readableBytes }
         return ByteBuffer(integer: count)
@@ -160,11 +162,14 @@ struct Delivery: Sendable {
     /// After a restart of the server, each session notices only by its next statement that it is lost. As long as nothing
     /// was written, another one can make the answer.
     private func write(_ writer: AnswerWriter, _ opening: Opening) async throws {
+        if answer.isCostly { try responder.bounds.take(.costly, for: customer) }
+        defer { if answer.isCostly { responder.bounds.give(.costly, for: customer) } }
         var attempts = settings.sessions + 1
         while true {
             attempts -= 1
             do {
-                return try await responder.sessions.use { connection in
+                return try await responder.sessions.use(answer.isCostly ? .costly : .short, for: customer) {
+                    connection in
                     try await connection.run { connection in
                         try await CatalogueState.withSnapshot(
                             on: connection, limit: settings.statementTime, hasSettled: answer.more != nil

@@ -9,6 +9,8 @@ import QuakeStore
 struct ChangesDelivery: Sendable {
     let responder: Responder
     let request: ChangesRequest
+    /// For whom it is counted.
+    let customer: ClientAddress?
     let isHead: Bool
 
     private var live: LiveChanges { responder.live }
@@ -26,6 +28,8 @@ struct ChangesDelivery: Sendable {
         var output = StreamOutput(
             writer, HTTPResponse(form.format, settings), beginning: form.format.beginning)
         do {
+            try responder.bounds.take(.stream, for: customer)
+            defer { responder.bounds.give(.stream, for: customer) }
             try live.enter(form)
             defer { live.leave(form) }
             if isHead {
@@ -65,7 +69,8 @@ struct ChangesDelivery: Sendable {
             told(200)
             try await output.write(ByteBuffer(bytes: bytes))
         } else {
-            (position, signature, epoch) = try await catchUp(.init(request.start), &output, client, channel, told)
+            (position, signature, epoch) = try await catchUp(
+                .init(request.start), &output, client, channel, told)
         }
         let handler = try await liveHandler(on: channel)
         while true {
@@ -112,7 +117,9 @@ struct ChangesDelivery: Sendable {
             return ByteBuffer(bytes: bytes)
         }
         while true {
-            let reader = try responder.catchUps.reader(start, form) { channel.close(promise: nil) }
+            let reader = try responder.catchUps.reader(start, form, for: customer) {
+                channel.close(promise: nil)
+            }
             client.begin { reader.leave() }
             // As long as it waits, the client hears something, the head first.
             let interval = TimeAmount(settings.heartbeat / 3)

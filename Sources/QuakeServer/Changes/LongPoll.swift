@@ -11,6 +11,8 @@ import QuakeStore
 struct LongPoll: Sendable {
     let responder: Responder
     let request: ChangesRequest
+    /// For whom it is counted.
+    let customer: ClientAddress?
     /// How long to wait.
     let time: Duration
     let isHead: Bool
@@ -41,6 +43,8 @@ struct LongPoll: Sendable {
     ) async throws {
         var writer: ResponseWriter? = consume writer
         do {
+            try responder.bounds.take(.stream, for: customer)
+            defer { responder.bounds.give(.stream, for: customer) }
             try live.enter(form)
             defer { live.leave(form) }
             if isHead {
@@ -160,7 +164,9 @@ struct LongPoll: Sendable {
 
     /// What the database has; nil if that is nothing new.
     private func history(_ client: Client, _ channel: any Channel) async throws -> Found? {
-        let reader = try responder.catchUps.reader(.init(request.start), form) { channel.close(promise: nil) }
+        let reader = try responder.catchUps.reader(.init(request.start), form, for: customer) {
+            channel.close(promise: nil)
+        }
         client.begin { reader.leave() }
         do {
             guard let first = try await reader.next() else { throw CancellationError() }

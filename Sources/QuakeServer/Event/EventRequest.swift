@@ -57,6 +57,14 @@ public struct EventRequest: Sendable {
         self.selection = selection
     }
 
+    /// Whether it is known to take long: no index leads to a past, to what was deleted, or to what comes after thousands of
+    /// others, nor to the greatest ones of all times.
+    var isCostly: Bool {
+        let isUnbounded = selection.since == nil && selection.until == nil && selection.values[.code] == nil
+        return selection.asOf != nil || selection.deleted != .excluded || selection.offset >= 1000
+            || (selection.order == .magnitude && isUnbounded)
+    }
+
     /// A name, or several with dots in between. Anything else might be a script of somebody else's.
     private static func callback(_ parameters: EventParameters, _ format: EventFormat) throws -> String? {
         guard let callback = parameters.text(.callback) else { return nil }

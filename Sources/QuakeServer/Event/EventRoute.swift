@@ -41,7 +41,7 @@ extension EventService {
         // Colours by age grow old without a change.
         let isTimed = request.format == .kml && request.kml.color == .age
         let minute = isTimed ? "\(Instant.now.milliseconds / 60_000) " : ""
-        return Answer(key: "\(minute)\(target)", contentType: request.contentType) {
+        var answer = Answer(key: "\(minute)\(target)", contentType: request.contentType) {
             connection, state, writer in
             let call = Mutex(request.callback.map { "\($0)(" })
             let count = try await request.writeEvents(
@@ -53,14 +53,18 @@ extension EventService {
             if request.callback != nil { try writer.write(Array(");".utf8)) }
             writer.countRows(count)
         }
+        answer.isCostly = request.isCostly
+        return answer
     }
 
     private static func count(_ request: EventRequest, _ target: String) -> Answer {
         let contentType = request.format == .geojson ? request.contentType : EventFormat.text.contentType
-        return Answer(key: target, contentType: contentType) { connection, state, writer in
+        var answer = Answer(key: target, contentType: contentType) { connection, state, writer in
             let count = try await request.count(on: connection, newest: state.position.token)
             try writer.write(Array((request.callback.map { "\($0)(\(count));" } ?? count).utf8))
         }
+        answer.isCostly = request.isCostly
+        return answer
     }
 
     private static func networks(

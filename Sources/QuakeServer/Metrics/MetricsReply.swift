@@ -8,9 +8,7 @@ extension Responder {
         appendServer(to: &text)
         ProcessUse.now.append(to: &text)
         do {
-            let (sources, history) = try await sessions.use { connection in
-                (try await ImportStatus.read(on: connection), try await HistoryStatus.read(on: connection))
-            }
+            let (sources, history) = try await status.result().get()
             appendSources(sources, to: &text)
             appendReaders(history, to: &text)
         } catch {
@@ -59,11 +57,18 @@ extension Responder {
         text.gauge("quakes_sessions_open", "Sessions of the database that answer requests.", usage.open)
         text.gauge("quakes_sessions_used", "Those of them that are in use.", usage.used)
         text.gauge("quakes_requests_waiting", "Requests that wait for a session.", usage.waiting)
+        text.family(
+            "quakes_address_refused", .counter,
+            "What was refused because its client address holds as many as it may.")
+        let refused = bounds.refused
+        for kind in ClientBounds.Kind.allCases {
+            text.sample("quakes_address_refused_total", [("kind", kind.rawValue)], refused[kind, default: 0])
+        }
         let live = live.current
         text.gauge("quakes_live_clients", "Clients that follow the changes and are live.", live.live)
         text.gauge(
             "quakes_live_clients_waiting", "Clients that wait for a session, to read what they have missed.",
-            lanes.waiting)
+            usage.waitingStreams)
         text.gauge(
             "quakes_live_clients_behind", "Those of them that have not taken all there is.", live.behind)
         text.counter(

@@ -1,11 +1,15 @@
+import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import Synchronization
 
 /// The other end of one connection: what is being done for it ends when it goes away.
 final class Client: Sendable {
-    /// Where its requests come from.
-    let address: String
+    /// The other end of the connection; nil if it is no address of the Internet.
+    private let peer: ClientAddress?
+    private let proxies: TrustedProxies
+    /// Whether it is one too many of its address.
+    let isRefused: Bool
     private let state = Mutex(State())
 
     private struct State {
@@ -17,7 +21,20 @@ final class Client: Sendable {
         var isStream = false
     }
 
-    init(address: String) { self.address = address }
+    init(_ peer: ClientAddress?, behind proxies: TrustedProxies, isRefused: Bool) {
+        (self.peer, self.proxies, self.isRefused) = (peer, proxies, isRefused)
+    }
+
+    /// Where a request comes from.
+    func address(_ fields: HTTPFields) -> String {
+        let address = proxies.client(behind: peer ?? .loopback, fields)
+        return peer == nil && address == .loopback ? "-" : address.description
+    }
+
+    /// For whom a request is counted; nil for those who are not told apart.
+    func customer(_ fields: HTTPFields) -> ClientAddress? {
+        proxies.customer(behind: peer ?? .loopback, fields)
+    }
 
     func countSent(_ bytes: Int) { state.withLock { $0.sent += bytes } }
 
@@ -93,6 +110,25 @@ final class ClientLimits: ChannelDuplexHandler {
     init(_ client: Client, _ settings: ServerSettings) {
         self.client = client
         (readTime, endingTime) = (TimeAmount(settings.readTime), TimeAmount(settings.endingTime))
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        if client.isRefused {
+            // Without waiting for a request, or for it to read this: it is one too many.
+            let text = "Too many connections are open from this address.\n"
+            let answer = """
+                HTTP/1.1 429 Too Many Requests\r
+                Content-Type: text/plain; charset=utf-8\r
+                Content-Length: \(text.utf8.count)\r
+                Retry-After: 5\r
+                Connection: close\r
+                \r
+                \(text)
+                """
+            context.writeAndFlush(wrapOutboundOut(.byteBuffer(ByteBuffer(string: answer))), promise: nil)
+            context.close(promise: nil)
+        }
+        context.fireChannelActive()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {

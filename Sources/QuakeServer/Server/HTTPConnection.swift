@@ -54,10 +54,20 @@ extension Responder {
     func connection(on channel: any Channel) -> HTTPConnection {
         metrics.countConnections(1)
         channel.closeFuture.whenComplete { _ in metrics.countConnections(-1) }
-        let client = Client(address: channel.remoteAddress?.ipAddress ?? "-")
+        let peer = channel.remoteAddress?.ipAddress.flatMap { ClientAddress($0) }
+        let customer = settings.trustedProxies.customer(behind: peer ?? .loopback, [:])
+        let isRefused: Bool
+        do {
+            try bounds.take(.connection, for: customer)
+            channel.closeFuture.whenComplete { _ in bounds.give(.connection, for: customer) }
+            isRefused = false
+        } catch {
+            isRefused = true
+        }
+        let client = Client(peer, behind: settings.trustedProxies, isRefused: isRefused)
         return HTTPConnection(client: client, settings: settings, ending: ending) { status in
             metrics.countUnreadable(status: status)
-            var logged = LoggedRequest(client: client.address)
+            var logged = LoggedRequest(client: client.address([:]))
             (logged.status, logged.bytes) = (status, client.takeSent())
             accessLog?.write(logged)
         } responder: { request, writer, channel in

@@ -16,17 +16,19 @@ struct Responder: Sendable {
     private var scope: Scope
     let ending = Ending()
     let room: SpoolRoom
+    let bounds: ClientBounds
     let board = StateBoard()
     let metrics = Metrics()
     /// The changes as they are committed, for all clients that follow them.
     let live: LiveChanges
     /// What they have missed.
     let catchUps: CatchUps
-    let lanes: Lanes
     let recent = RecentAnswers()
     private let index: PageFile
     /// The state of the catalogue now, without the settled documents.
     let current: SharedReading<CatalogueState>
+    /// What the metrics say of the database.
+    let status: SharedReading<(ImportStatus, HistoryStatus)>
 
     /// What is answered on an address.
     enum Scope {
@@ -45,10 +47,15 @@ struct Responder: Sendable {
         room = SpoolRoom(settings)
         live = LiveChanges(settings, logger: logger)
         index = PageFile.index(below: settings.basePath)
-        lanes = Lanes(sessions: settings.sessions)
-        catchUps = CatchUps(live, room, lanes, sessions, settings, logger: logger)
+        bounds = ClientBounds(settings)
+        catchUps = CatchUps(live, room, sessions, settings, logger: logger)
+        status = SharedReading {
+            try await sessions.use(.own) { connection in
+                (try await ImportStatus.read(on: connection), try await HistoryStatus.read(on: connection))
+            }
+        }
         current = SharedReading {
-            try await sessions.use { connection in
+            try await sessions.use(.own) { connection in
                 try await connection.run { connection in
                     try await connection.expectingAnswer(within: .seconds(10)) {
                         try await CatalogueState.read(on: connection, hasSettled: false)
@@ -104,6 +111,7 @@ struct Responder: Sendable {
         _ request: HTTPRequest, _ target: Target, _ route: Route, _ writer: consuming ResponseWriter,
         for client: Client, on channel: any Channel, _ told: (Int) -> Void
     ) async throws {
+        let customer = client.customer(request.headerFields)
         switch await result(of: request, target, route, for: client) {
         case .reply(var reply):
             told(reply.status)
@@ -122,6 +130,12 @@ struct Responder: Sendable {
             }
             let key = keptKey(of: answer, request, isCompressed: isCompressed)
             if let key, let (body, state) = await keptBody(key) {
+                let tag = EntityTag(answer, state, isCompressed: isCompressed)
+                guard !tag.isNamed(by: condition, isThere: true) else {
+                    told(304)
+                    let head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 304, settings)
+                    return try await writer.writeResponse(head)
+                }
                 told(200)
                 metrics.countRows(body.rows)
                 metrics.countBytes(body.bytes.readableBytes)
@@ -130,21 +144,19 @@ struct Responder: Sendable {
                 return try await writer.write(response: head, body: ResponseBody(byteBuffer: body.bytes))
             }
             let delivery = Delivery(
-                let tag = EntityTag(answer, state, isCompressed: isCompressed)
-                guard !tag.isNamed(by: condition, isThere: true) else {
-                    told(304)
-                    let head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 304, settings)
-                    return try await writer.writeResponse(head)
-                }
-                responder: self, answer: answer, request: request, isCompressed: isCompressed, key: key)
+                responder: self, answer: answer, request: request, customer: customer,
+                isCompressed: isCompressed,
+                key: key)
             try await delivery.run(writer, for: client, on: channel, told)
         case .changes(let changes):
             if case .poll(let time) = changes.kind {
                 let poll = LongPoll(
-                    responder: self, request: changes, time: time, isHead: request.method == .head)
+                    responder: self, request: changes, customer: customer, time: time,
+                    isHead: request.method == .head)
                 return try await poll.run(writer, for: client, on: channel, told)
             }
-            let delivery = ChangesDelivery(responder: self, request: changes, isHead: request.method == .head)
+            let delivery = ChangesDelivery(
+                responder: self, request: changes, customer: customer, isHead: request.method == .head)
             try await delivery.run(writer, for: client, on: channel) { status in
                 client.isStream = status == 200
                 told(status)

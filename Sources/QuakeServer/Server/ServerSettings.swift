@@ -25,6 +25,12 @@ public struct ServerSettings: Sendable {
     public var connections = 10_000
     /// How many clients may follow the changes.
     public var streams = 8000
+    /// How many connections one client address may hold, and how many streams.
+    public var perAddress = 500
+    /// How many costly questions one client address may have under way, those that wait included.
+    public var costlyPerAddress = 8
+    /// Whose word about the address of a client counts.
+    public var trustedProxies = TrustedProxies()
     /// Whether `/changes` and `/history` tell who made a change: its author and its context.
     public var namesAuthors = true
     /// After how long a silence a client that follows is shown that the stream is alive.

@@ -5,8 +5,9 @@ import Synchronization
 
 /// A few connections to the database, which the requests share.
 ///
-/// Requests wait in line for one. The line is bounded: whoever comes when it is full, or while the database is away, is
-/// refused at once. Lost connections are opened again for as long as it takes.
+/// Requests wait in line for one, a line for each lane. Among the addresses of those who wait, it is the turn of the one that
+/// has had none for the longest time. A line of requests is bounded: whoever comes when it is full, or while the database is
+/// away, is refused at once. Lost connections are opened again for as long as it takes.
 final class Sessions: Sendable {
     private let options: ConnectionOptions
     private let lineLimit: Int
@@ -15,13 +16,43 @@ final class Sessions: Sendable {
 
     private struct State {
         var idle: [Connection] = []
+        var use = LaneUse()
         /// Those who wait, the first one first.
-        var line: [(id: Int, continuation: CheckedContinuation<Connection, any Error>)] = []
+        var line: [Waiting] = []
+        /// When each address had its last turn, as long as somebody waits.
+        var turns: [ClientAddress?: Int] = [:]
         /// What ends the life of each connection that is open.
         var keepers: [ObjectIdentifier: CheckedContinuation<Void, any Error>] = [:]
         var lastID = 0
         /// Why the last attempt to connect failed; nil after a success.
         var failure: String?
+
+        /// Who is next, if there is a session for somebody who waits.
+        mutating func next() -> (
+            continuation: CheckedContinuation<Connection, any Error>, connection: Connection
+        )? {
+            guard !idle.isEmpty else { return nil }
+            for lane in use.order where use.admits(lane, of: keepers.count) {
+                let first = line.indices.filter { line[$0].lane == lane }
+                    .min { turns[line[$0].address, default: 0] < turns[line[$1].address, default: 0] }
+                guard let first, let connection = idle.popLast() else { continue }
+                let next = line.remove(at: first)
+                lastID += 1
+                turns[next.address] = lastID
+                if line.isEmpty { turns = [:] }
+                use.begin(lane)
+                return (next.continuation, connection)
+            }
+            return nil
+        }
+    }
+
+    private struct Waiting {
+        let id: Int
+        let lane: Lane
+        let address: ClientAddress?
+        let isPatient: Bool
+        let continuation: CheckedContinuation<Connection, any Error>
     }
 
     init(_ options: ConnectionOptions, lineLimit: Int, logger: Logger) {
@@ -31,34 +62,45 @@ final class Sessions: Sendable {
     struct Usage {
         let open: Int
         let used: Int
+        /// Requests that wait, and streams that do.
         let waiting: Int
+        let waitingStreams: Int
     }
 
     var usage: Usage {
-        state.withLock {
-            Usage(open: $0.keepers.count, used: $0.keepers.count - $0.idle.count, waiting: $0.line.count)
+        state.withLock { state in
+            let streams = state.line.count { $0.isPatient }
+            return Usage(
+                open: state.keepers.count, used: state.keepers.count - state.idle.count,
+                waiting: state.line.count - streams, waitingStreams: streams)
         }
     }
 
     /// Runs `body` with a connection that nobody else uses meanwhile.
     ///
+    /// - Parameters:
+    ///   - address: for whom; nil for those who are not told apart.
+    ///   - isPatient: whether to wait however many do.
     /// - Throws: `Reply` 503 if there is no room or no database; `CancellationError`; what `body` throws.
-    func use<Result>(_ body: (Connection) async throws -> Result) async throws -> Result {
-        let connection = try await take()
+    func use<Result>(
+        _ lane: Lane, for address: ClientAddress? = nil, isPatient: Bool = false,
+        _ body: (Connection) async throws -> Result
+    ) async throws -> Result {
+        let connection = try await take(lane, address, isPatient)
         do {
             let result = try await body(connection)
-            giveBack(connection)
+            giveBack(connection, from: lane)
             return result
         } catch {
             let isLost = await connection.isClosed
-            giveBack(connection, lostBy: isLost ? error : nil)
+            giveBack(connection, from: lane, lostBy: isLost ? error : nil)
             throw error
         }
     }
 
     // MARK: The line
 
-    private func take() async throws -> Connection {
+    private func take(_ lane: Lane, _ address: ClientAddress?, _ isPatient: Bool) async throws -> Connection {
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID
@@ -67,14 +109,23 @@ final class Sessions: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 let outcome: Result<Connection, any Error>? = state.withLock { state in
                     if Task.isCancelled { return .failure(CancellationError()) }
-                    if let connection = state.idle.popLast() { return .success(connection) }
+                    if state.use.admits(lane, of: state.keepers.count), let connection = state.idle.popLast()
+                    {
+                        state.use.begin(lane)
+                        return .success(connection)
+                    }
                     if state.keepers.isEmpty, state.failure != nil {
                         return .failure(Reply.unavailable("The database is not available."))
                     }
-                    if state.line.count >= lineLimit {
+                    if !isPatient, lane != .own,
+                        state.line.count(where: { $0.lane == lane && !$0.isPatient }) >= lineLimit
+                    {
                         return .failure(Reply.unavailable("Too many requests are waiting."))
                     }
-                    state.line.append((id, continuation))
+                    state.line.append(
+                        Waiting(
+                            id: id, lane: lane, address: address, isPatient: isPatient,
+                            continuation: continuation))
                     return nil
                 }
                 if let outcome { continuation.resume(with: outcome) }
@@ -87,26 +138,29 @@ final class Sessions: Sendable {
         }
     }
 
-    private func giveBack(_ connection: Connection, lostBy error: (any Error)? = nil) {
+    private func giveBack(_ connection: Connection, from lane: Lane, lostBy error: (any Error)? = nil) {
+        state.withLock { $0.use.end(lane) }
         if let error {
             state.withLock { $0.keepers.removeValue(forKey: ObjectIdentifier(connection)) }?.resume(
                 throwing: error)
+            passOn()
         } else {
             offer(connection)
         }
     }
 
     private func offer(_ connection: Connection) {
-        let next = state.withLock { state -> CheckedContinuation<Connection, any Error>? in
+        state.withLock { state in
             // The keeper is gone when the server is being stopped.
-            guard state.keepers[ObjectIdentifier(connection)] != nil else { return nil }
-            if state.line.isEmpty {
-                state.idle.append(connection)
-                return nil
-            }
-            return state.line.removeFirst().continuation
+            if state.keepers[ObjectIdentifier(connection)] != nil { state.idle.append(connection) }
         }
-        next?.resume(returning: connection)
+        passOn()
+    }
+
+    private func passOn() {
+        while let (continuation, connection) = state.withLock({ $0.next() }) {
+            continuation.resume(returning: connection)
+        }
     }
 
     // MARK: The connections

@@ -43,6 +43,22 @@ struct ServeCommand: AsyncParsableCommand {
     var maxStreams = 8000
 
     @Option(
+        help: ArgumentHelp(
+            "How many connections one client address may hold at once, and how many streams.",
+            valueName: "count"))
+    var maxPerAddress = 500
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            A proxy in front, or a network of proxies such as 10.0.0.0/8: its X-Forwarded-For or Forwarded says whose \
+            request it is. May be given several times.
+            """,
+            valueName: "address"),
+        transform: proxy)
+    var trustedProxy: [TrustedProxies.Network] = []
+
+    @Option(
         help: ArgumentHelp("How many events an answer of the event service may have.", valueName: "count"))
     var maxEvents = 20_000
 
@@ -82,6 +98,7 @@ struct ServeCommand: AsyncParsableCommand {
         guard (1...100).contains(sessions) else { throw ValidationError("--sessions takes 1 to 100") }
         for (name, count) in [
             ("--max-events", maxEvents), ("--max-streams", maxStreams), ("--max-connections", maxConnections),
+            ("--max-per-address", maxPerAddress),
         ] where !(1...1_000_000_000).contains(count) {
             throw ValidationError("\(name) takes 1 to 1000000000, not \(count)")
         }
@@ -99,6 +116,8 @@ struct ServeCommand: AsyncParsableCommand {
         settings.sessions = sessions
         settings.connections = maxConnections
         settings.streams = maxStreams
+        settings.perAddress = maxPerAddress
+        settings.trustedProxies = TrustedProxies(trustedProxy)
         settings.namesAuthors = !hideAuthors
         settings.drainTime = drainTime.duration
         settings.endingTime = endingTime.duration
@@ -118,6 +137,13 @@ struct ServeCommand: AsyncParsableCommand {
             throw ValidationError("it takes HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080")
         }
         return address
+    }
+
+    private static func proxy(_ text: String) throws -> TrustedProxies.Network {
+        guard let network = TrustedProxies.Network(text) else {
+            throw ValidationError("it takes an address or a network, such as 127.0.0.1 or 10.0.0.0/8")
+        }
+        return network
     }
 
     private static func baseURL(_ text: String) throws -> String {

@@ -57,6 +57,63 @@ struct FairnessTests {
         }
     }
 
+    /// clients    of one address ask for pasts that wait for a lock                              get them
+    /// another                                                       asks for a past, too                   is second
+    /// others                                                        ask for all that is short
+    @Test(
+        "What is short, kept or about the server never stands behind costly questions, which take turns by address"
+    )
+    func costly() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+            try await database.execute(Self.slowDistance)
+            var settings = ServerSettings(version: "0")
+            (settings.sessions, settings.costlyPerAddress) = (2, 5)
+            settings.trustedProxies = TrustedProxies([try #require(TrustedProxies.Network("127.0.0.1"))])
+            try await TestSite.run(of: database, settings) { site in
+                let kept = "/fdsnws/event/1/query?format=csv&minmagnitude=1"
+                let first = try await site.get(kept)
+                try await withThrowingTaskGroup(of: String.self) { group in
+                    try await database.withConnection { connection in
+                        try await connection.query("select pg_advisory_lock(7)", to: "lock")
+                        @Sendable func ask(_ number: Int, _ address: String) async throws -> TestAnswer {
+                            let circle = "latitude=0&longitude=0&maxradius=\(180 - number)"
+                            return try await site.get(
+                                "/fdsnws/event/1/count?asof=1&\(circle)", ["X-Forwarded-For": address])
+                        }
+                        for number in 1...5 {
+                            group.addTask {
+                                _ = try await ask(number, "192.0.2.1").status
+                                return "many"
+                            }
+                        }
+                        try await waitUntil {
+                            try await site.get("/metrics").text.contains("quakes_requests_waiting 4\n")
+                        }
+                        #expect(try await ask(6, "192.0.2.1").status == 429)
+                        group.addTask {
+                            _ = try await ask(7, "192.0.2.2").status
+                            return "one"
+                        }
+                        try await waitUntil {
+                            try await site.get("/metrics").text.contains("quakes_requests_waiting 5\n")
+                        }
+                        for path in ["/fdsnws/event/1/count?minmagnitude=2", dayPath, "/health"] {
+                            #expect(try await site.get(path).status == 200, "\(path)")
+                        }
+                        #expect(try await site.get(kept).body == first.body)
+                        try await connection.query("select pg_advisory_unlock(7)", to: "unlock")
+                    }
+                    var order: [String] = []
+                    for try await who in group { order.append(who) }
+                    let place = try #require(order.firstIndex(of: "one"))
+                    #expect(place < 4, "\(order)")
+                }
+            }
+        }
+    }
+
     @Test("What takes the database too long is given up, and frees its session")
     func limit() async throws {
         try await server.withDatabase { database in

@@ -10,7 +10,6 @@ import Synchronization
 final class CatchUps: Sendable {
     private let live: LiveChanges
     private let room: SpoolRoom
-    private let lanes: Lanes
     private let sessions: Sessions
     private let settings: ServerSettings
     private let logger: Logger
@@ -22,19 +21,21 @@ final class CatchUps: Sendable {
     }
 
     init(
-        _ live: LiveChanges, _ room: SpoolRoom, _ lanes: Lanes, _ sessions: Sessions,
-        _ settings: ServerSettings,
+        _ live: LiveChanges, _ room: SpoolRoom, _ sessions: Sessions, _ settings: ServerSettings,
         logger: Logger
     ) {
-        (self.live, self.room, self.lanes, self.sessions) = (live, room, lanes, sessions)
+        (self.live, self.room, self.sessions) = (live, room, sessions)
         (self.settings, self.logger) = (settings, logger)
     }
 
     /// Lets a client read a pass from this start on. Others may have begun it before, as long as one can go on from its end.
     ///
-    /// - Parameter closing: closes the connection of a client that has to go because it is slow.
+    /// - Parameters:
+    ///   - customer: for whom it is counted.
+    ///   - closing: closes the connection of a client that has to go because it is slow.
     func reader(
-        _ start: CatchUp.Start, _ form: StreamForm, closing: @escaping @Sendable () -> Void
+        _ start: CatchUp.Start, _ form: StreamForm, for customer: ClientAddress?,
+        closing: @escaping @Sendable () -> Void
     ) throws -> CatchUp.Reader {
         let key = Key(start: start, form: form)
         let ring = live.ring
@@ -47,22 +48,24 @@ final class CatchUps: Sendable {
             }
             current[key] = new
             let reader = new.reader(leadingTo: nil, closing: closing)
-            new.begin { [self] in await read($0) }
+            new.begin { [self] in await read($0, for: customer) }
             return reader
         }
         guard let reader else { throw CancellationError() }
         return reader
     }
 
-    private func read(_ catchUp: CatchUp) async {
+    private func read(_ catchUp: CatchUp, for customer: ClientAddress?) async {
         do {
             // Whoever asks for all rows asks for much. How much a stretch of the history is, the database knows.
             var isRead = false
             if catchUp.start != .snapshot {
                 isRead = try await readInTurn(
-                    catchUp, lanes.short, upTo: settings.longStretch, settings.statementTime)
+                    catchUp, .short, for: customer, upTo: settings.longStretch, settings.statementTime)
             }
-            if !isRead { _ = try await readInTurn(catchUp, lanes.costly, upTo: nil, settings.costlyTime) }
+            if !isRead {
+                _ = try await readInTurn(catchUp, .costly, for: customer, upTo: nil, settings.costlyTime)
+            }
             catchUp.finish()
         } catch {
             if catchUp.hasWritten, !(error is CancellationError) {
@@ -77,7 +80,7 @@ final class CatchUps: Sendable {
     ///
     /// - Returns: false if the pass is longer than `limit`, and was not read.
     private func readInTurn(
-        _ catchUp: CatchUp, _ lane: Turns, upTo limit: Int?, _ time: Duration
+        _ catchUp: CatchUp, _ lane: Lane, for customer: ClientAddress?, upTo limit: Int?, _ time: Duration
     ) async throws -> Bool {
         // What happens to one client is not worth a line.
         var quiet = logger
@@ -86,11 +89,9 @@ final class CatchUps: Sendable {
         while true {
             attempts -= 1
             do {
-                return try await lane.take { [quiet, sessions] in
-                    try await sessions.use { connection in
-                        try await limited(to: time) {
-                            try await catchUp.read(over: connection, upTo: limit, logger: quiet)
-                        }
+                return try await sessions.use(lane, for: customer, isPatient: true) { [quiet] connection in
+                    try await limited(to: time) {
+                        try await catchUp.read(over: connection, upTo: limit, logger: quiet)
                     }
                 }
             } catch let error as PostgresError
@@ -99,5 +100,25 @@ final class CatchUps: Sendable {
                 continue
             }
         }
+    }
+}
+
+/// Runs `body`, and cancels it when the time is up.
+///
+/// - Throws: `Reply` 503 when the time is up; what `body` throws.
+private func limited<Result: Sendable>(
+    to limit: Duration, _ body: @escaping @Sendable () async throws -> Result
+) async throws -> Result {
+    try await withThrowingTaskGroup(of: Result?.self) { group in
+        group.addTask { try await body() }
+        group.addTask {
+            try await Task.sleep(for: limit)
+            return nil
+        }
+        defer { group.cancelAll() }
+        guard let result = try await group.next() ?? nil else {
+            throw Reply.unavailable("The database took too long.")
+        }
+        return result
     }
 }

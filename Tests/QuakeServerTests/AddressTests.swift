@@ -1,0 +1,133 @@
+import HTTPTypes
+import TestSupport
+import Testing
+
+@testable import QuakeServer
+
+@Suite("Addresses of clients")
+struct AddressTests {
+    @Test("The last address that a trusted proxy names and that is not one of them is the client's")
+    func forwarded() throws {
+        let networks = ["127.0.0.1", "10.0.0.0/8", "2001:db8:1::/48"].compactMap {
+            TrustedProxies.Network($0)
+        }
+        try #require(networks.count == 3)
+        let proxies = TrustedProxies(networks)
+        for wrong in ["", "10.0.0.0/33", "10.0.0.0/8/8", "10.0.0.0/-1", "host", "2001:db8::/129"] {
+            #expect(TrustedProxies.Network(wrong) == nil, "\(wrong)")
+        }
+        for (peer, given, forwarded, client) in [
+            ("192.0.2.1", "198.51.100.1", nil, "192.0.2.1"),
+            ("127.0.0.1", "198.51.100.1", nil, "198.51.100.1"),
+            ("127.0.0.1", "198.51.100.1, 203.0.113.9, 10.1.2.3", nil, "203.0.113.9"),
+            ("127.0.0.1", "198.51.100.1:4711", nil, "198.51.100.1"),
+            ("10.9.9.9", "[2001:db8::1]:4711", nil, "2001:db8::1"),
+            ("10.9.9.9", "2001:db8:1::7", nil, "2001:db8:1::7"),
+            ("::ffff:10.9.9.9", "198.51.100.1", nil, "198.51.100.1"),
+            (
+                "127.0.0.1", nil, "for=198.51.100.1;proto=https, For=\"[2001:db8::5]:80\" ; by=x",
+                "2001:db8::5"
+            ),
+            ("127.0.0.1", nil, "for=unknown", "127.0.0.1"),
+            ("127.0.0.1", "what, 10.0.0.1", nil, "10.0.0.1"),
+            ("127.0.0.1", "", nil, "127.0.0.1"),
+            ("127.0.0.1", "198.51.100.1", "for=198.51.100.1", "198.51.100.1"),
+            ("127.0.0.1", "198.51.100.1", "for=203.0.113.9", "127.0.0.1"),
+        ] as [(String, String?, String?, String)] {
+            var fields = HTTPFields()
+            if let given { fields[.init("X-Forwarded-For")!] = given }
+            if let forwarded { fields[.init("Forwarded")!] = forwarded }
+            let peer = try #require(ClientAddress(peer))
+            #expect(proxies.client(behind: peer, fields).description == client)
+        }
+    }
+
+    @Test(
+        "Whoever speaks for others is not counted; a network of 64 bits is one client, and one who lies is counted"
+    )
+    func customers() throws {
+        let proxies = TrustedProxies([try #require(TrustedProxies.Network("10.0.0.1"))])
+        func customer(_ peer: String, _ given: String...) throws -> String? {
+            var fields = HTTPFields()
+            for (name, value) in zip(["X-Forwarded-For", "Forwarded"], given) { fields[.init(name)!] = value }
+            return proxies.customer(behind: try #require(ClientAddress(peer)), fields)?.description
+        }
+        #expect(try customer("127.0.0.1") == nil)
+        #expect(try customer("::1") == nil)
+        #expect(try customer("127.0.0.1", "192.0.2.1") == nil)
+        #expect(try customer("10.0.0.1") == nil)
+        #expect(try customer("10.0.0.1", "192.0.2.1") == "192.0.2.1")
+        #expect(try customer("10.0.0.1", "192.0.2.1", "for=192.0.2.2") == "10.0.0.1")
+        #expect(try customer("192.0.2.1", "192.0.2.2") == "192.0.2.1")
+        #expect(try customer("2001:db8::1:2:3:4") == "2001:db8::")
+        #expect(try customer("10.0.0.1", "2001:db8:1:2:3:4:5:6") == "2001:db8:1:2::")
+    }
+
+    @Test("An address that holds as many streams as it may gets 429, and no other does")
+    func streams() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            var settings = ServerSettings(version: "0")
+            settings.perAddress = 2
+            settings.trustedProxies = TrustedProxies([try #require(TrustedProxies.Network("127.0.0.1"))])
+            try await TestSite.run(of: database, settings) { site in
+                func open(_ address: String) async -> (LoopbackSocket, String) {
+                    let client = LoopbackSocket()
+                    let head = await site.begin(
+                        "/changes?after=now", on: client, "X-Forwarded-For: \(address)\r\n")
+                    return (client, head)
+                }
+                let (first, firstHead) = await open("192.0.2.1")
+                let (second, secondHead) = await open("192.0.2.1")
+                let (third, thirdHead) = await open("192.0.2.1")
+                let (other, otherHead) = await open("192.0.2.2")
+                defer { for client in [second, third, other] { client.close() } }
+                for head in [firstHead, secondHead, otherHead] { #expect(head.hasPrefix("HTTP/1.1 200")) }
+                #expect(thirdHead.hasPrefix("HTTP/1.1 429"))
+                #expect(thirdHead.lowercased().contains("retry-after: 5"))
+                let poll = try await site.get("/changes?after=now&wait=0", ["X-Forwarded-For": "192.0.2.1"])
+                #expect(poll.status == 429)
+                #expect(poll.text == "Too many streams are open from this address.\n")
+                let metrics = try await site.get("/metrics").text
+                #expect(metrics.contains("quakes_address_refused_total{kind=\"stream\"} 2\n"))
+                first.close()
+                try await waitUntil {
+                    let path = "/changes?after=now&wait=0"
+                    return try await site.get(path, ["X-Forwarded-For": "192.0.2.1"]).status == 200
+                }
+            }
+        }
+    }
+
+    @Test("What an address is not known for is bounded by its connections: one too many is told, and closed")
+    func connections() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            var settings = ServerSettings(version: "0")
+            settings.perAddress = 2
+            try await TestSite.run(of: database, settings) { site in
+                // 127.0.0.1 speaks for others.
+                let held = [LoopbackSocket(from: "127.0.0.2"), LoopbackSocket(from: "127.0.0.2")]
+                for client in held {
+                    let head = await site.begin("/", on: client)
+                    #expect(head.hasPrefix("HTTP/1.1 200"))
+                }
+                let refused = await onThread {
+                    let client = LoopbackSocket(from: "127.0.0.2")
+                    defer { client.close() }
+                    client.connect(to: site.port)
+                    return String(decoding: client.readAll(), as: UTF8.self)
+                }
+                #expect(refused.hasPrefix("HTTP/1.1 429"))
+                #expect(refused.hasSuffix("\r\n\r\nToo many connections are open from this address.\n"))
+                #expect(try await site.get("/").status == 200)
+                for client in held { client.close() }
+                try await waitUntil {
+                    let client = LoopbackSocket(from: "127.0.0.2")
+                    defer { client.close() }
+                    return await site.begin("/", on: client).hasPrefix("HTTP/1.1 200")
+                }
+            }
+        }
+    }
+}
