@@ -301,29 +301,16 @@ def word(position):
 
 # MARK: clients
 
-class Clients:
-    """Many streams of changes, read by one thread."""
+class Sockets:
+    """Many connections, read by one thread."""
 
-    TOKEN = re.compile(rb'\{"store":"[^"]*","token":(\d+)')
-
-    def __init__(self, service, paths, pace=None):
-        """:param pace: how many bytes a second each reads; None for all there is."""
+    def __init__(self):
         self.selector = selectors.DefaultSelector()
-        self.positions = [0] * len(paths)
-        self.heard = [time.monotonic()] * len(paths)
-        self.longest = [0.0] * len(paths)
-        self.tails = [b""] * len(paths)
-        self.pace, self.read_at = pace, time.monotonic()
         self.sockets = []
-        for index, path in enumerate(paths):
-            client = socket.socket()
-            if pace:
-                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
-            client.connect(("127.0.0.1", service.port))
-            client.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-            client.setblocking(False)
-            self.sockets.append(client)
-            self.selector.register(client, selectors.EVENT_READ, index)
+
+    def add(self, client):
+        self.selector.register(client, selectors.EVENT_READ, len(self.sockets))
+        self.sockets.append(client)
 
     def __enter__(self):
         return self
@@ -332,6 +319,29 @@ class Clients:
         for client in self.sockets:
             client.close()
         self.selector.close()
+
+
+class Clients(Sockets):
+    """Many streams of changes."""
+
+    TOKEN = re.compile(rb'\{"store":"[^"]*","token":(\d+)')
+
+    def __init__(self, service, paths, pace=None):
+        """:param pace: how many bytes a second each reads; None for all there is."""
+        super().__init__()
+        self.positions = [0] * len(paths)
+        self.heard = [time.monotonic()] * len(paths)
+        self.longest = [0.0] * len(paths)
+        self.tails = [b""] * len(paths)
+        self.pace, self.read_at = pace, time.monotonic()
+        for path in paths:
+            client = socket.socket()
+            if pace:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+            client.connect(("127.0.0.1", service.port))
+            client.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            client.setblocking(False)
+            self.add(client)
 
     def read(self, seconds):
         """Reads for so long."""
@@ -377,29 +387,19 @@ class Clients:
         return longest
 
 
-class Pollers:
+class Pollers(Sockets):
     """Readers that ask again and again, each over a connection that it keeps."""
 
     LENGTH = re.compile(rb"content-length: (\d+)", re.I)
 
     def __init__(self, port, count, position):
-        self.selector = selectors.DefaultSelector()
+        super().__init__()
         self.buffers, self.tokens = [b""] * count, [0] * count
         self.commits, self.latencies = [], []
-        self.sockets = []
-        for index in range(count):
+        for _ in range(count):
             client = socket.create_connection(("127.0.0.1", port))
-            self.sockets.append(client)
-            self.selector.register(client, selectors.EVENT_READ, index)
+            self.add(client)
             self.ask(client, position)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for client in self.sockets:
-            client.close()
-        self.selector.close()
 
     @staticmethod
     def ask(client, position):

@@ -5,9 +5,14 @@ import Glibc
 public final class TemporaryFile: Sendable {
     private let descriptor: Int32
 
+    fileprivate static var folder: String {
+        if let given = getenv("TMPDIR") { return String(cString: given) }
+        return access("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp"
+    }
+
     /// - Throws: `TemporaryFileError`.
     public init() throws {
-        var path = Array("\(TemporaryFileError.folder)/quakes-XXXXXX".utf8CString)
+        var path = Array("\(Self.folder)/quakes-XXXXXX".utf8CString)
         descriptor = mkstemp(&path)  // replaces the six X
         guard descriptor >= 0, fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 else {
             throw TemporaryFileError(operation: "create", code: errno)
@@ -60,7 +65,7 @@ public final class TemporaryFile: Sendable {
     /// The folder of all temporary files, if it is in memory.
     public static var folderInMemory: String? {
         var status = stat()
-        guard stat(TemporaryFileError.folder, &status) == 0, let mounts = fopen("/proc/self/mountinfo", "r")
+        guard stat(folder, &status) == 0, let mounts = fopen("/proc/self/mountinfo", "r")
         else {
             return nil
         }
@@ -73,7 +78,7 @@ public final class TemporaryFile: Sendable {
         while getline(&line, &size, mounts) > 0, let text = line.map({ String(cString: $0) }) {
             // The third field is the device; the type of the file system follows the hyphen (proc_pid_mountinfo(5)).
             if text.split(separator: " ").dropFirst(2).first == Substring(number) {
-                return text.contains(" - tmpfs ") ? TemporaryFileError.folder : nil
+                return text.contains(" - tmpfs ") ? folder : nil
             }
         }
         return nil
@@ -85,12 +90,7 @@ public struct TemporaryFileError: Error, CustomStringConvertible {
     let operation: String
     let code: Int32
 
-    static var folder: String {
-        if let given = getenv("TMPDIR") { return String(cString: given) }
-        return access("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp"
-    }
-
     public var description: String {
-        "cannot \(operation) a temporary file in \(Self.folder): \(String(cString: strerror(code))); set TMPDIR to another folder"
+        "cannot \(operation) a temporary file in \(TemporaryFile.folder): \(String(cString: strerror(code))); set TMPDIR to another folder"
     }
 }

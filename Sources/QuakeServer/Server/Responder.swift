@@ -98,7 +98,7 @@ struct Responder: Sendable {
         let time = ContinuousClock.now - start
         counted.end(status: status, after: client.isStream ? nil : time)
         if let accessLog {
-            // The last bytes go to the socket on the loop of the channel.
+            // The last bytes go to the socket on the loop of the channel. One that has ended has nothing left to send.
             try? await channel.eventLoop.submit {}.get()
             accessLog.write(LoggedRequest(request, target, of: client, status: status, time))
         }

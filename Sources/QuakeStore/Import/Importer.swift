@@ -96,13 +96,9 @@ public struct Importer: Sendable {
     }
 
     private func runLog(_ source: FeedSource, _ window: ImportWindow?) async throws -> RunLog {
-        var log = RunLog(connection: connection, source: source, every: options.every)
-        if let window {
-            log.name = window.name
-        } else {
-            log.name = try await SourceKey.name(of: source, on: connection)
-            log.keepsValidators = true
-        }
+        let name = if let window { window.name } else { try await SourceKey.name(of: source, on: connection) }
+        var log = RunLog(connection: connection, source: source, name: name, every: options.every)
+        log.keepsValidators = window == nil
         return log
     }
 

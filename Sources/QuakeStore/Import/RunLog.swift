@@ -7,7 +7,7 @@ struct RunLog {
     let connection: Connection
     let source: FeedSource
     /// The name under which the run is recorded and its source is locked.
-    var name: String
+    let name: String
     /// The interval at which a daemon imports the source.
     let every: Duration?
     /// Whether what the server says about the document is kept, so that it need not be fetched again while it is the same.

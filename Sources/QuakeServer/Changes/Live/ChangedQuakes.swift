@@ -24,6 +24,7 @@ struct ChangedQuakes: Sendable {
             return first
         }
 
+        /// Throws only for a required property that is null.
         private static let blank = try? Quake { $0.isRequired ? .text("") : .null }
     }
 
