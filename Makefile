@@ -4,8 +4,8 @@ PREFIX ?= /usr/local
 STAGE := .build/stage
 
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Fuzz Benchmarks migrations)
-# scripts/coastlines is in Python.
-SH_FILES := $(filter-out scripts/coastlines,$(wildcard scripts/* debian/unit debian/postinst debian/prerm debian/postrm))
+# scripts/coastlines and scripts/races are in Python.
+SH_FILES := $(filter-out scripts/coastlines scripts/races,$(wildcard scripts/* debian/unit debian/postinst debian/prerm debian/postrm))
 # What the release executable is made from. `sudo make install` after `make build` only copies.
 INPUTS := $(shell find Makefile $(wildcard Package.swift Sources migrations scripts/manual) -type f)
 
