@@ -9,20 +9,22 @@ short: how long they wait and how much memory and disk it takes is printed besid
     catch-up     all changes with a filter, three times, while others resume
     pasts        8 clients that ask for the costliest past of all events, again and again
     silence      60 live clients, and one commit of 70,000 rows
-    polling      long-polling readers behind nginx's cache, two commits a second
+    streams      2,000 streams without a filter, and one commit of 20,000 rows
+    slow         10,000 connections that send a head, or a body, byte by byte, read an answer so, or say nothing
+    deletions    events that never were, after a third of all events were deleted
 
-The figures are of one run. The server of the database is a private cluster that exists only for the run. Polling needs
-nginx, and is left out without it.
+With --through, all ask through a proxy, as deploy/proxies has it. The figures are of one run. The server of the
+database is a private cluster that exists only for the run. The proxies are Debian's (scripts/proxies).
 
-    Benchmarks/fair.py [--events N] [--readers N] [--rows NAME,…] [--json]
+    Benchmarks/fair.py [--events N] [--rows NAME,…] [--through nginx|haproxy|varnish] [--json]
 """
 
 import argparse
 import json
+import multiprocessing
 import re
 import resource
 import selectors
-import shutil
 import socket
 import subprocess
 import sys
@@ -33,8 +35,10 @@ import urllib.request
 
 import goals
 from cluster import QUAKES, Cluster
+from proxies import Proxy, free_port
 
 ROWS = {}
+EVENTS = "/fdsnws/event/1/query"
 
 
 def row(function):
@@ -46,10 +50,11 @@ def row(function):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--events", type=int, default=300_000)
-    parser.add_argument("--readers", type=int, default=1000, help="long-polling readers")
     parser.add_argument("--rows", help="only these rows of the table")
+    parser.add_argument("--through", choices=["nginx", "haproxy", "varnish"])
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    Service.proxy = options.through
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     chosen = options.rows.split(",") if options.rows else list(ROWS)
@@ -114,14 +119,14 @@ def catch_up(cluster, options):
         spilled = temporary_bytes(cluster)
         paths = [f"/changes?after=1&minmagnitude={number}" for number in range(3)]
         with Clients(service, paths) as clients:
-            heads = Heads(service, f"/changes?after={token - 1}")
+            heads = Others(service, [f"/changes?after={token - 1}"], up_to_position)
             start, taken = time.monotonic(), {}
             while len(taken) < len(paths):
                 clients.read(0.1)
                 for index, position in enumerate(clients.positions):
                     if position >= token:
                         taken.setdefault(index, time.monotonic() - start)
-            waited = heads.end()
+            waited = max(heads.end().values())
     what = f"three filtered catch-ups of {options.events} changes"
     print(f"{what}: {', '.join(f'{seconds:.1f} s' for seconds in taken.values())}", file=sys.stderr)
     return [goals.at_most(f"{what}: the slowest, s", max(taken.values()), 60),
@@ -134,16 +139,15 @@ def catch_up(cluster, options):
 def pasts(cluster, options):
     update(cluster, min(20_000, options.events))
     with Service(cluster) as service:
-        query = "/fdsnws/event/1/query?format=csv&limit="
+        query = EVENTS + "?format=csv&limit="
         costly = Others(service, [f"{query}20000&asof=1&orderby=magnitude&offset={number}" for number in range(1000, 1008)])
         time.sleep(2)
         others = Others(service, ["/health", "/metrics", f"{query}20", query + "20&minmagnitude={number}"])
         time.sleep(40)
         figures = others.end()
-        answered, refused = costly.count, costly.refused
-        costly.is_over = True
+        costly.end()
     what = f"8 clients that ask for the costliest past of {options.events} events"
-    print(f"{what}: {answered} answers, {refused} refused; {figures}", file=sys.stderr)
+    print(f"{what}: {costly.count} answers, {costly.refused} refused; {figures}", file=sys.stderr)
     return [goals.at_most(f"{what}: others' queries refused, of {others.count}", others.refused, 0),
             goals.at_most(f"{what}: others' slowest answer, s", max(figures.values()), 2)]
 
@@ -167,65 +171,80 @@ def silence(cluster, options):
 
 
 @row
-def polling(cluster, options):
-    if not shutil.which("nginx"):
-        print("without nginx, polling is left out", file=sys.stderr)
-        return []
-    commits = 20
-    with Service(cluster) as service, Cache(cluster, service) as port:
-        position = urllib.request.urlopen(f"{service.url}/changes?after=now&wait=0").read()
-        codes = cluster.sql("select code from quake limit 20").splitlines()
-        asked = service.metric('quakes_http_requests_total{route="changes",status="200"}')
-        with Pollers(port, options.readers, word(json.loads(position))) as readers:
-            readers.read(2)
-            for _ in range(commits):
-                update(cluster, 20, codes)
-                readers.committed()
-                readers.read(0.5)
-            token = int(cluster.sql("select history.current_token()"))
-            end = time.monotonic() + 60
-            while min(readers.tokens) < token and time.monotonic() < end:
-                readers.read(0.1)
-            behind = sum(reached < token for reached in readers.tokens)
-            latencies = sorted(readers.latencies)
-        asked = service.metric('quakes_http_requests_total{route="changes",status="200"}') - asked
-    what = f"{options.readers} long-polling readers behind nginx, 2 commits/s"
-    print(f"{what}: from commit to reader p50 {latencies[len(latencies) // 2]:.2f} s,"
-          f" p99 {latencies[len(latencies) * 99 // 100]:.2f} s; {behind} readers are behind", file=sys.stderr)
-    return [goals.at_most(f"{what}: requests per commit that reach the process", asked / commits, 3)]
+def streams(cluster, options):
+    rows = min(20_000, options.events)
+    with Service(cluster) as service:
+        with Clients(service, ["/changes?after=now"] * 2000) as clients:
+            clients.wait(lambda: all(clients.positions))
+            before, others = service.memory(), Others(service, ["/health", "/metrics", EVENTS + "?format=csv&limit=20"])
+            clients.silences()
+            start, token = time.monotonic(), update(cluster, rows)
+            clients.wait(lambda: min(clients.positions) >= token)
+            taken, figures = time.monotonic() - start, others.end()
+            what = f"2,000 streams, a commit of {rows} rows"
+            print(f"{what}: {taken:.0f} s until all have all, {clients.bytes / 2**30 / taken:.2f} GB/s", file=sys.stderr)
+            return [goals.at_most(f"{what}: MB more", service.peak() - before, 256),
+                    goals.at_most(f"{what}: others' queries refused, of {others.count}", others.refused, 0),
+                    goals.at_most(f"{what}: others' slowest answer, s", max(figures.values()), 2),
+                    goals.at_most(f"{what}: the longest silence, s", max(clients.silences()), 21)]
+
+
+@row
+def slow(cluster, options):
+    with Service(cluster, "--max-connections", "12000") as service:
+        before = service.memory()
+        with Slow(service, 10_000) as clients:
+            others = Others(service, ["/health", "/metrics", EVENTS + "?format=csv&limit=20",
+                                      EVENTS + "?format=csv&limit=20&minmagnitude={number}"])
+            clients.drip(90)
+            figures, held = others.end(), len(clients.sockets) - clients.closed
+            what = "10,000 slow connections, 90 s"
+            print(f"{what}: {clients.closed} were closed, {held} are held; {figures}", file=sys.stderr)
+            return [goals.at_most(f"{what}: MB more", service.peak() - before, 256),
+                    goals.at_most(f"{what}: others' queries refused, of {others.count}", others.refused, 0),
+                    goals.at_most(f"{what}: others' slowest answer, s", max(figures.values()), 2)]
+
+
+@row
+def deletions(cluster, options):
+    path = EVENTS + "?format=csv&nodata=204&eventid=nobody{number}"
+    with Service(cluster) as service:
+        def longest():
+            others = Others(service, [path])
+            time.sleep(5)
+            return max(others.end().values())
+        before = longest()
+        cluster.sql(f"delete from quake where code in (select code from quake order by code limit {options.events // 3})")
+        after = longest()
+    what = f"an event that never was, after {options.events // 3} deletions"
+    return [goals.at_most(f"{what}: s", after, 2), goals.at_most(f"{what}: longest / before them", after / before, 10)]
 
 
 # MARK: the server
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 class Service:
-    """A `quakes serve` that runs while the block does."""
+    """A `quakes serve` that runs while the block does, behind a proxy if there is one."""
 
-    def __init__(self, cluster):
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+    proxy = None
+
+    def __init__(self, cluster, *options):
+        self.own = f"http://127.0.0.1:{(port := free_port())}"
         self.process = subprocess.Popen(
-            [QUAKES, "serve", "--listen", f"127.0.0.1:{self.port}", "--database", cluster.url], env=cluster.env,
+            [QUAKES, "serve", "--listen", f"127.0.0.1:{port}", "--database", cluster.url, *options], env=cluster.env,
             stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            try:
-                urllib.request.urlopen(f"{self.url}/health").close()
-                return
-            except OSError:
-                time.sleep(0.1)
-        sys.exit("quakes serve does not answer")
+        wait_for(f"{self.own}/health")
+        self.behind = Proxy(cluster, self.proxy, port) if self.proxy else None
+        self.port = self.behind.port if self.behind else port
+        self.url = f"http://127.0.0.1:{self.port}"
+        wait_for(f"{self.url}/health")
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
+        for process in [self.process] + ([self.behind.process] if self.behind else []):
+            process.terminate()
+            process.wait()
 
     def memory(self, name="VmRSS"):
         """In MB."""
@@ -236,49 +255,20 @@ class Service:
         return self.memory("VmHWM")
 
     def metric(self, name):
-        with urllib.request.urlopen(f"{self.url}/metrics") as answer:
+        with urllib.request.urlopen(f"{self.own}/metrics") as answer:
             found = re.search(rf"^{re.escape(name)} (\S+)$", answer.read().decode(), re.M)
             return float(found[1]) if found else 0
 
 
-class Cache:
-    """nginx, which asks the service once for all who ask for the same."""
-
-    def __init__(self, cluster, service):
-        self.port = free_port()
-        path = f"{cluster.home}/cache.conf"
-        with open(path, "w") as file:
-            file.write(f"""
-                daemon off; user root; worker_processes 1; pid {cluster.home}/cache.pid; worker_rlimit_nofile 65536;
-                error_log {cluster.home}/cache.log error;
-                events {{ worker_connections 30000; }}
-                http {{
-                    access_log off; keepalive_requests 1000000; client_body_temp_path {cluster.home}/cache-body;
-                    proxy_temp_path {cluster.home}/cache-temp;
-                    proxy_cache_path {cluster.home}/cache keys_zone=quakes:10m;
-                    server {{
-                        listen 127.0.0.1:{self.port} backlog=4096;
-                        location / {{
-                            proxy_pass {service.url}; proxy_cache quakes; proxy_cache_lock on; proxy_cache_lock_age 65s;
-                            proxy_cache_lock_timeout 65s; proxy_read_timeout 70s;
-                        }}
-                    }}
-                }}""")
-        self.process = subprocess.Popen(["nginx", "-c", path], stderr=subprocess.DEVNULL)
-
-    def __enter__(self):
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                return self.port
-            except OSError:
-                time.sleep(0.1)
-        sys.exit("nginx does not answer")
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
+def wait_for(url):
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            urllib.request.urlopen(url).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    sys.exit(f"{url} does not answer")
 
 
 def update(cluster, rows, codes=None):
@@ -333,6 +323,7 @@ class Clients(Sockets):
         self.heard = [time.monotonic()] * len(paths)
         self.longest = [0.0] * len(paths)
         self.tails = [b""] * len(paths)
+        self.bytes = 0
         self.pace, self.read_at = pace, time.monotonic()
         for path in paths:
             client = socket.socket()
@@ -367,10 +358,11 @@ class Clients(Sockets):
         now = time.monotonic()
         self.longest[index] = max(self.longest[index], now - self.heard[index])
         self.heard[index] = now
-        text = self.tails[index] + data
-        for found in self.TOKEN.finditer(text):
+        self.bytes += len(data)
+        # The end of a pass comes after all of its changes.
+        tail = self.tails[index] = (self.tails[index] + data)[-300:]
+        for found in self.TOKEN.finditer(tail):
             self.positions[index] = int(found[1])
-        self.tails[index] = text[-200:]
 
     def wait(self, is_so, seconds=600):
         end = time.monotonic() + seconds
@@ -387,108 +379,106 @@ class Clients(Sockets):
         return longest
 
 
-class Pollers(Sockets):
-    """Readers that ask again and again, each over a connection that it keeps."""
+class Slow(Sockets):
+    """Many connections, each of which is slow in one of four ways."""
 
-    LENGTH = re.compile(rb"content-length: (\d+)", re.I)
+    PER_ADDRESS = 400
 
-    def __init__(self, port, count, position):
+    def __init__(self, service, count):
         super().__init__()
-        self.buffers, self.tokens = [b""] * count, [0] * count
-        self.commits, self.latencies = [], []
-        for _ in range(count):
-            client = socket.create_connection(("127.0.0.1", port))
-            self.add(client)
-            self.ask(client, position)
+        self.closed = 0
+        self.alive = set()
+        forms = [(b"GET / HTTP/1.1\r\nHost: x\r\n", b"x: y\r\n"),
+                 (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n", b"x"),
+                 (f"GET {EVENTS}?format=geojson&limit=20000 HTTP/1.1\r\nHost: x\r\n\r\n".encode(), None),
+                 (b"", None)]
+        self.pieces = []
+        for number in range(count):
+            client = socket.socket()
+            # Answers that nobody reads may not wait in this machine's memory.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 10)
+            address = number // self.PER_ADDRESS
+            client.bind((f"127.1.{address // 250}.{address % 250 + 2}", 0))
+            begin, piece = forms[number % len(forms)]
+            try:
+                client.connect(("127.0.0.1", service.port))
+                client.sendall(begin)
+            except OSError:
+                self.closed += 1
+            client.setblocking(False)
+            self.sockets.append(client)
+            self.alive.add(number)
+            self.pieces.append(piece)
 
-    @staticmethod
-    def ask(client, position):
-        client.sendall(f"GET /changes?after={position}&wait=20s HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-
-    def committed(self):
-        self.commits.append(time.monotonic())
-
-    def read(self, seconds):
+    def drip(self, seconds):
+        """Sends, or takes, a byte of each now and then."""
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            for key, _ in self.selector.select(left):
-                self.take(key.fileobj, key.data)
+        while time.monotonic() < end:
+            for number in list(self.alive):
+                try:
+                    if self.pieces[number] is None:
+                        is_gone = self.sockets[number].recv(1) == b""
+                    else:
+                        is_gone = self.sockets[number].send(self.pieces[number][:1]) == 0
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    is_gone = True
+                if is_gone:
+                    self.closed += 1
+                    self.alive.remove(number)
+            time.sleep(1)
 
-    def take(self, client, index):
-        buffer = self.buffers[index] + client.recv(1 << 20)
-        head, _, rest = buffer.partition(b"\r\n\r\n")
-        length = self.LENGTH.search(head)
-        is_whole = len(rest) >= int(length[1]) if length else rest.endswith(b"0\r\n\r\n")
-        self.buffers[index] = b"" if is_whole else buffer
-        if not is_whole:
-            return
-        if not head.startswith(b"HTTP/1.1 200"):
-            sys.exit(f"a reader was refused: {head[:100]}")
-        last = rest[rest.rindex(b'{"store"'):]
-        position = json.loads(last[:last.index(b"}") + 1])
-        if position["token"] > self.tokens[index]:
-            self.tokens[index] = position["token"]
-            if self.commits:
-                self.latencies.append(time.monotonic() - self.commits[-1])
-        self.ask(client, word(position))
+
+def whole(url):
+    urllib.request.urlopen(url, timeout=300).read()
+
+
+def up_to_position(url):
+    """Reads a stream up to its first position."""
+    with urllib.request.urlopen(url, timeout=300) as answer:
+        text = b""
+        while not Clients.TOKEN.search(text) and (piece := answer.read1(1 << 20)):
+            text += piece
 
 
 class Others:
-    """Somebody who asks for short things all the time, and notes the longest wait for each."""
+    """Somebody who asks for short things all the time, in a process of his own, and notes the longest wait for each."""
 
-    def __init__(self, service, paths):
-        self.service, self.paths = service, paths
-        self.longest = dict.fromkeys(paths, 0.0)
-        self.count = self.refused = 0
-        self.is_over = False
-        self.threads = [threading.Thread(target=self.ask, args=(path,), daemon=True) for path in paths]
-        for thread in self.threads:
+    def __init__(self, service, paths, ask=whole):
+        self.ask, self.url = ask, service.url
+        self.over, self.results = multiprocessing.Event(), multiprocessing.SimpleQueue()
+        self.process = multiprocessing.Process(target=self.run, args=(paths,), daemon=True)
+        self.process.start()
+
+    def run(self, paths):
+        self.waits, self.refused = {path: [] for path in paths}, 0
+        threads = [threading.Thread(target=self.repeat, args=(path,)) for path in paths]
+        for thread in threads:
             thread.start()
+        for thread in threads:
+            thread.join()
+        self.results.put((self.waits, self.refused))
 
-    def ask(self, path):
+    def repeat(self, path):
         number = 0
-        while not self.is_over:
+        while not self.over.is_set():
             number += 1
             start = time.monotonic()
             try:
-                urllib.request.urlopen(self.service.url + path.format(number=number / 1000), timeout=300).read()
-            except (urllib.error.URLError, OSError):
+                self.ask(self.url + path.format(number=number / 1000))
+            except OSError:
                 self.refused += 1
-            self.count += 1
-            self.longest[path] = max(self.longest[path], time.monotonic() - start)
+            self.waits[path].append(time.monotonic() - start)
             time.sleep(0.02)
 
     def end(self):
-        self.is_over = True
-        for thread in self.threads:
-            thread.join()
-        return self.longest
-
-
-class Heads:
-    """Somebody who resumes again and again, until there is a position."""
-
-    def __init__(self, service, path):
-        self.service, self.path = service, path
-        self.longest, self.is_over = 0.0, False
-        self.thread = threading.Thread(target=self.resume, daemon=True)
-        self.thread.start()
-
-    def resume(self):
-        while not self.is_over:
-            start = time.monotonic()
-            with socket.create_connection(("127.0.0.1", self.service.port)) as client:
-                client.sendall(f"GET {self.path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-                text = b""
-                while not Clients.TOKEN.search(text) and (piece := client.recv(1 << 20)):
-                    text += piece
-            self.longest = max(self.longest, time.monotonic() - start)
-            time.sleep(0.2)
-
-    def end(self):
-        self.is_over = True
-        self.thread.join()
-        return self.longest
+        """The longest wait for each path."""
+        self.over.set()
+        self.waits, self.refused = self.results.get()
+        self.process.join()
+        self.count = sum(map(len, self.waits.values()))
+        return {path: max(waits) for path, waits in self.waits.items()}
 
 
 if __name__ == "__main__":

@@ -44,6 +44,11 @@ public struct BinaryRow {
         return bytes
     }
 
+    /// A `text`.
+    public mutating func nextText() throws -> String? {
+        try nextBytes().map { String(decoding: $0, as: UTF8.self) }
+    }
+
     /// Passes over some columns.
     public mutating func skip(_ count: Int) throws {
         if result != nil {

@@ -34,11 +34,14 @@ func isFailure(_ result: OpaquePointer) -> Bool {
     return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE
 }
 
-/// PQsendQueryParams with the statement's values in binary; the results come as text.
-func sendParameters(_ parameters: [Parameter], of statement: String, _ handle: OpaquePointer) -> Int32 {
+/// PQsendQueryParams with the statement's values in binary; the results come as text unless they are wanted in binary, too.
+func sendParameters(
+    _ parameters: [Parameter], of statement: String, inBinary: Bool = false, _ handle: OpaquePointer
+) -> Int32 {
     withValues(of: parameters) { values, lengths, formats in
         PQsendQueryParams(
-            handle, statement, Int32(parameters.count), parameters.map(\.type), values, lengths, formats, 0)
+            handle, statement, Int32(parameters.count), parameters.map(\.type), values, lengths, formats,
+            inBinary ? 1 : 0)
     }
 }
 

@@ -40,6 +40,42 @@ struct CachingTests {
         }
     }
 
+    @Test(
+        "The past at a position is the same for ever, and says so; that of a token may become another one's")
+    func immutablePast() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                let path = "/fdsnws/event/1/query?format=csv&asof="
+                let position = try #require(
+                    try await site.get("/fdsnws/event/1/count").headers["quakes-position"])
+                let before = try await site.get(path + position)
+                #expect(before.status == 200)
+                #expect(before.headers["cache-control"] == "public, max-age=31536000, immutable")
+                let tag = try #require(before.headers["etag"])
+                try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+                let after = try await site.get(path + position)
+                #expect(after.text == before.text && after.headers["etag"] == tag)
+                #expect(try await site.get(path + position, ["If-None-Match": tag]).status == 304)
+                for form in [
+                    path + "1", path + position + "&eventid=usc1", path + position + "&includedeleted=true",
+                ] {
+                    let checked = try await site.get(form)
+                    #expect(checked.status == 200)
+                    #expect(checked.headers["cache-control"] == "public, max-age=0", "\(form)")
+                }
+                // A restored store has another transaction under this token. (Answers that were given are kept.)
+                try await database.query(
+                    "update history.transaction set committed_at = committed_at - interval '1 hour' where token = 1"
+                )
+                let restored = try await site.get(path + position + "&limit=2")
+                #expect(restored.status == 400)
+                #expect(restored.text.contains("asof: this database was restored since, or is another one"))
+                #expect(try await site.get(path + position.replacing("1_", with: "7_")).status == 400)
+            }
+        }
+    }
+
     @Test("A 304 takes no session of the database")
     func withoutQuery() async throws {
         try await TestServer.shared.withDatabase { database in

@@ -39,11 +39,16 @@ struct MonitoringTests {
         #expect(try await QuakesCommand().run("migrate", "--database", server.url).status == 0)
         try await TestSite.run(of: database) { site in
             try await waitUntil { try await site.get(dayPath).status == 200 }
+            let there = try await site.get("/metrics").text
+            #expect(there.contains("quakes_database_answered 1\n") && there.contains("quakes_rejects 0\n"))
             try await server.cluster.stop()
             try await waitUntil { try await site.get(dayPath).status == 503 }
             let metrics = try await site.get("/metrics")
             #expect(metrics.status == 200)
             #expect(metrics.text.contains("quakes_sessions_open 0\n"))
+            #expect(
+                metrics.text.contains("quakes_database_answered 0\n")
+                    && !metrics.text.contains("quakes_rejects "))
             #expect(metrics.text.contains("# TYPE quakes_http_requests_total counter\n"))
         }
     }

@@ -1,7 +1,8 @@
 import PostgreSQL
-import QuakeServer
 import TestSupport
 import Testing
+
+@testable import QuakeServer
 
 @Suite("Sessions of the database")
 struct SessionTests {
@@ -100,6 +101,50 @@ struct SessionTests {
                     }
                 }
                 try await waitUntil { try await site.get(dayPath).status == 200 }
+            }
+        }
+    }
+
+    /// flood    holds all sessions, and has the whole line
+    /// other                                                  waits in line; the flood's last one is refused
+    @Test("Of a full line, the address that has the most in it gives way to others")
+    func flood() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(5).document)
+            var settings = oneSession
+            (settings.sessions, settings.waitingRequests) = (3, 4)
+            settings.trustedProxies = TrustedProxies([try #require(TrustedProxies.Network("127.0.0.1"))])
+            try await TestSite.run(of: database, settings) { site in
+                try await waitUntil { try await site.get(dayPath).status == 200 }
+                @Sendable func statuses(of count: Int, from address: String) async throws -> [Int] {
+                    try await withThrowingTaskGroup(of: Int.self) { group in
+                        for _ in 0..<count {
+                            group.addTask { try await site.get(dayPath, ["X-Forwarded-For": address]).status }
+                        }
+                        return try await group.reduce(into: []) { $0.append($1) }.sorted()
+                    }
+                }
+                try await database.withConnection { connection in
+                    let (flood, other) = try await connection.transaction(to: "lock the table") {
+                        try await connection.execute(
+                            "lock table quake in access exclusive mode", to: "lock the table")
+                        let flood = Task { try await statuses(of: 6, from: "192.0.2.1") }
+                        try await waitUntil {
+                            try await site.get("/metrics").text.contains("quakes_requests_waiting 4\n")
+                        }
+                        // The second of them waits beside one of the first address less.
+                        let other = Task { try await statuses(of: 2, from: "192.0.2.2") }
+                        try await waitUntil {
+                            try await site.get("/metrics").text.contains(
+                                "quakes_http_requests_total{route=\"summary\",status=\"503\"} 2\n")
+                        }
+                        // Nobody has more than the others now.
+                        #expect(try await statuses(of: 1, from: "192.0.2.2") == [503])
+                        return (flood, other)
+                    }
+                    #expect(try await flood.value == [200, 200, 200, 200, 503, 503])
+                    #expect(try await other.value == [200, 200])
+                }
             }
         }
     }

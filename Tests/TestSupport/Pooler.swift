@@ -1,15 +1,13 @@
 import Foundation
 import Glibc
 import LocalPostgres
-import Subprocess
-import Synchronization
 
 /// A real pgbouncer in front of a server, on a Unix socket. It is gone when the last reference is, and when this process
 /// ends, in whatever way.
 public final class Pooler: Sendable {
     private let directory: String
     private let server: String
-    private let writeEnd: Mutex<Int32>
+    private let script: TiedScript
 
     public static let isInstalled = FileManager.default.isExecutableFile(atPath: "/usr/sbin/pgbouncer")
 
@@ -43,18 +41,15 @@ public final class Pooler: Sendable {
             ] + settings
         try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: "\(folder)/pgbouncer.ini"))
         try Data("\"\(LocalCluster.role)\" \"\"\n".utf8).write(to: URL(filePath: "\(folder)/users"))
-        let pooler = Pooler(folder, cluster.socketDirectory, try await run(in: folder))
+        let pooler = Pooler(
+            folder, cluster.socketDirectory, try await TiedScript("pooler", script, [folder]))
         try await waitUntil { pooler.answers }
         return pooler
     }
 
-    private init(_ directory: String, _ server: String, _ writeEnd: Int32) {
-        self.directory = directory
-        self.server = server
-        self.writeEnd = Mutex(writeEnd)
+    private init(_ directory: String, _ server: String, _ script: TiedScript) {
+        (self.directory, self.server, self.script) = (directory, server, script)
     }
-
-    deinit { writeEnd.withLock { _ = close($0) } }
 
     /// A database of the server, by way of the pooler.
     public func database(_ database: TestDatabase) -> TestDatabase {
@@ -76,25 +71,5 @@ public final class Pooler: Sendable {
                 connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
             }
         }
-    }
-
-    /// Starts the script, and returns the end of its standard input that keeps it running (see `Watchdog`).
-    private static func run(in folder: String) async throws -> Int32 {
-        var ends: [Int32] = [-1, -1]
-        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
-            throw POSIXError(.init(rawValue: errno) ?? .EIO)
-        }
-        var options = PlatformOptions()
-        options.createSession = true
-        _ = try await Subprocess.run(
-            .path("/bin/sh"),
-            arguments: [
-                "-c", #"exec 3<&0; /bin/sh -c "$0" pooler "$@" <&3 3<&- >/dev/null 2>&1 &"#, script, folder,
-            ],
-            environment: .custom(["PATH": "/usr/sbin:/usr/bin:/bin"]), workingDirectory: "/",
-            platformOptions: options,
-            input: .fileDescriptor(.init(rawValue: ends[0]), closeAfterSpawningProcess: true),
-            output: .discarded, error: .discarded)
-        return ends[1]
     }
 }

@@ -34,11 +34,12 @@ extension Connection {
 
     /// Sends a statement with its values. In single-row mode, each row arrives as a separate result.
     func send(
-        _ query: Query, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false
+        _ query: Query, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false,
+        inBinary: Bool = false
     ) throws {
         let text = query.text
         try refuseNUL(in: text, operation)
-        guard sendParameters(query.parameters, of: text, handle) == 1 else {
+        guard sendParameters(query.parameters, of: text, inBinary: inBinary, handle) == 1 else {
             throw failureOfLibpq(operation, handle)
         }
         // libpq accepts this only after the statement was sent and before anything is read.
@@ -240,7 +241,7 @@ extension Connection {
     }
 
     @discardableResult
-    private func closeIfLost(_ handle: OpaquePointer) -> Bool {
+    func closeIfLost(_ handle: OpaquePointer) -> Bool {
         guard PQstatus(handle) == CONNECTION_BAD else { return false }
         close(because: oneLine(PQerrorMessage(handle)))
         return true

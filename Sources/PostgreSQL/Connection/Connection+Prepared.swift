@@ -41,7 +41,7 @@ extension Connection {
         }
     }
 
-    private func prepare(_ query: Query, as name: String, _ operation: String) throws {
+    func prepare(_ query: Query, as name: String, _ operation: String) throws {
         if let known = prepared[name] {
             if known.hasSameText(as: query) { return }
             try execute(script: "deallocate \(name)", to: operation)

@@ -21,6 +21,20 @@ extension Connection {
         try forEachRow(of: query, to: operation, singleRowMode: true, body)
     }
 
+    /// Runs one query and hands over each row in binary form. All of them are in memory.
+    public func forEachRow(
+        inBinaryOf query: Query, to operation: String, _ body: (inout BinaryRow) throws -> Void
+    ) throws {
+        let handle = try open(operation)
+        try send(query, operation, handle, inBinary: true)
+        try readResults(operation, handle) { result in
+            for row in 0..<PQntuples(result) {
+                var row = BinaryRow(row, of: result)
+                try body(&row)
+            }
+        }
+    }
+
     /// Runs one query within a transaction, and hands over each row as it arrives. The server plans it for its first tenth
     /// rather than for all of it: if an index has the rows in order, the first ones come at once, and all may take longer.
     ///

@@ -22,15 +22,23 @@ extension Connection {
     ///
     /// - Throws: `NoSession`; `PostgresError` when the second connection gets no session.
     nonisolated public func requireSession(to operation: String) async throws {
+        if try await ownsSession() { return }
         let process = try await sessionProcess()
-        // A pooler tells its clients process numbers of its own, for cancelling.
-        if await announcedProcess == process { return }
         let hasSession = try await Connection.with(options, logger: notices.logger) { other in
             // In transaction mode, the other connection most likely gets the session that this one has just used.
             guard try await other.process(within: Self.answerLimit) != process else { return false }
             return try await hearsWhileIdle(other)
         }
         if !hasSession { throw NoSession(operation: operation, server: "\(options)") }
+    }
+
+    /// Whether no pooler is in between, so that the session is this connection's own. It is asked once.
+    public func ownsSession() throws -> Bool {
+        if let isDirect { return isDirect }
+        // A pooler tells its clients process numbers of its own, for cancelling.
+        let isDirect = try sessionProcess() == Int(PQbackendPID(handle))
+        self.isDirect = isDirect
+        return isDirect
     }
 
     nonisolated private func process(within limit: Duration) async throws -> Int {
@@ -60,10 +68,7 @@ extension Connection {
         }
     }
 
-    nonisolated private func sessionProcess() async throws -> Int {
-        try await query("select pg_backend_pid() as process", to: "look for a pooler")[0].decode("process")
+    private func sessionProcess() throws -> Int {
+        try query("select pg_backend_pid() as process", to: "look for a pooler")[0].decode("process")
     }
-
-    /// The process number that the connection was told when it was made.
-    private var announcedProcess: Int { Int(PQbackendPID(handle)) }
 }

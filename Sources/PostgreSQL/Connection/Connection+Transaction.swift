@@ -122,22 +122,32 @@ extension Connection {
         _ isolation: Isolation, _ settings: KeyValuePairs<String, String>, _ table: String?,
         _ operation: String
     ) throws {
-        // PostgreSQL only warns, and the inner commit would end the outer transaction.
-        guard try PQtransactionStatus(open(operation)) == PQTRANS_IDLE else {
-            throw PostgresError(
-                operation: "begin: \(operation)", message: "a transaction is already open on this connection")
-        }
-        let set = settings.reduce("begin isolation level \(isolation.rawValue)") {
-            "\($0); set local \($1.key) = \($1.value)"
-        }
-        // LOCK TABLE takes no snapshot.
-        let script = table.map { "\(set); lock table \($0) in access share mode" } ?? set
+        try refuseInner(operation)
+        let script = Self.beginning(isolation, settings, table).joined(separator: "; ")
         do {
             try execute(script: script, to: "begin: \(operation)")
         } catch {
             // A lock that took too long leaves a transaction that has begun.
             throw rollback(after: error, operation)
         }
+    }
+
+    /// PostgreSQL only warns, and the inner commit would end the outer transaction.
+    func refuseInner(_ operation: String) throws {
+        guard try PQtransactionStatus(open(operation)) == PQTRANS_IDLE else {
+            throw PostgresError(
+                operation: "begin: \(operation)", message: "a transaction is already open on this connection")
+        }
+    }
+
+    /// The statements that begin a transaction.
+    static func beginning(
+        _ isolation: Isolation, _ settings: KeyValuePairs<String, String>, _ table: String?
+    ) -> [String] {
+        // LOCK TABLE takes no snapshot.
+        ["begin isolation level \(isolation.rawValue)"]
+            + settings.map { "set local \($0.key) = \($0.value)" }
+            + (table.map { ["lock table \($0) in access share mode"] } ?? [])
     }
 
     private func commit(_ operation: String) throws {
@@ -158,7 +168,7 @@ extension Connection {
         }
     }
 
-    private func rollback(after error: any Error, _ operation: String) -> any Error {
+    func rollback(after error: any Error, _ operation: String) -> any Error {
         guard let handle, PQtransactionStatus(handle) != PQTRANS_IDLE else { return error }
         do {
             try shieldingFromCancellation { try execute(script: "rollback", to: "roll back: \(operation)") }

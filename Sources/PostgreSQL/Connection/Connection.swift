@@ -27,6 +27,10 @@ public actor Connection {
     var waitLimit = WaitLimit.untilCancelled
     /// The queries that are prepared in the session, by name.
     var prepared: [String: Query] = [:]
+    /// Those of them that `exchange` runs.
+    var shapes = QueryShapes()
+    /// Whether no pooler is in between; nil if that is not known yet.
+    var isDirect: Bool?
     /// Cancellations that are on their way to the server. The next statement waits for them, because they must not hit
     /// it.
     let cancellations = DispatchGroup()

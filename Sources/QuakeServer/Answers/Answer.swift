@@ -23,6 +23,15 @@ public struct Answer: Sendable {
     /// written anything.
     public var write: @Sendable (Connection, CatalogueState, AnswerWriter) async throws -> Void
 
+    /// Writes the body in one exchange with the database, and tells the state that it is of before. Nothing is written, and it
+    /// returns false, if the answer takes more than that; nil for an answer that always does.
+    var writeAtOnce:
+        (
+            @Sendable (isolated Connection, Duration, AnswerWriter, _ told: (CatalogueState) -> Void) throws
+                ->
+                Bool
+        )?
+
     public init(
         key: String, contentType: String,
         write: @escaping @Sendable (Connection, CatalogueState, AnswerWriter) async throws -> Void

@@ -171,6 +171,12 @@ struct Delivery: Sendable {
                 return try await responder.sessions.use(answer.isCostly ? .costly : .short, for: customer) {
                     connection in
                     try await connection.run { connection in
+                        if let writeAtOnce = answer.writeAtOnce,
+                            try writeAtOnce(
+                                connection, settings.statementTime, writer, { opening.state = $0 })
+                        {
+                            return
+                        }
                         try await CatalogueState.withSnapshot(
                             on: connection, limit: settings.statementTime, hasSettled: answer.more != nil
                         ) { state in

@@ -31,10 +31,40 @@ extension EventRequest {
         return body.count
     }
 
+    /// Writes the answer in one exchange with the database, if it is one of a few events of the present, as most are.
+    ///
+    /// - Parameters:
+    ///   - connection: has a session of its own.
+    ///   - limit: how long each statement may take.
+    ///   - told: told the catalogue's state, before anything is written.
+    /// - Returns: how many events it has; 0 if nothing was written, because the answer takes more than that.
+    /// - Throws: `PostgresError`; what `write` throws.
+    func writeAtOnce(
+        on connection: isolated Connection, limit: Duration, url: String, _ told: (CatalogueState) -> Void,
+        _ write: @escaping @Sendable ([UInt8]) throws -> Void
+    ) throws -> Int {
+        guard !mayBeMany, selection.asOf == nil, selection.deleted == .excluded, selection.offset == 0,
+            try connection.ownsSession()
+        else { return 0 }
+        let body = EventBody(form, write)
+        do {
+            try selection.readAtOnce(body.properties, most: Self.few, on: connection, limit: limit, told) {
+                try body.append(&$0)
+            }
+        } catch let error as PostgresError where error.hasChangedShape {
+            return 0
+        }
+        guard body.count > 0, body.count <= maximum else { return 0 }
+        body.begin(isAlone(body.count) ? nil : head(body.count, url))
+        try body.finish()
+        return body.count
+    }
+
+    private static let few = 200
+
     /// Whether there may be more events than one wants to hold in memory.
     private var mayBeMany: Bool {
-        let most = 200
-        return selection.limit ?? .max > most && selection.values[.code]?.count ?? .max > most
+        selection.limit ?? .max > Self.few && selection.values[.code]?.count ?? .max > Self.few
     }
 
     /// Writes what stands in front of so many events, or throws if they are no answer.
@@ -48,10 +78,11 @@ extension EventRequest {
             )
         }
         if count == 0 { try await refuse(selected) }
-        // One event that was asked for by its id is a feature alone, as at the USGS.
-        let isAlone = format == .geojson && eventID != nil && count == 1
-        body.begin(isAlone ? nil : head(count, url))
+        body.begin(isAlone(count) ? nil : head(count, url))
     }
+
+    /// One event that was asked for by its id is a feature alone, as at the USGS.
+    private func isAlone(_ count: Int) -> Bool { format == .geojson && eventID != nil && count == 1 }
 
     private var form: EventBody.Form {
         switch format {

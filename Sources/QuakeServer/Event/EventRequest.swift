@@ -65,6 +65,13 @@ public struct EventRequest: Sendable {
             || (selection.order == .magnitude && isUnbounded)
     }
 
+    /// Whether the answer is the same for ever: it is of a position, and of nothing that pruning the history takes away, such as
+    /// which events were deleted or renamed.
+    var isImmutable: Bool {
+        guard case .position = selection.asOf else { return false }
+        return selection.deleted == .excluded && selection.values[.code] == nil
+    }
+
     /// A name, or several with dots in between. Anything else might be a script of somebody else's.
     private static func callback(_ parameters: EventParameters, _ format: EventFormat) throws -> String? {
         guard let callback = parameters.text(.callback) else { return nil }
@@ -114,6 +121,10 @@ extension QuakeSelection {
         }
         updatedAfter = try parameters.time(.updatedafter)?.floor
         guard let moment = parameters.text(.asof) else { return }
+        if let position = Position(word: moment) {
+            asOf = .position(position)
+            return
+        }
         if moment.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
             guard let token = Int(moment) else { throw parameters.wrong(.asof, "is no token") }
             asOf = .token(token)
@@ -122,7 +133,8 @@ extension QuakeSelection {
             let time = moment.prefix(11) + moment.dropFirst(11).replacing(" ", with: "+")
             guard let past = PastMoment(time: String(time)) else {
                 throw parameters.wrong(
-                    .asof, "is neither a token nor a time such as 2014-04-15 or 2014-04-15T12:22:47.5")
+                    .asof,
+                    "is neither a position, a token nor a time such as 2014-04-15 or 2014-04-15T12:22:47.5")
             }
             asOf = past
         }

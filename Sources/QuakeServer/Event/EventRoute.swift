@@ -41,20 +41,47 @@ extension EventService {
         // Colours by age grow old without a change.
         let isTimed = request.format == .kml && request.kml.color == .age
         let minute = isTimed ? "\(Instant.now.milliseconds / 60_000) " : ""
+        let url = baseURL + target
         var answer = Answer(key: "\(minute)\(target)", contentType: request.contentType) {
             connection, state, writer in
-            let call = Mutex(request.callback.map { "\($0)(" })
-            let count = try await request.writeEvents(
-                on: connection, newest: state.position.token, url: baseURL + target
-            ) { bytes in
-                let call = call.withLock { $0.take() }
-                try writer.write(Array((call ?? "").utf8) + bytes)
-            }
-            if request.callback != nil { try writer.write(Array(");".utf8)) }
-            writer.countRows(count)
+            let call = Call(request, writer)
+            let newest = state.position.token
+            try call.finish(
+                try await request.writeEvents(on: connection, newest: newest, url: url, call.write))
         }
         answer.isCostly = request.isCostly
+        answer.isImmutable = request.isImmutable && !isTimed
+        answer.writeAtOnce = { connection, limit, writer, told in
+            let call = Call(request, writer)
+            let count = try request.writeAtOnce(on: connection, limit: limit, url: url, told, call.write)
+            guard count > 0 else { return false }
+            try call.finish(count)
+            return true
+        }
         return answer
+    }
+
+    /// The call of a function of JavaScript around what is written, if there is one.
+    private final class Call: Sendable {
+        private let writer: AnswerWriter
+        private let isCall: Bool
+        private let head: Mutex<String?>
+
+        init(_ request: EventRequest, _ writer: AnswerWriter) {
+            self.writer = writer
+            isCall = request.callback != nil
+            head = Mutex(request.callback.map { "\($0)(" })
+        }
+
+        func write(_ bytes: [UInt8]) throws {
+            let head = head.withLock { $0.take() }
+            try writer.write(Array((head ?? "").utf8) + bytes)
+        }
+
+        func finish(_ count: Int) throws {
+            if isCall { try writer.write(Array(");".utf8)) }
+            writer.countRows(count)
+        }
     }
 
     private static func count(_ request: EventRequest, _ target: String) -> Answer {
@@ -64,6 +91,7 @@ extension EventService {
             try writer.write(Array((request.callback.map { "\($0)(\(count));" } ?? count).utf8))
         }
         answer.isCostly = request.isCostly
+        answer.isImmutable = request.isImmutable
         return answer
     }
 

@@ -27,14 +27,15 @@ struct EventSummary {
     ]
 
     init(_ row: inout BinaryRow) throws {
-        guard let code = try row.nextText(), let net = try row.nextText(), let netCode = try row.nextText(),
+        guard let code = try row.nextTextBytes(), let net = try row.nextTextBytes(),
+            let netCode = try row.nextTextBytes(),
             let time = try row.nextInstant(), let updated = try row.nextInstant(),
             let latitude = try row.nextDouble(), let longitude = try row.nextDouble()
         else { throw BinaryRowError() }
         (self.code, self.net, self.netCode, self.time, self.updated) = (code, net, netCode, time, updated)
         (self.latitude, self.longitude) = (latitude, longitude)
         (depth, magnitude) = (try row.nextDouble(), try row.nextDouble())
-        (place, feedTitle, url) = (try row.nextText(), try row.nextText(), try row.nextText())
+        (place, feedTitle, url) = (try row.nextTextBytes(), try row.nextTextBytes(), try row.nextTextBytes())
         zone = try row.nextInteger()
     }
 
@@ -82,7 +83,7 @@ struct EventSummary {
 }
 
 extension BinaryRow {
-    fileprivate mutating func nextText() throws -> [UInt8]? {
+    fileprivate mutating func nextTextBytes() throws -> [UInt8]? {
         try nextBytes().map { Array($0) }
     }
 }

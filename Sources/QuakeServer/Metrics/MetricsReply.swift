@@ -7,12 +7,18 @@ extension Responder {
         var text = MetricsText(accepted: accepted)
         appendServer(to: &text)
         ProcessUse.now.append(to: &text)
-        do {
-            let (sources, history) = try await status.result().get()
+        let database = await status.result()
+        if case .failure(let error) = database {
+            logger.warning("the metrics of the database are missing: \(error)")
+        }
+        let answer = try? database.get()
+        text.gauge(
+            "quakes_database_answered",
+            "Whether the database answered this request: 1, or 0 and its metrics are missing.",
+            answer == nil ? 0 : 1)
+        if let (sources, history) = answer {
             appendSources(sources, to: &text)
             appendReaders(history, to: &text)
-        } catch {
-            logger.warning("the metrics of the database are missing: \(error)")
         }
         text.end()
         var reply = Reply(200, text.contentType, body: Array(text.text.utf8))

@@ -6,8 +6,8 @@ import Synchronization
 /// A few connections to the database, which the requests share.
 ///
 /// Requests wait in line for one, a line for each lane. Among the addresses of those who wait, it is the turn of the one that
-/// has had none for the longest time. A line of requests is bounded: whoever comes when it is full, or while the database is
-/// away, is refused at once. Lost connections are opened again for as long as it takes.
+/// has had none for the longest time. A line of requests is bounded: when it is full, the address that has the most in it has one
+/// less. Whoever comes while the database is away is refused at once. Lost connections are opened again for as long as it takes.
 final class Sessions: Sendable {
     private let options: ConnectionOptions
     private let lineLimit: Int
@@ -26,6 +26,23 @@ final class Sessions: Sendable {
         var lastID = 0
         /// Why the last attempt to connect failed; nil after a success.
         var failure: String?
+
+        /// The places in line of those in a lane who do not wait however many do.
+        func waiting(in lane: Lane) -> [Int] {
+            line.indices.filter { line[$0].lane == lane && !line[$0].isPatient }
+        }
+
+        /// Takes somebody out of a full line for somebody of this address: the last one of the address that has the most
+        /// there. nil if no other address has more.
+        mutating func giveWay(
+            in lane: Lane, to address: ClientAddress?
+        ) -> CheckedContinuation<Connection, any Error>? {
+            let addresses = Dictionary(grouping: waiting(in: lane)) { line[$0].address }
+            guard let most = addresses.values.max(by: { $0.count < $1.count }), let last = most.last,
+                most.count > addresses[address, default: []].count + 1
+            else { return nil }
+            return line.remove(at: last).continuation
+        }
 
         /// Who is next, if there is a session for somebody who waits.
         mutating func next() -> (
@@ -107,6 +124,7 @@ final class Sessions: Sendable {
         }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
+                var displaced: CheckedContinuation<Connection, any Error>?
                 let outcome: Result<Connection, any Error>? = state.withLock { state in
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if state.use.admits(lane, of: state.keepers.count), let connection = state.idle.popLast()
@@ -117,10 +135,9 @@ final class Sessions: Sendable {
                     if state.keepers.isEmpty, state.failure != nil {
                         return .failure(Reply.unavailable("The database is not available."))
                     }
-                    if !isPatient, lane != .own,
-                        state.line.count(where: { $0.lane == lane && !$0.isPatient }) >= lineLimit
-                    {
-                        return .failure(Reply.unavailable("Too many requests are waiting."))
+                    if !isPatient, lane != .own, state.waiting(in: lane).count >= lineLimit {
+                        displaced = state.giveWay(in: lane, to: address)
+                        if displaced == nil { return .failure(Self.tooMany) }
                     }
                     state.line.append(
                         Waiting(
@@ -128,6 +145,7 @@ final class Sessions: Sendable {
                             continuation: continuation))
                     return nil
                 }
+                displaced?.resume(throwing: Self.tooMany)
                 if let outcome { continuation.resume(with: outcome) }
             }
         } onCancel: {
@@ -137,6 +155,8 @@ final class Sessions: Sendable {
             continuation?.resume(throwing: CancellationError())
         }
     }
+
+    private static var tooMany: Reply { .unavailable("Too many requests are waiting.") }
 
     private func giveBack(_ connection: Connection, from lane: Lane, lostBy error: (any Error)? = nil) {
         state.withLock { $0.use.end(lane) }

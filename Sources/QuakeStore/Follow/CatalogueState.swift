@@ -24,7 +24,7 @@ public struct CatalogueState: Sendable, Equatable {
     /// When history begins.
     public let beginning: Instant
     /// The newest document of each feed that was settled.
-    public let settled: [SettledDocument]
+    public private(set) var settled: [SettledDocument] = []
 
     /// Runs `body` in a transaction that sees one state, which is handed over, and changes nothing.
     ///
@@ -37,7 +37,7 @@ public struct CatalogueState: Sendable, Equatable {
     ) async throws -> Result {
         // Compiling a plan would take longer than most answers do.
         try await connection.holdingCatalogue(
-            with: ["jit": "off", "statement_timeout": "\(max(1, Int(limit / .milliseconds(1))))"],
+            with: ["jit": "off", "statement_timeout": "\(limit.settingMilliseconds)"],
             to: "read the catalogue"
         ) {
             try await body(try await read(on: connection, hasSettled: hasSettled))
@@ -50,28 +50,65 @@ public struct CatalogueState: Sendable, Equatable {
     public static func read(
         on connection: Connection, hasSettled: Bool = true
     ) async throws -> CatalogueState {
-        let operation = "read the catalogue's state"
-        let row = try await connection.query(
-            """
-            select position.store::text, token,
-                   to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
-                   floor(extract(epoch from committed_at) * 1000)::bigint as committed,
-                   (select ceil(extract(epoch from pruned_committed_at) * 1000)::bigint from history.store) as beginning,
-                   history.shape('public.quake') as shape
-            from history.position() as position
-            """, to: operation
-        ).first
-        guard let row, let store = try row.decodeIfPresent("store", as: String.self) else {
-            throw PostgresError(
-                operation: operation, message: "history.store holds no row",
-                remedy: "restore the whole database")
+        var state = try await connection.run { connection in
+            var state: CatalogueState?
+            try connection.forEachRow(inBinaryOf: query, to: operation) { state = try CatalogueState(&$0) }
+            guard let state else { throw missing }
+            return state
         }
-        return CatalogueState(
-            position: Position(
-                store: store, token: try row.decode("token"), committedAt: try row.decode("committed_at")),
-            shape: try row.decode("shape"), committedAt: Instant(milliseconds: try row.decode("committed")),
-            beginning: Instant(milliseconds: try row.decode("beginning")),
-            settled: hasSettled ? try await settledDocuments(on: connection) : [])
+        if hasSettled { state.settled = try await settledDocuments(on: connection) }
+        return state
+    }
+
+    /// Reads the state and the rows of a small query, both of one snapshot, in one exchange with the server. Nothing is read of
+    /// settled documents.
+    ///
+    /// - Parameters:
+    ///   - isPlannedForAll: whether one plan will do for all values of the query.
+    ///   - connection: has a session of its own.
+    ///   - limit: how long each statement may take.
+    ///   - told: told the state, before the first row.
+    static func read(
+        with query: Query, isPlannedForAll: Bool, on connection: isolated Connection, limit: Duration,
+        _ told: (CatalogueState) -> Void, _ body: (inout BinaryRow) throws -> Void
+    ) throws {
+        let mode = isPlannedForAll ? "force_generic_plan" : "auto"
+        try connection.exchange(
+            [Self.query, query],
+            with: [
+                "jit": "off", "statement_timeout": "\(limit.settingMilliseconds)", "plan_cache_mode": mode,
+            ],
+            holding: "public.quake", to: operation
+        ) { index, row in
+            if index == 0 { told(try CatalogueState(&row)) } else { try body(&row) }
+        }
+    }
+
+    private static let operation = "read the catalogue's state"
+
+    private static let query: Query = """
+        select position.store::text, token,
+               to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+               floor(extract(epoch from committed_at) * 1000)::bigint,
+               (select ceil(extract(epoch from pruned_committed_at) * 1000)::bigint from history.store),
+               history.shape('public.quake')
+        from history.position() as position
+        """
+
+    private static var missing: PostgresError {
+        PostgresError(
+            operation: operation, message: "history.store holds no row", remedy: "restore the whole database")
+    }
+
+    private init(_ row: inout BinaryRow) throws {
+        guard let store = try row.nextText(), let token = try row.nextInteger(),
+            let time = try row.nextText(), let committed = try row.nextInteger(),
+            let beginning = try row.nextInteger(), let shape = try row.nextText()
+        else { throw Self.missing }
+        position = Position(store: store, token: Int(token), committedAt: time)
+        committedAt = Instant(milliseconds: committed)
+        self.beginning = Instant(milliseconds: beginning)
+        self.shape = shape
     }
 
     /// Services are few and feeds are known, so that each document is found by one look-up in the index, however many
@@ -100,6 +137,11 @@ public struct CatalogueState: Sendable, Equatable {
                 generated: Instant(milliseconds: try row.decode("generated")))
         }
     }
+}
+
+extension Duration {
+    /// For a setting of the server, where 0 would be no limit.
+    fileprivate var settingMilliseconds: Int { max(1, Int(self / .milliseconds(1))) }
 }
 
 /// A document of a summary feed whose events, and whose missing events, the catalogue has taken over.

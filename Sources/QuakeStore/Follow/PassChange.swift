@@ -74,13 +74,13 @@ extension Quake.Value {
     fileprivate init(_ kind: Property.Kind, _ row: inout BinaryRow) throws {
         self =
             switch kind {
-            case .text: try row.nextBytes().map { .text(String(decoding: $0, as: UTF8.self)) } ?? .null
+            case .text: try row.nextText().map { .text($0) } ?? .null
             case .number: try row.nextDouble().map { .number($0) } ?? .null
             case .integer: try row.nextInteger().map { .integer(Int32(truncatingIfNeeded: $0)) } ?? .null
             case .flag: try row.nextBool().map { .flag($0) } ?? .null
             case .time: try row.nextInteger().map { .time(Instant(microsecondsSince2000: $0)) } ?? .null
             case .list: try row.nextTexts().map { .list($0) } ?? .null
-            case .json: try row.nextBytes().map { .json(String(decoding: $0, as: UTF8.self)) } ?? .null
+            case .json: try row.nextText().map { .json($0) } ?? .null
             }
     }
 }

@@ -5,6 +5,8 @@ import PostgreSQL
 public enum PastMoment: Sendable, Equatable {
     /// After the transaction with this token.
     case token(Int)
+    /// The same, if this is that transaction: after a restore, another one may have its token.
+    case position(Position)
     /// After what was committed up to then.
     case time(CommitTime)
     /// The same for a time that may have been cut to the millisecond: after what was committed up to the millisecond's end,
@@ -28,11 +30,14 @@ public enum PastError: Error, Equatable, CustomStringConvertible {
     case pruned(Horizon)
     /// The requested token is higher than this one, the newest there is.
     case future(Int)
+    /// The position is not in the past of this store.
+    case foreign
 
     public var description: String {
         switch self {
         case .pruned(let horizon): "history does not reach that far back: \(horizon)"
         case .future(let token): "the newest token is \(token)"
+        case .foreign: "this database was restored since, or is another one"
         }
     }
 }
@@ -51,6 +56,13 @@ extension PastMoment {
             let newest: Int = try await connection.query(
                 "select history.current_token() as newest", to: "read the newest token")[0].decode("newest")
             guard token <= newest else { throw PastError.future(newest) }
+            return token
+        case .position(let position):
+            let token = try await PastMoment.token(position.token).token(on: connection)
+            let check: String = try await connection.query(
+                "select history.check(\(position.store)::uuid, \(token), \(position.committedAt)::timestamptz) as check",
+                to: "check a position")[0].decode("check")
+            guard check == "ok" else { throw PastError.foreign }
             return token
         case .time(let time):
             return try await Self.token(upTo: time, on: connection, after: horizon)

@@ -71,11 +71,22 @@ public struct QuakeSelection: Sendable {
 
     /// The selected rows, in their order.
     func query(_ columns: String = Property.selected, from table: Query) -> Query {
+        "\(ordered(columns, table)) limit \(limit) offset \(offset)"
+    }
+
+    /// The first of them, `most` at most. It is planned for so many, whatever the limit is.
+    func shortQuery(_ columns: String, most: Int) -> Query {
+        """
+        select * from (\(ordered(columns, "only public.quake")) limit \(unescaped: "\(most)")) as few
+        limit \(limit)
+        """
+    }
+
+    private func ordered(_ columns: String, _ table: Query) -> Query {
         """
         select \(unescaped: columns)
         \(source(table))
         order by \(orderExpression), code collate "C"
-        limit \(limit) offset \(offset)
         """
     }
 

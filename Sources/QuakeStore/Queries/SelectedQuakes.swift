@@ -36,6 +36,38 @@ extension QuakeSelection {
     }
 }
 
+extension QuakeSelection {
+    /// Hands over the columns of each earthquake, in the order of `properties` and in the table's own types, and before them the
+    /// catalogue's state: all in one exchange with the server, which need not parse what it was asked before. It is for the
+    /// present, from the first earthquake on.
+    ///
+    /// - Parameters:
+    ///   - most: how many there are at most.
+    ///   - connection: has a session of its own.
+    ///   - limit: how long each statement may take.
+    public func readAtOnce(
+        _ properties: [Property], most: Int, on connection: isolated Connection, limit: Duration,
+        _ told: (CatalogueState) -> Void, _ body: (inout BinaryRow) throws -> Void
+    ) throws {
+        let columns = properties.map(\.column).joined(separator: ", ")
+        try CatalogueState.read(
+            with: shortQuery(columns, most: most), isPlannedForAll: isPlannedForAll, on: connection,
+            limit: limit, told, body)
+    }
+
+    /// Whether the plan depends on the values little: an index leads to the first earthquakes, and few that it leads to are left
+    /// out. To plan a short query takes as long as to run it.
+    private var isPlannedForAll: Bool {
+        if values[.code] != nil || code != nil { return true }
+        let mostHave = 4.0
+        let isUsual = max(minimumMagnitude ?? 0, ranges[.magnitude]?.lowerBound ?? 0) <= mostHave
+        var others = self
+        (others.since, others.until, others.minimumMagnitude) = (nil, nil, nil)
+        if others.ranges[.magnitude]?.upperBound == .infinity { others.ranges[.magnitude] = nil }
+        return order == .time && isUsual && others.properties == [.code]
+    }
+}
+
 /// The earthquakes of a selection, as one snapshot has them. Valid only within that transaction.
 public struct SelectedQuakes {
     /// The state of the catalogue: the newest token of the snapshot, or that of `asOf`.

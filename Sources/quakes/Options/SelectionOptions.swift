@@ -58,7 +58,8 @@ struct SelectionOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Show the table as it was after this token, or at this time.", valueName: "token|time"))
+            "Show the table as it was at this time, or after this token or position.",
+            valueName: "time|token|position"))
     var asOf: PastMoment?
 
     @Option(

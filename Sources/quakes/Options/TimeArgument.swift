@@ -7,6 +7,8 @@ extension PastMoment: ExpressibleByArgument {
     public init?(argument: String) {
         if let token = Int(argument), token >= 0 {
             self = .token(token)
+        } else if let position = Position(word: argument) {
+            self = .position(position)
         } else if let moment = PastMoment(time: argument) {
             self = moment
         } else if let time = TimeArgument(argument: argument) {

@@ -14,6 +14,10 @@ struct EventRequestTests {
         ("end=2014-04-15T12:22:47.1234Z", "until 2014-04-15T12:22:47.124Z"),
         ("updatedafter=2014-04-15T12:22:47", "updated 2014-04-15T12:22:47.000Z"),
         ("asof=12", "as of token(12)"),
+        (
+            "asof=12_2014-04-15T12:00:00.123456Z_00000000-0000-0000-0000-000000000000",
+            "as of position 12_2014-04-15T12:00:00.123456Z_00000000-0000-0000-0000-000000000000"
+        ),
         ("asof=2014-04-15", "as of millisecond 2014-04-15T00:00:00.000Z"),
         ("asof=2014-04-15T12:00:00.123Z", "as of millisecond 2014-04-15T12:00:00.123Z"),
         ("asof=2014-04-15T12:00:00.1234", "as of 2014-04-15T12:00:00.123400Z"),
@@ -109,7 +113,7 @@ struct EventRequestTests {
         ("asof=99999999999999999999", "asof=99999999999999999999 is no token"),
         (
             "asof=99999-01-01",
-            "asof=99999-01-01 is neither a token nor a time such as 2014-04-15 or 2014-04-15T12:22:47.5"
+            "asof=99999-01-01 is neither a position, a token nor a time such as 2014-04-15 or 2014-04-15T12:22:47.5"
         ),
         ("includearrivals=1", "includearrivals=1 is neither true nor false"),
         ("includedeleted=TRUE", "includedeleted=TRUE is not one of false, true, only"),
@@ -181,6 +185,7 @@ struct EventRequestTests {
         if let updated = selection.updatedAfter { facts.append("updated \(updated)") }
         switch selection.asOf {
         case .token(let token): facts.append("as of token(\(token))")
+        case .position(let position): facts.append("as of position \(position.word)")
         case .time(let time): facts.append("as of \(time)")
         case .millisecond(let instant): facts.append("as of millisecond \(instant)")
         case nil: break

@@ -56,6 +56,7 @@ extension SelectionOptions {
         }
         switch asOf {
         case .token(let token)?: words.append("as of token \(token)")
+        case .position(let position)?: words.append("as of token \(position.token)")
         case .time(let time)?: words.append("as of \(time.instant.shortText)")
         case .millisecond(let instant)?: words.append("as of \(instant.shortText)")
         case nil: break

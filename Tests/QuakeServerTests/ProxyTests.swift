@@ -1,0 +1,119 @@
+import TestSupport
+import Testing
+
+@testable import QuakeServer
+
+/// Each with the configuration that `deploy/proxies` has for it.
+@Suite(
+    "Behind other servers",
+    .enabled(if: ReverseProxy.programs != nil, "without Debian's packages, there are no proxies"))
+struct ProxyTests {
+    typealias Program = ReverseProxy.Program
+
+    @Test("Answers, tags and compression come through as they are", arguments: Program.allCases)
+    func answers(_ program: Program) async throws {
+        try await withProxy(program) { _, site, proxied in
+            let path = "/fdsnws/event/1/query?format=csv&orderby=time-asc"
+            let answer = try await proxied.get(path)
+            #expect(answer.status == 200)
+            #expect(try await answer.text == site.get(path).text)
+            let tag = try #require(answer.headers["etag"])
+            #expect(try await proxied.get(path, ["If-None-Match": tag]).status == 304)
+            let packed = try await proxied.get(path, ["Accept-Encoding": "gzip"])
+            #expect(packed.headers["content-encoding"] == "gzip")
+            #expect(try await proxied.get(path).text == answer.text)
+            #expect(try await proxied.get("/fdsnws/event/1/query?limit=none").status == 400)
+        }
+    }
+
+    @Test(
+        "Each of many streams has a change at once, and nobody waits for another's end",
+        arguments: Program.allCases)
+    func streams(_ program: Program) async throws {
+        try await withProxy(program) { database, site, proxied in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<20 {
+                    group.addTask {
+                        try await StreamClient.with(proxied, "after=now") { client in
+                            #expect(client.status == 200)
+                            let first = await client.pass()
+                            #expect(first.last?.isPosition == true)
+                            #expect(await client.pass().map(\.isChange) == [true, false])
+                        }
+                    }
+                }
+                try await waitUntil {
+                    try await site.get("/metrics").text.contains("quakes_live_clients 20\n")
+                }
+                try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test("A cache asks once for all who wait at the same position", arguments: [Program.nginx, .varnish])
+    func polls(_ program: Program) async throws {
+        try await withProxy(program) { database, site, proxied in
+            let position = try #require(
+                try await site.get("/changes?after=now&wait=0").events.last?.position?.word)
+            let path = "/changes?after=\(position)&wait=60s"
+            let before = try await asked(site)
+            let answers = try await withThrowingTaskGroup(of: TestAnswer.self) { group in
+                for _ in 0..<50 { group.addTask { try await proxied.get(path) } }
+                try await waitUntil {
+                    try await site.get("/metrics").text.contains("quakes_http_requests_under_way 2\n")
+                }
+                try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(answers.allSatisfy { $0.status == 200 })
+            #expect(Set(answers.map(\.text)).count == 1)
+            #expect(answers.first?.events.map(\.isChange) == [true, false])
+            #expect(try await asked(site) - before == 1)
+        }
+    }
+
+    @Test("The address that a proxy names is the one that is bounded", arguments: Program.allCases)
+    func addresses(_ program: Program) async throws {
+        try await withProxy(program, perAddress: 1) { _, _, proxied in
+            // The proxy's own address is 127.0.0.1, whose streams nobody counts.
+            let first = LoopbackSocket(from: "127.0.0.2")
+            let second = LoopbackSocket(from: "127.0.0.2")
+            let other = LoopbackSocket(from: "127.0.0.3")
+            defer { for client in [first, second, other] { client.close() } }
+            let heads = [
+                await proxied.begin("/changes?after=now", on: first),
+                await proxied.begin("/changes?after=now", on: second),
+                await proxied.begin("/changes?after=now", on: other),
+            ]
+            #expect(heads.map { $0.split(separator: " ").dropFirst().first } == ["200", "429", "200"])
+        }
+    }
+
+    /// How many requests for changes the server has answered.
+    private func asked(_ site: TestSite) async throws -> Int {
+        let name = "quakes_http_requests_total{route=\"changes\",status=\"200\"} "
+        let line = try await site.get("/metrics").text.split(separator: "\n").first { $0.hasPrefix(name) }
+        return line.flatMap { Int($0.dropFirst(name.count)) } ?? 0
+    }
+
+    /// Serves three earthquakes.
+    private func withProxy(
+        _ program: Program, perAddress: Int = 100,
+        _ body: @escaping @Sendable (TestDatabase, _ site: TestSite, _ proxied: TestSite) async throws -> Void
+    ) async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            var settings = ServerSettings(version: "0")
+            settings.trustedProxies = TrustedProxies([try #require(TrustedProxies.Network("127.0.0.1"))])
+            settings.perAddress = perAddress
+            try await TestSite.run(of: database, settings) { site in
+                let proxy = try await ReverseProxy(program, before: site.port)
+                let proxied = TestSite(port: proxy.port)
+                try await waitUntil { (try? await proxied.get("/health").status) == 200 }
+                try await body(database, site, proxied)
+                withExtendedLifetime(proxy) {}
+            }
+        }
+    }
+}

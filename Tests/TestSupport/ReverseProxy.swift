@@ -1,0 +1,85 @@
+import Foundation
+import LocalPostgres
+
+/// A real proxy in front of a server on this machine, with the configuration that `deploy/proxies` has for it. It is gone when
+/// the last reference is, and when this process ends, in whatever way.
+public final class ReverseProxy: Sendable {
+    /// The folder of the programs; nil when they cannot be had.
+    public static let programs = installed(by: "proxies")
+
+    public enum Program: String, CaseIterable, Sendable { case nginx, haproxy, varnish }
+
+    public let port: Int
+    private let tied: TiedScript
+
+    /// Runs a program until the end of standard input, and removes its folder, which is `$1`.
+    private static let script = #"""
+        trap '' HUP INT TERM
+        folder=$1
+        shift
+        "$@" >"$folder/log" 2>&1 &
+        cat >/dev/null
+        kill -TERM $!
+        wait
+        rm -rf -- "$folder"
+        """#
+
+    /// Starts a proxy, which passes on to this port. It may take a moment until it listens.
+    public init(_ program: Program, before port: Int) async throws {
+        // Systems give no port of this range to those who ask for any.
+        self.port = Int.random(in: 20_000..<32_000)
+        let folder = try TemporaryCluster.makeFolder()
+        let file = "\(folder)/\(program.fileName)"
+        try program.configuration(from: self.port, to: port, folder).write(
+            toFile: file, atomically: true, encoding: .utf8)
+        let programs = Self.programs ?? ""
+        let command =
+            switch program {
+            case .nginx: ["nginx", "-e", "stderr", "-c", try Self.whole(file, folder)]
+            case .haproxy: ["haproxy", "-db", "-f", file]
+            case .varnish:
+                [
+                    "varnishd", "-F", "-j", "none", "-n", "\(folder)/varnish", "-T", "none", "-s",
+                    "malloc,64m", "-a", "127.0.0.1:\(self.port)", "-f", file,
+                ]
+            }
+        tied = try await TiedScript(
+            program.rawValue, Self.script, [folder, "\(programs)/\(command[0])"] + command.dropFirst())
+    }
+
+    /// What Debian's nginx.conf says around a site, in short, for a folder of its own.
+    private static func whole(_ site: String, _ folder: String) throws -> String {
+        let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map {
+            "\($0)_temp_path \(folder)/\($0);"
+        }
+        let text = """
+            daemon off; user root; worker_processes 1; pid \(folder)/pid;
+            events {}
+            http { access_log off; \(paths.joined(separator: " ")) include \(site); }
+
+            """
+        try text.write(toFile: "\(folder)/main.conf", atomically: true, encoding: .utf8)
+        return "\(folder)/main.conf"
+    }
+}
+
+extension ReverseProxy.Program {
+    fileprivate var fileName: String {
+        switch self {
+        case .nginx: "nginx.conf"
+        case .haproxy: "haproxy.cfg"
+        case .varnish: "varnish.vcl"
+        }
+    }
+
+    /// The file in `deploy`, with other ports and another folder.
+    fileprivate func configuration(from here: Int, to port: Int, _ folder: String) throws -> String {
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../deploy/proxies/\(fileName)").standardizedFileURL
+        return try String(contentsOf: file, encoding: .utf8)
+            .replacing("127.0.0.1:8080", with: "127.0.0.1:\(port)").replacing("\"8080\"", with: "\"\(port)\"")
+            .replacing("listen 80;", with: "listen 127.0.0.1:\(here);")
+            .replacing("bind :80", with: "bind 127.0.0.1:\(here)")
+            .replacing("/var/cache/nginx", with: folder)
+    }
+}

@@ -1,0 +1,26 @@
+# quakes serve behind Varnish, which keeps answers and asks once for all who ask the same: /etc/varnish/default.vcl
+#
+#     quakes serve --listen 127.0.0.1:8080 --trusted-proxy 127.0.0.1 …
+#
+# Varnish names the client in X-Forwarded-For by itself.
+vcl 4.1;
+
+backend default {
+    .host = "127.0.0.1";
+    .port = "8080";
+    # A long poll takes 60 s at most, and a stream is never silent for longer than 20 s.
+    .first_byte_timeout = 75s;
+    .between_bytes_timeout = 75s;
+}
+
+sub vcl_recv {
+    # A stream has no end, so nobody may wait for another's. What ends is a long poll (wait), or a closed stretch (until).
+    if (req.url ~ "/changes(\?|$)" && req.url !~ "[?&](wait|until)=") {
+        return (pass);
+    }
+}
+
+sub vcl_backend_response {
+    # Whoever asks again shall not get what is older than it may be.
+    set beresp.grace = 0s;
+}
