@@ -16,12 +16,17 @@ short: how long they wait and how much memory and disk it takes is printed besid
 With --through, all ask through a proxy, as deploy/proxies has it. The figures are of one run. The server of the
 database is a private cluster that exists only for the run. The proxies are Debian's (scripts/proxies).
 
-    Benchmarks/fair.py [--events N] [--rows NAME,…] [--through nginx|haproxy|varnish] [--json]
+With --soak, all of them come at once for so many minutes, each from an address of its own, beside a worker that commits and
+people who ask for what is ordinary.
+
+    Benchmarks/fair.py [--events N] [--rows NAME,…] [--through nginx|haproxy|varnish] [--soak MINUTES] [--json]
 """
 
 import argparse
+import http.client
 import json
 import multiprocessing
+import random
 import re
 import resource
 import selectors
@@ -52,6 +57,7 @@ def main():
     parser.add_argument("--events", type=int, default=300_000)
     parser.add_argument("--rows", help="only these rows of the table")
     parser.add_argument("--through", choices=["nginx", "haproxy", "varnish"])
+    parser.add_argument("--soak", type=float, metavar="MINUTES", help="instead of the rows")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     Service.proxy = options.through
@@ -64,6 +70,9 @@ def main():
     with Cluster() as cluster:
         cluster.load(cluster.sample(options.events))
         cluster.sql("vacuum freeze analyze")
+        if options.soak:
+            reached += soak(cluster, options)
+            chosen = []
         for name in chosen:
             print(f"{name} …", file=sys.stderr)
             reached += ROWS[name](cluster, options)
@@ -220,6 +229,114 @@ def deletions(cluster, options):
     return [goals.at_most(f"{what}: s", after, 2), goals.at_most(f"{what}: longest / before them", after / before, 10)]
 
 
+def soak(cluster, options):
+    with Service(cluster) as service:
+        time.sleep(2)
+        before, files = service.memory(), service.metric("process_open_fds")
+        hostile = [Hostile(service, number, body) for number, body in enumerate(
+            (dripping, filtered, snapshotting, asking_for_pasts, catching_up, talking_nonsense))]
+        others = Others(service, ["/health", "/metrics", EVENTS + "?format=csv&limit=20",
+                                  EVENTS + "?format=geojson&limit=20&minmagnitude={number}",
+                                  "/earthquakes/feed/v1.0/summary/4.5_day.geojson"])
+        end, commits, chance = time.monotonic() + 60 * options.soak, 0, random.Random(1)
+        with Clients(service, ["/changes?after=now"] * 20) as ordinary:
+            while time.monotonic() < end:
+                token = update(cluster, min(options.events, chance.choice([1, 20, 20, 20, 2000, 20_000])))
+                commits += 1
+                ordinary.read(2)
+            ordinary.wait(lambda: min(ordinary.positions) >= token, 120)
+            silence = max(ordinary.longest)
+        figures = others.end()
+        counts = [one.end() for one in hostile]
+        peak = service.peak() - before
+        time.sleep(60)
+        left = service.metric("process_open_fds") - files
+        spooled = service.metric("quakes_spooled_bytes")
+        what = f"{options.soak:g} minutes of hostile clients, {commits} commits"
+        print(f"{what}; what they did: {', '.join(counts)}", file=sys.stderr)
+        for path, waits in others.waits.items():
+            waits.sort()
+            print(f"{path}: {len(waits)} answers, p50 {waits[len(waits) // 2] * 1000:.1f} ms,"
+                  f" p99 {waits[len(waits) * 99 // 100] * 1000:.1f} ms, slowest {waits[-1]:.2f} s", file=sys.stderr)
+        return [goals.at_most(f"{what}: others' queries refused, of {others.count}", others.refused, 0),
+                goals.at_most(f"{what}: others' p99, s", max(waits[len(waits) * 99 // 100] for waits in others.waits.values()), 2),
+                goals.at_most(f"{what}: others' slowest answer, s", max(figures.values()), 10),
+                goals.at_most(f"{what}: the longest silence of a stream, s", silence, 21),
+                goals.at_most(f"{what}: MB more", peak, 512),
+                goals.at_most(f"{what}: files open a minute later", left, 20),
+                goals.at_most(f"{what}: bytes in files a minute later", spooled, 0)]
+
+
+# MARK: the hostile
+
+class Hostile:
+    """A process that does something again and again, from an address of its own."""
+
+    def __init__(self, service, number, body):
+        self.name, self.over, self.count = body.__name__, multiprocessing.Event(), multiprocessing.Value("i", 0)
+        self.process = multiprocessing.Process(target=self.run, args=(service, f"127.2.0.{number + 2}", body), daemon=True)
+        self.process.start()
+
+    def run(self, service, address, body):
+        while not self.over.is_set():
+            try:
+                body(service, address)
+            except OSError:
+                time.sleep(1)
+            self.count.value += 1
+
+    def end(self):
+        self.over.set()
+        self.process.kill()
+        self.process.join()
+        return f"{self.name.replace('_', ' ')} {self.count.value}"
+
+
+def dripping(service, address):
+    with Slow(service, 1000) as clients:
+        clients.drip(60)
+
+
+def filtered(service, address):
+    paths = [f"/changes?after=now&minmagnitude=-{random.random():.4f}" for _ in range(200)]
+    with Clients(service, paths, address=address) as clients:
+        clients.read(60)
+
+
+def snapshotting(service, address):
+    paths = [f"/changes?minmagnitude=-{random.random():.4f}" for _ in range(50)]
+    with Clients(service, paths, pace=64 << 10, address=address) as clients:
+        clients.read(60)
+
+
+def catching_up(service, address):
+    with Clients(service, [f"/changes?after=1&minmagnitude={random.random():.4f}" for _ in range(3)], address=address) as clients:
+        clients.read(30)
+
+
+def asking_for_pasts(service, address):
+    client = http.client.HTTPConnection("127.0.0.1", service.port, timeout=300, source_address=(address, 0))
+    try:
+        client.request("GET", f"{EVENTS}?format=csv&limit=20000&asof=1&orderby=magnitude&offset={random.randint(1, 5000)}")
+        client.getresponse().read()
+    except http.client.HTTPException:
+        pass
+    finally:
+        client.close()
+
+
+def talking_nonsense(service, address):
+    with socket.create_connection(("127.0.0.1", service.port), timeout=10, source_address=(address, 0)) as client:
+        client.sendall(random.choice([
+            random.randbytes(random.randint(1, 100_000)),
+            b"GET /" + b"x" * random.randint(1, 100_000) + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * random.randint(1, 10_000) + b"\r\n",
+            b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * random.randint(1, 5000),
+            b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"5\r\nhello\r\n" * 1000]))
+        if random.random() < 0.5:
+            client.recv(1000)
+
+
 # MARK: the server
 
 class Service:
@@ -316,7 +433,7 @@ class Clients(Sockets):
 
     TOKEN = re.compile(rb'\{"store":"[^"]*","token":(\d+)')
 
-    def __init__(self, service, paths, pace=None):
+    def __init__(self, service, paths, pace=None, address="127.0.0.1"):
         """:param pace: how many bytes a second each reads; None for all there is."""
         super().__init__()
         self.positions = [0] * len(paths)
@@ -329,6 +446,7 @@ class Clients(Sockets):
             client = socket.socket()
             if pace:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+            client.bind((address, 0))
             client.connect(("127.0.0.1", service.port))
             client.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
             client.setblocking(False)
