@@ -165,7 +165,7 @@ def pasts(cluster, options):
 def silence(cluster, options):
     rows = min(70_000, options.events)
     with Service(cluster) as service:
-        paths = [f"/changes?after=now{f'&minmagnitude=-{number}' if number % 3 == 0 else ''}" for number in range(60)]
+        paths = [f"/changes?after=now{f'&minmagnitude=-{number / 10}' if number % 3 == 0 else ''}" for number in range(60)]
         with Clients(service, paths) as clients:
             clients.wait(lambda: all(clients.positions))
             worker = threading.Thread(target=update, args=(cluster, rows))
