@@ -67,7 +67,7 @@ struct AddressTests {
     func streams() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.perAddress = 2
             settings.trustedProxies = TrustedProxies([try #require(TrustedProxies.Network("127.0.0.1"))])
             try await TestSite.run(of: database, settings) { site in
@@ -103,7 +103,7 @@ struct AddressTests {
     func connections() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.perAddress = 2
             try await TestSite.run(of: database, settings) { site in
                 // 127.0.0.1 speaks for others.

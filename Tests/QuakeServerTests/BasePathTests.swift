@@ -10,7 +10,7 @@ struct BasePathTests {
     func paths(prefix: String) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.baseURL = "https://example.org/quakes"
             try await TestSite.run(of: database, settings) { site in
                 try await waitUntil { try await site.get("\(prefix)/health").status == 200 }
@@ -39,7 +39,7 @@ struct BasePathTests {
     @Test("The page is there without the slash, too, and nothing is below what only begins alike")
     func alike() async throws {
         try await TestServer.shared.withDatabase { database in
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.baseURL = "https://example.org/a/page"
             try await TestSite.run(of: database, settings) { site in
                 let index = try await site.get("/a/page").text

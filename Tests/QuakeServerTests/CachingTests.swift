@@ -100,7 +100,7 @@ struct CachingTests {
     func unwatched() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.stateAge = .milliseconds(100)
             try await TestSite.run(of: database, settings) { site in
                 let paths = [dayPath, "/fdsnws/event/1/query?format=csv"]

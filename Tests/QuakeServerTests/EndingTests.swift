@@ -45,7 +45,7 @@ struct EndingTests {
     func draining() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.drainTime = .seconds(3)
             let asking = try await TestSite.run(of: database, settings) { site in
                 try await waitUntil { try await site.get("/health").status == 200 }
@@ -73,9 +73,8 @@ struct EndingTests {
             try await database.importDocument(DayFeed.of(40_000).document)
             let client = LoopbackSocket()
             defer { client.close() }
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.endingTime = endingTime
-            (settings.statementTime, settings.readTime) = (.seconds(3600), .seconds(3600))
             let reading = try await TestSite.run(of: database, settings) { site in
                 let head = await onThread {
                     client.connect(to: site.port)

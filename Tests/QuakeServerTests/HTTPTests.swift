@@ -188,9 +188,7 @@ struct HTTPTests {
     func left() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(20_000).document)
-            var settings = ServerSettings(version: "0")
-            settings.readTime = .seconds(3600)
-            try await TestSite.run(of: database, settings) { site in
+            try await TestSite.run(of: database) { site in
                 await onThread {
                     let client = LoopbackSocket()
                     client.connect(to: site.port)

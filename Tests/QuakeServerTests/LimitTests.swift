@@ -14,8 +14,7 @@ struct LimitTests {
     func unread(byProgress: Bool) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(15_000).document)
-            var settings = ServerSettings(version: "0")
-            (settings.readTime, settings.requestTime) = (.seconds(3600), .seconds(3600))
+            var settings = ServerSettings.patient
             if byProgress {
                 settings.readTime = .milliseconds(200)
             } else {
@@ -46,7 +45,7 @@ struct LimitTests {
     @Test("A request that takes too long altogether is 503 with Retry-After")
     func request() async throws {
         try await TestServer.shared.withDatabase { database in
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.requestTime = .milliseconds(200)
             try await TestSite.run(of: database, settings) { site in
                 try await database.withConnection { connection in
@@ -70,7 +69,7 @@ struct LimitTests {
     @Test("A body is refused without waiting for it")
     func body() async throws {
         try await TestServer.shared.withDatabase { database in
-            try await TestSite.run(of: database, patient) { site in
+            try await TestSite.run(of: database) { site in
                 for (request, status) in [
                     ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc", 405),
                     ("GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n", 413),
@@ -88,7 +87,7 @@ struct LimitTests {
     @Test("Beyond the greatest number of connections, a client waits until another one has gone")
     func connections() async throws {
         try await TestServer.shared.withDatabase { database in
-            var settings = patient
+            var settings = ServerSettings.patient
             settings.connections = 2
             try await TestSite.run(of: database, settings) { site in
                 let clients = (0..<3).map { _ in LoopbackSocket() }
@@ -111,7 +110,7 @@ struct LimitTests {
     func flood() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(250).document)
-            var settings = patient
+            var settings = ServerSettings.patient
             settings.sessions = 1
             try await TestSite.run(of: database, settings) { site in
                 let request = "GET \(dayPath) HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -147,7 +146,7 @@ struct LimitTests {
     func spooled() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(15_000).document)
-            var settings = patient
+            var settings = ServerSettings.patient
             settings.spooledBytes = 24 << 20
             try await TestSite.run(of: database, settings) { site in
                 let slow = (0..<8).map { _ in LoopbackSocket() }
@@ -180,7 +179,7 @@ struct LimitTests {
     func dripping() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(15_000).document)
-            var settings = patient
+            var settings = ServerSettings.patient
             settings.readTime = .seconds(10)
             settings.readSize = 64 << 20
             try await TestSite.run(of: database, settings) { site in
@@ -208,20 +207,12 @@ struct LimitTests {
     func withoutMemory() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)
-            var settings = patient
+            var settings = ServerSettings.patient
             settings.spooledMemory = 0
             let byFile = try await TestSite.run(of: database, settings) { try await $0.get(dayPath) }
             let byMemory = try await TestSite.run(of: database) { try await $0.get(dayPath) }
             #expect(byFile.body == byMemory.body && byFile.body.count > 500_000)
         }
-    }
-
-    /// Lets nobody go for being slow.
-    private var patient: ServerSettings {
-        var settings = ServerSettings(version: "0")
-        (settings.idleTime, settings.readTime) = (.seconds(3600), .seconds(3600))
-        settings.statementTime = .seconds(3600)
-        return settings
     }
 }
 

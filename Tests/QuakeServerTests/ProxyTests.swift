@@ -104,7 +104,7 @@ struct ProxyTests {
     ) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.trustedProxies = TrustedProxies([try #require(TrustedProxies.Network("127.0.0.1"))])
             settings.perAddress = perAddress
             try await TestSite.run(of: database, settings) { site in

@@ -35,7 +35,7 @@ struct RequestTests {
         ])
     func absurd(request: String) async throws {
         try await TestServer.shared.withDatabase { database in
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.idleTime = .milliseconds(200)
             try await TestSite.run(of: database, settings) { site in
                 _ = await site.send(Array(request.utf8))
@@ -67,7 +67,7 @@ struct RequestTests {
     @Test("A client that sends nothing, or half a request, is let go")
     func silence() async throws {
         try await TestServer.shared.withDatabase { database in
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.idleTime = .milliseconds(200)
             try await TestSite.run(of: database, settings) { site in
                 #expect(await site.send([]).isEmpty)

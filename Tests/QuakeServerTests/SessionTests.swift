@@ -7,9 +7,8 @@ import Testing
 @Suite("Sessions of the database")
 struct SessionTests {
     private var oneSession: ServerSettings {
-        var settings = ServerSettings(version: "0")
+        var settings = ServerSettings.patient
         settings.sessions = 1
-        (settings.statementTime, settings.readTime) = (.seconds(3600), .seconds(3600))
         return settings
     }
 

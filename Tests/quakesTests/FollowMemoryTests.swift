@@ -17,8 +17,8 @@ struct FollowMemoryTests {
             try await TestServer.shared.withDatabase { database in
                 let file = folder.appending(path: "view").path
                 let output = output == ["--view", "view"] ? ["--view", file] : output + ["--token", file]
-                let arguments = ["follow", "--once", "--database", database.url] + output
-                #expect(try await QuakesCommand().run(arguments).status == 0)
+                let arguments = ["follow", "--name", "memory", "--database", database.url] + output
+                #expect(try await QuakesCommand().run(arguments + ["--once"]).status == 0)
                 try await database.query(
                     """
                     insert into quake (code, net, net_code, place, time, updated, longitude, latitude, extra)
@@ -29,10 +29,13 @@ struct FollowMemoryTests {
 
                 let peak = Mutex(0)
                 let status = try await QuakesCommand().run(arguments) { process in
-                    while let memory = try peakMemory(of: process) {
-                        peak.withLock { $0 = memory }
-                        try await Task.sleep(for: .milliseconds(20))
+                    try await waitUntil {
+                        try await database.query("select tokens = 0 as is_done from history.reader_lag")[0]
+                            .decode("is_done")
                     }
+                    let memory = try #require(try peakMemory(of: process))
+                    peak.withLock { $0 = memory }
+                    kill(process, SIGTERM)
                 }
 
                 #expect(status == 0)

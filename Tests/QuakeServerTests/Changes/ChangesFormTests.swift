@@ -81,7 +81,7 @@ struct ChangesFormTests {
     @Test("Silence is filled: with a comment, or with an empty line", arguments: [true, false])
     func heartbeat(events: Bool) async throws {
         try await server.withDatabase { database in
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.heartbeat = .milliseconds(30)
             try await TestSite.run(of: database, settings) { site in
                 try await StreamClient.with(site, "after=now", events: events) { client in

@@ -56,7 +56,7 @@ struct EventStoryTests {
                     """)
             }
             try await change()
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.namesAuthors = false
             try await TestSite.run(of: database, settings) { site in
                 for query in ["after=0", "after=0&minmagnitude=0"] {

@@ -24,7 +24,7 @@ struct FairnessTests {
             try await database.importDocument(DayFeed.of(3).document)
             try await database.query("update quake set magnitude = 9 where code = 'usc1'")
             try await database.execute(Self.slowDistance)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.sessions = 2
             settings.heartbeat = .milliseconds(60)
             try await TestSite.run(of: database, settings) { site in
@@ -68,7 +68,7 @@ struct FairnessTests {
             try await database.importDocument(DayFeed.of(3).document)
             try await database.query("update quake set magnitude = 9 where code = 'usc1'")
             try await database.execute(Self.slowDistance)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             (settings.sessions, settings.costlyPerAddress) = (2, 5)
             settings.trustedProxies = TrustedProxies([try #require(TrustedProxies.Network("127.0.0.1"))])
             try await TestSite.run(of: database, settings) { site in
@@ -119,9 +119,9 @@ struct FairnessTests {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
             try await database.execute(Self.slowDistance)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.costlyTime = .milliseconds(300)
-            (settings.requestTime, settings.heartbeat) = (.seconds(3600), .seconds(3600))
+            settings.heartbeat = .seconds(3600)
             try await TestSite.run(of: database, settings) { site in
                 try await database.withConnection { connection in
                     try await connection.query("select pg_advisory_lock(7)", to: "lock")
@@ -143,9 +143,8 @@ struct FairnessTests {
     func pieces() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.pieceSize = 400_000
-            (settings.readTime, settings.passTime) = (.seconds(3600), .seconds(3600))
             settings.passSize = 1 << 30
             try await TestSite.run(of: database, settings) { site in
                 let slow = (0..<20).map { _ in LoopbackSocket() }
@@ -178,8 +177,7 @@ struct FairnessTests {
     func snapshots() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(10_000).document)
-            var settings = ServerSettings(version: "0")
-            (settings.readTime, settings.idleTime) = (.seconds(3600), .seconds(3600))
+            var settings = ServerSettings.patient
             settings.spooledBytes = 24 << 20
             try await TestSite.run(of: database, settings) { site in
                 let slow = (0..<30).map { _ in LoopbackSocket() }

@@ -10,7 +10,7 @@ struct LiveClientTests {
     @Test("200 clients cost the database one session")
     func sessions() async throws {
         try await server.withDatabase { database in
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.sessions = 2
             try await TestSite.run(of: database, settings) { site in
                 let sessions = try await database.lastingSessions(3)
@@ -43,7 +43,7 @@ struct LiveClientTests {
     func slow() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.passSize = 6 << 20
             try await TestSite.run(of: database, settings) { site in
                 try await StreamClient.with(site, "after=now") { slow in
@@ -76,7 +76,7 @@ struct LiveClientTests {
     func largePass() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(300).document)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.passSize = 100_000
             try await TestSite.run(of: database, settings) { site in
                 try await StreamClient.with(site) { client in
@@ -161,7 +161,7 @@ struct LiveClientTests {
     func turns() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.sessions = 2
             settings.waitingRequests = 0
             try await TestSite.run(of: database, settings) { site in
@@ -198,7 +198,7 @@ struct LiveClientTests {
     @Test("More than may follow are told to come back")
     func full() async throws {
         try await server.withDatabase { database in
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.streams = 1
             try await TestSite.run(of: database, settings) { site in
                 try await StreamClient.with(site, "after=now") { first in
@@ -219,7 +219,7 @@ struct LiveClientTests {
     func ending() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             settings.endingTime = .seconds(3600)
             let (events, hasEnded) = try await TestSite.run(of: database, settings) { site in
                 let (begun, teller) = AsyncStream.makeStream(of: Void.self)

@@ -168,7 +168,7 @@ struct LongPollTests {
     func ending() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
-            var settings = ServerSettings(version: "0")
+            var settings = ServerSettings.patient
             (settings.endingTime, settings.pollTime) = (.seconds(3600), .seconds(3600))
             let answer = try await TestSite.run(of: database, settings) { site in
                 let first = try await site.get("/changes?after=now&wait=0")

@@ -97,7 +97,7 @@ struct EventServiceTests {
         let server = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", server.url).status == 0)
         let database = TestDatabase(url: server.url)
-        var settings = ServerSettings(version: "0")
+        var settings = ServerSettings.patient
         settings.statementTime = .milliseconds(300)
         try await TestSite.run(of: database, settings) { site in
             // An answer that was given is kept, so another one is asked for.
