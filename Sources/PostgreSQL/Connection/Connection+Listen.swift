@@ -1,4 +1,5 @@
 import CPostgreSQL
+import Glibc
 
 /// The content of a NOTIFY (https://www.postgresql.org/docs/current/sql-notify.html).
 public struct Notification: Sendable, Equatable {
@@ -9,13 +10,19 @@ public struct Notification: Sendable, Equatable {
 /// The notifications that reach a connection. Only valid inside the closure of `Connection.listen`.
 public struct Notifications: Sendable {
     let connection: Connection
+    /// Ends a wait.
+    let alarm: Alarm
 
     /// Waits for the next notification, for at most `limit`; nil when none came.
     ///
     /// A silently lost connection goes unnoticed: a network path that swallows packets looks like a database in which
     /// nothing happens. Ask the server something now and then, within `Connection.expectingAnswer`.
     public func next(within limit: Duration) async throws -> Notification? {
-        try await connection.nextNotification(within: limit)
+        try await withTaskCancellationHandler {
+            try await connection.nextNotification(within: limit, alarm)
+        } onCancel: {
+            alarm.ring()
+        }
     }
 }
 
@@ -34,7 +41,7 @@ extension Connection {
     ) async throws -> Result {
         try await execute(script: "listen \(channel)", to: "listen to \(channel)")
         do {
-            let result = try await body(Notifications(connection: self))
+            let result = try await body(Notifications(connection: self, alarm: try Alarm()))
             try await stopListening(to: channel)
             return result
         } catch {
@@ -51,11 +58,13 @@ extension Connection {
         }
     }
 
-    fileprivate func nextNotification(within limit: Duration) throws -> Notification? {
+    fileprivate func nextNotification(within limit: Duration, _ alarm: Alarm) throws -> Notification? {
         let operation = "wait for a notification"
         let handle = try open(operation)
         let end = ContinuousClock.now + limit
         while true {
+            // Also before the first wait: TLS may hold what the socket no longer shows.
+            guard PQconsumeInput(handle) == 1 else { throw failureOfLibpq(operation, handle) }
             if let pointer = PQnotifies(handle) {
                 defer { PQfreemem(pointer) }
                 return Notification(
@@ -63,10 +72,38 @@ extension Connection {
                     payload: String(cString: pointer.pointee.extra))
             }
             try Task.checkCancellation()
-            guard ContinuousClock.now < end else { return nil }
-            if waitForSocket(PQsocket(handle), writable: false), PQconsumeInput(handle) == 0 {
-                throw failureOfLibpq(operation, handle)
-            }
+            let left = end - .now
+            guard left > .zero else { return nil }
+            alarm.wait(for: PQsocket(handle), atMost: left)
         }
+    }
+}
+
+/// Ends the wait for a socket, from any thread: so that who waits for long need not look up now and then.
+final class Alarm: Sendable {
+    private let descriptor: Int32
+
+    init() throws {
+        descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard descriptor >= 0 else {
+            throw PostgresError(operation: "listen", message: String(cString: strerror(errno)))
+        }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Ends the present wait, or the next one.
+    func ring() { eventfd_write(descriptor, 1) }
+
+    /// Waits until the socket can be read, it rings, or the time is up.
+    func wait(for socket: Int32, atMost limit: Duration) {
+        var descriptors = [socket, descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        // A clock that stands still for this process, such as while the machine is asleep, delays it by a minute at most.
+        let milliseconds = min(limit / .milliseconds(1), 60_000).rounded(.up)
+        poll(&descriptors, 2, Int32(milliseconds))
+        var rings: eventfd_t = 0
+        if descriptors[1].revents != 0 { eventfd_read(descriptor, &rings) }
     }
 }

@@ -1,0 +1,78 @@
+import Glibc
+import PostgreSQL
+import TestSupport
+import Testing
+
+@Suite("Waiting for notifications")
+struct ListenTests {
+    /// Ten times a second would be 20 times. A process of its own has no other test's threads.
+    @Test("A connection that hears nothing sleeps")
+    func sleeping() async throws {
+        try await TestServer.shared.withEmptyDatabase { (database) async throws in
+            await #expect(processExitsWith: .success) { [url = database.url as String] in
+                try await TestDatabase(url: url).withConnection { connection in
+                    try await connection.listen(to: "nothing") { notifications in
+                        _ = try await notifications.next(within: .zero)
+                        let before = switches()
+                        let heard = try await notifications.next(within: .seconds(2))
+                        #expect(heard == nil)
+                        #expect(switches() - before < 10)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("Cancellation ends a wait, and the connection can be used on")
+    func cancelled() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let waiting = Task {
+                    try await connection.listen(to: "nothing") { try await $0.next(within: .seconds(3600)) }
+                }
+                try await waitUntil {
+                    try await database.query(
+                        "select from pg_stat_activity where query = 'listen nothing' and state = 'idle'"
+                    ).count == 1
+                }
+                waiting.cancel()
+                await #expect(throws: CancellationError.self) { try await waiting.value }
+                try await connection.expectUsable()
+            }
+        }
+    }
+
+    @Test(
+        "A notification ends a wait, however long that could be, and so does the end of the server's session")
+    func woken() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let heard = Task {
+                    try await connection.listen(to: "news") { try await $0.next(within: .seconds(3600)) }
+                }
+                try await waitUntil {
+                    try await database.query(
+                        "select pg_notify('news', 'x') from pg_stat_activity where query = 'listen news' and state = 'idle'"
+                    ).count == 1
+                }
+                #expect(try await heard.value?.payload == "x")
+                let lost = Task {
+                    try await connection.listen(to: "news") { try await $0.next(within: .seconds(3600)) }
+                }
+                try await waitUntil {
+                    try await database.query(
+                        "select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen news' and state = 'idle'"
+                    ).count == 1
+                }
+                await #expect(throws: PostgresError.self) { try await lost.value }
+            }
+        }
+    }
+}
+
+/// How often this process has gone to sleep.
+private func switches() -> Int {
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    return usage.ru_nvcsw
+}
