@@ -19,33 +19,15 @@ func oneLine(_ message: UnsafePointer<CChar>?) -> String {
     return lines.map { $0.trimmingPrefix(while: \.isWhitespace) }.joined(separator: " ")
 }
 
-func columnNames(of result: OpaquePointer) -> [String] {
-    (0..<PQnfields(result)).map { String(cString: PQfname(result, $0)) }
-}
-
-func cells(of result: OpaquePointer, row: Int32) -> [String?] {
-    (0..<PQnfields(result)).map { column in
-        PQgetisnull(result, row, column) == 1 ? nil : String(cString: PQgetvalue(result, row, column))
-    }
-}
-
-func isFailure(_ result: OpaquePointer) -> Bool {
-    let status = PQresultStatus(result)
-    return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE
-}
-
-/// PQsendQueryParams with the statement's values in binary; the results come as text unless they are wanted in binary, too.
-func sendParameters(
-    _ parameters: [Parameter], of statement: String, inBinary: Bool = false, _ handle: OpaquePointer
-) -> Int32 {
+/// PQsendQueryParams with the statement's values in binary; the results come in binary, too.
+func sendParameters(_ parameters: [Parameter], of statement: String, _ handle: OpaquePointer) -> Int32 {
     withValues(of: parameters) { values, lengths, formats in
         PQsendQueryParams(
-            handle, statement, Int32(parameters.count), parameters.map(\.type), values, lengths, formats,
-            inBinary ? 1 : 0)
+            handle, statement, Int32(parameters.count), parameters.map(\.type), values, lengths, formats, 1)
     }
 }
 
-/// PQsendQueryPrepared with the query's values in binary; the results come in binary, too.
+/// PQsendQueryPrepared in the same way.
 func sendPrepared(_ name: String, _ parameters: [Parameter], _ handle: OpaquePointer) -> Int32 {
     withValues(of: parameters) { values, lengths, formats in
         PQsendQueryPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1)

@@ -106,6 +106,13 @@ public struct Parameter: Sendable {
     let type: UInt32
     /// nil means SQL's null.
     let bytes: [UInt8]?
+
+    static let timestamptz: UInt32 = 1184
+
+    /// A `timestamptz`.
+    public static func time(microsecondsSince2000 microseconds: Int64) -> Parameter {
+        Parameter(type: timestamptz, bytes: withUnsafeBytes(of: microseconds.bigEndian) { Array($0) })
+    }
 }
 
 extension Bindable {
@@ -137,9 +144,4 @@ extension Double: Bindable {
 extension Bool: Bindable {
     public static var sqlType: UInt32 { 16 }
     public var parameter: Parameter { bigEndian(UInt8(self ? 1 : 0)) }
-}
-
-extension [UInt8]: Bindable {
-    public static var sqlType: UInt32 { 17 }
-    public var parameter: Parameter { Parameter(type: Self.sqlType, bytes: self) }
 }

@@ -1,16 +1,46 @@
-/// One row of a result, decoded by column name.
-public struct Row: Sendable {
-    let columns: Columns
-    let cells: [String?]
+import CPostgreSQL
+import Glibc
+
+/// One row, in the server's binary form. Read it one column after another, in the query's order, or decode columns by name.
+///
+/// A row of a result lives for as long as one likes. One of a COPY has no names, and its bytes are valid only until the
+/// closure that was given the row returns.
+///
+/// - Throws: reading the next column throws `RowError` when there is none, or it has a size that the type does not have. Its
+///   type is not looked at: a COPY has none.
+public struct Row: @unchecked Sendable {
+    /// What is left of a COPY's message; empty for a row of a result.
+    private var rest = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// The result that the row stands in, which does not change any more; nil for a row of a COPY.
+    private let result: QueryResult?
+    private let row: Int32
+    private var column: Int32 = 0
+
+    /// nil for the trailer. The backend sends one message per row (PostgreSQL's manual, "COPY Operations" of the
+    /// protocol). The first message begins with the header.
+    init?(message: UnsafeMutableRawBufferPointer) {
+        rest = UnsafeRawBufferPointer(message)
+        if rest.starts(with: BinaryRows.header) {
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(BinaryRows.header.count))
+        }
+        guard rest.count >= 2, rest.loadUnaligned(as: Int16.self).bigEndian >= 0 else { return nil }
+        rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(2))
+        (result, row) = (nil, 0)
+    }
+
+    init(_ row: Int32, of result: QueryResult) {
+        (self.result, self.row) = (result, row)
+    }
+
+    // MARK: By name
 
     /// The value of a column that may not be null.
     ///
     /// - Throws: `RowError` when there is no such column, or its value is null or not of the requested type.
-    public func decode<Value: RowDecodable>(_ column: String, as type: Value.Type = Value.self) throws
-        -> Value
+    public func decode<Value: RowDecodable>(_ name: String, as type: Value.Type = Value.self) throws -> Value
     {
-        guard let value = try decodeIfPresent(column, as: type) else {
-            throw RowError(column: column, problem: "is null")
+        guard let value = try decodeIfPresent(name, as: type) else {
+            throw RowError(column: name, problem: "is null")
         }
         return value
     }
@@ -19,151 +49,155 @@ public struct Row: Sendable {
     ///
     /// - Throws: `RowError` when there is no such column, or its value is not of the requested type.
     public func decodeIfPresent<Value: RowDecodable>(
-        _ column: String, as type: Value.Type = Value.self
+        _ name: String, as type: Value.Type = Value.self
     ) throws -> Value? {
-        guard let index = columns.indices[column] else {
-            throw RowError(column: column, problem: "is not in the result")
+        guard let result, let column = result.column(name) else {
+            throw RowError(column: name, problem: "is not in the result")
         }
-        guard let text = cells[index] else { return nil }
-        guard let value = Value(postgresText: text) else {
-            throw RowError(column: column, problem: "is not a valid \(type)")
+        if PQgetisnull(result.pointer, row, column) == 1 { return nil }
+        let sqlType = PQftype(result.pointer, column)
+        var cell = self
+        cell.column = column
+        guard Value.sqlTypes.contains(sqlType), let value = try? Value.next(in: &cell, sqlType) else {
+            throw RowError(column: name, problem: "is not a valid \(type)")
         }
         return value
     }
-}
 
-/// The names of a result's columns, shared by its rows.
-final class Columns: Sendable {
-    let indices: [String: Int]
+    // MARK: In order
 
-    init(_ names: [String]) {
-        indices = Dictionary(zip(names, names.indices)) { first, _ in first }
+    /// The bytes of a `text` or a `bytea`; nil for null.
+    public mutating func nextBytes() throws -> UnsafeRawBufferPointer? {
+        if let result { return try nextBytes(of: result.pointer) }
+        guard rest.count >= 4 else { throw RowError.other }
+        let length = Int(rest.loadUnaligned(as: Int32.self).bigEndian)
+        guard length >= 0 else {
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(4))
+            return nil
+        }
+        guard rest.count >= 4 + length else { throw RowError.other }
+        let bytes = UnsafeRawBufferPointer(rebasing: rest[4..<4 + length])
+        rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(4 + length))
+        return bytes
+    }
+
+    private mutating func nextBytes(of result: OpaquePointer) throws -> UnsafeRawBufferPointer? {
+        guard column < PQnfields(result) else { throw RowError.other }
+        defer { column += 1 }
+        guard PQgetisnull(result, row, column) == 0 else { return nil }
+        return UnsafeRawBufferPointer(
+            start: PQgetvalue(result, row, column), count: Int(PQgetlength(result, row, column)))
+    }
+
+    /// Passes over some columns.
+    public mutating func skip(_ count: Int) throws {
+        if result != nil {
+            column += Int32(count)
+        } else {
+            for _ in 0..<count { _ = try nextBytes() }
+        }
+    }
+
+    /// A `text`.
+    public mutating func nextText() throws -> String? {
+        try nextBytes().map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The text of a `jsonb`, in UTF-8, valid as long as the row's bytes are.
+    public mutating func nextJSON() throws -> UnsafeRawBufferPointer? {
+        // The first byte is the version of jsonb's binary form.
+        try nextBytes().map { UnsafeRawBufferPointer(rebasing: $0.dropFirst()) }
+    }
+
+    /// A `smallint`, `integer` or `bigint`, or a `timestamptz` in microseconds since 2000-01-01 UTC.
+    public mutating func nextInteger() throws -> Int64? {
+        guard let bytes = try nextBytes() else { return nil }
+        switch bytes.count {
+        case 2: return Int64(bytes.loadUnaligned(as: Int16.self).bigEndian)
+        case 4: return Int64(bytes.loadUnaligned(as: Int32.self).bigEndian)
+        case 8: return bytes.loadUnaligned(as: Int64.self).bigEndian
+        default: throw RowError.other
+        }
+    }
+
+    /// A `real` or `double precision`.
+    public mutating func nextDouble() throws -> Double? {
+        guard let bytes = try nextBytes() else { return nil }
+        switch bytes.count {
+        case 4: return Double(Float(bitPattern: bytes.loadUnaligned(as: UInt32.self).bigEndian))
+        case 8: return Double(bitPattern: bytes.loadUnaligned(as: UInt64.self).bigEndian)
+        default: throw RowError.other
+        }
+    }
+
+    public mutating func nextBool() throws -> Bool? {
+        guard let bytes = try nextBytes() else { return nil }
+        guard bytes.count == 1 else { throw RowError.other }
+        return bytes[0] != 0
+    }
+
+    /// A `text[]` of one dimension, or of none, without nulls
+    /// (`array_send` in https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/arrayfuncs.c).
+    public mutating func nextTexts() throws -> [String]? {
+        guard let bytes = try nextBytes() else { return nil }
+        func number(at offset: Int) throws -> Int {
+            guard offset + 4 <= bytes.count else { throw RowError.other }
+            return Int(bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self).bigEndian)
+        }
+        let dimensions = try number(at: 0)
+        guard dimensions == 1 else {
+            guard dimensions == 0 else { throw RowError.other }
+            return []
+        }
+        // The flag for nulls, the elements' type, the length and the lower bound come before the elements.
+        guard try number(at: 16) == 1 else { throw RowError.other }
+        var offset = 20
+        return try (0..<number(at: 12)).map { _ in
+            let length = try number(at: offset)
+            guard length >= 0, offset + 4 + length <= bytes.count else { throw RowError.other }
+            defer { offset += 4 + length }
+            return String(decoding: bytes[offset + 4..<offset + 4 + length], as: UTF8.self)
+        }
     }
 }
 
 /// A column does not hold what the code expects. The error names the column, never the value.
 public struct RowError: Error, Sendable, Equatable, CustomStringConvertible {
-    public let column: String
+    /// nil for one that was read in its order.
+    public let column: String?
     public let problem: String
 
-    public init(column: String, problem: String) {
+    public init(column: String?, problem: String) {
         self.column = column
         self.problem = problem
     }
 
-    public var description: String { "column \"\(column)\" \(problem)" }
+    /// A row does not have the columns that were read.
+    public static let other = RowError(column: nil, problem: "a row does not have the expected columns")
+
+    public var description: String { column.map { "column \"\($0)\" \(problem)" } ?? problem }
 }
 
-/// A type that can be read from PostgreSQL's text form of a value.
-public protocol RowDecodable {
-    init?(postgresText: String)
-}
+/// What libpq has read of the server's answer to a statement.
+final class QueryResult: @unchecked Sendable {
+    let pointer: OpaquePointer
 
-extension String: RowDecodable {
-    public init?(postgresText: String) { self = postgresText }
-}
-
-extension Int: RowDecodable {
-    public init?(postgresText: String) { self.init(postgresText) }
-}
-
-extension Int64: RowDecodable {
-    public init?(postgresText: String) { self.init(postgresText) }
-}
-
-extension Double: RowDecodable {
-    public init?(postgresText: String) { self.init(postgresText) }
-}
-
-/// Seconds, as `extract(epoch from …)` gives them. What is infinite is no duration.
-extension Duration: RowDecodable {
-    public init?(postgresText: String) {
-        guard let seconds = Double(postgresText), abs(seconds) < 1e15 else { return nil }
-        self = .seconds(seconds)
-    }
-}
-
-extension Bool: RowDecodable {
-    public init?(postgresText: String) {
-        switch postgresText {
-        case "t": self = true
-        case "f": self = false
-        default: return nil
-        }
-    }
-}
-
-/// `bytea` in its hex form.
-extension [UInt8]: RowDecodable {
-    public init?(postgresText: String) {
-        let digits = Array(postgresText.utf8)
-        guard digits.starts(with: [UInt8(ascii: "\\"), UInt8(ascii: "x")]), digits.count.isMultiple(of: 2)
-        else {
-            return nil
-        }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(digits.count / 2 - 1)
-        for index in stride(from: 2, to: digits.count, by: 2) {
-            guard let high = Self.nibble(digits[index]), let low = Self.nibble(digits[index + 1]) else {
-                return nil
-            }
-            bytes.append(high << 4 | low)
-        }
-        self = bytes
+    init(_ pointer: OpaquePointer) {
+        self.pointer = pointer
     }
 
-    private static func nibble(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
+    deinit {
+        PQclear(pointer)
     }
-}
 
-extension Int32: RowDecodable {
-    public init?(postgresText: String) { self.init(postgresText) }
-}
+    var status: ExecStatusType { PQresultStatus(pointer) }
 
-/// A one-dimensional `text[]` without nulls. Any other array is invalid.
-public struct TextArray: RowDecodable, Sendable {
-    public let elements: [String]
+    var isFailure: Bool { status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE }
 
-    /// Reads `{plain,"quoted \"x\""}`
-    /// (https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO).
-    public init?(postgresText: String) {
-        // Reads scalars, because an element may start with a combining character that joins the brace.
-        let text = postgresText.unicodeScalars
-        guard text.count >= 2, text.first == "{", text.last == "}" else { return nil }
-        var characters = text.dropFirst().dropLast().makeIterator()
-        var elements: [String] = []
-        var element = String.UnicodeScalarView()
-        var isQuoted = false
-        var wasQuoted = false
+    var rows: some Sequence<Row> { (0..<PQntuples(pointer)).lazy.map { Row($0, of: self) } }
 
-        func endElement() -> Bool {
-            let isNull = !wasQuoted && String(element) == "NULL"
-            elements.append(String(element))
-            element = String.UnicodeScalarView()
-            wasQuoted = false
-            return !isNull
-        }
-
-        while let character = characters.next() {
-            switch character {
-            case "\\":
-                guard let escaped = characters.next() else { return nil }
-                element.append(escaped)
-            case "\"":
-                isQuoted.toggle()
-                wasQuoted = true
-            case "," where !isQuoted:
-                guard endElement() else { return nil }
-            case "{" where !isQuoted, "}" where !isQuoted: return nil
-            default: element.append(character)
-            }
-        }
-        guard text.count == 2 || endElement(), !isQuoted else { return nil }
-        self.elements = elements
+    /// The first column with this name.
+    func column(_ name: String) -> Int32? {
+        (0..<PQnfields(pointer)).first { strcmp(PQfname(pointer, $0), name) == 0 }
     }
 }

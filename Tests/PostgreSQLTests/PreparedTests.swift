@@ -23,7 +23,7 @@ struct PreparedTests {
                         #expect(integers == (Int64.min, 7))
                         #expect(zero == 0 && zero?.sign == .minus && real == 1.5 && flag == true)
                         #expect(none == nil)
-                        #expect(throws: BinaryRowError.self) { try row.nextBytes() }
+                        #expect(throws: RowError.self) { try row.nextBytes() }
                     }
                 }
             }

@@ -55,7 +55,11 @@ struct QueryTests {
 
     @Test("Bytes come back unchanged", arguments: [[], [0], [0, 1, 0], Array(0...255)] as [[UInt8]])
     func bytes(_ value: [UInt8]) async throws {
-        #expect(try await roundTrip(value, "bytea") == value)
+        let digits = value.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        try await TestServer.shared.withEmptyDatabase { database in
+            let row = try await database.query("select decode(\(digits), 'hex') as value")[0]
+            #expect(try row.decode("value") == value)
+        }
     }
 
     @Test("nil of every type is null")
@@ -64,7 +68,7 @@ struct QueryTests {
             let row = try await database.query(
                 """
                 select num_nulls(\(nil as String?), \(nil as Int?), \(nil as Int64?), \(nil as Double?),
-                                 \(nil as Bool?), \(nil as [UInt8]?)) as nulls
+                                 \(nil as Bool?), \(nil as [String]?)) as nulls
                 """)[0]
             #expect(try row.decode("nulls") == 6)
         }

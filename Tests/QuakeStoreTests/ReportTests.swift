@@ -42,12 +42,13 @@ struct ReportTests {
             let b = log10(M_E) / (mean - (2.6 - 0.05))
             let variance = (3 * pow(2.6 - mean, 2) + pow(3.5 - mean, 2)) / (4 * 3)
             let expected: [(String, Double)] = [
-                ("completeness", 2.6), ("earthquakes", 4), ("mean_magnitude", mean), ("b_value", b),
+                ("completeness", 2.6), ("mean_magnitude", mean), ("b_value", b),
                 ("b_standard_error", log(10) * b * b * sqrt(variance)), ("a_value", log10(4) + b * 2.6),
             ]
             for (column, value) in expected {
                 #expect(abs(try row.decode(column, as: Double.self) - value) < 1e-12, "\(column)")
             }
+            #expect(try row.decode("earthquakes") == 4)
             let given = try await database.query(
                 "select * from report.gutenberg_richter(completeness => 2.0)")[0]
             #expect(try given.decode("earthquakes") == 8)
@@ -82,7 +83,7 @@ struct ReportTests {
         try await server.withDatabase { database in
             let rows = try await database.query(
                 """
-                select m, report.magnitude_class(m) as class
+                select m, report.magnitude_class(m)::text as class
                 from unnest('{-1, 2.99, 3, 4, 5, 6, 7, 8, 9.5, null}'::double precision[]) as m
                 order by report.magnitude_class(m), m
                 """)

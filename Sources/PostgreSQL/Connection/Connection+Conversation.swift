@@ -34,12 +34,11 @@ extension Connection {
 
     /// Sends a statement with its values. In single-row mode, each row arrives as a separate result.
     func send(
-        _ query: Query, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false,
-        inBinary: Bool = false
+        _ query: Query, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false
     ) throws {
         let text = query.text
         try refuseNUL(in: text, operation)
-        guard sendParameters(query.parameters, of: text, inBinary: inBinary, handle) == 1 else {
+        guard sendParameters(query.parameters, of: text, handle) == 1 else {
             throw failureOfLibpq(operation, handle)
         }
         // libpq accepts this only after the statement was sent and before anything is read.
@@ -62,17 +61,16 @@ extension Connection {
     /// Hands each result of the running statement to `body`, and reads the conversation to its end even when
     /// the server or `body` fails, so that the connection is ready for the next statement.
     func readResults(
-        _ operation: String, _ handle: OpaquePointer, _ body: (OpaquePointer) throws -> Void
+        _ operation: String, _ handle: OpaquePointer, _ body: (QueryResult) throws -> Void
     ) throws {
         var firstError: (any Error)?
         do {
             while let result = try nextResult(operation, handle) {
-                defer { PQclear(result) }
                 guard firstError == nil else {
                     try watchDropping(operation, handle)
                     continue
                 }
-                let status = PQresultStatus(result)
+                let status = result.status
                 switch status {
                 case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_SINGLE_TUPLE:
                     do {
@@ -102,7 +100,7 @@ extension Connection {
             connectionLost: true)
     }
 
-    func nextResult(_ operation: String, _ handle: OpaquePointer) throws -> OpaquePointer? {
+    func nextResult(_ operation: String, _ handle: OpaquePointer) throws -> QueryResult? {
         while PQisBusy(handle) == 1 {
             if waitForSocket(PQsocket(handle), writable: false), PQconsumeInput(handle) == 0 {
                 throw failureOfLibpq(operation, handle)
@@ -110,12 +108,11 @@ extension Connection {
             // An answer that is here is not late, however long this process was held up.
             if PQisBusy(handle) == 1 { try watchWaitLimit(operation, handle) }
         }
-        let result = PQgetResult(handle)
+        let result = PQgetResult(handle).map(QueryResult.init)
         // A statement that ended before the cancellation reached it has succeeded: what it did is done, and the caller
         // learns of the cancellation at its next step.
-        if case .cancelling = waitLimit, let result, isFailure(result) {
-            PQclear(result)
-            while let rest = try nextResult(operation, handle) { PQclear(rest) }
+        if case .cancelling = waitLimit, let result, result.isFailure {
+            while try nextResult(operation, handle) != nil {}
             throw CancellationError()
         }
         return result
@@ -222,12 +219,12 @@ extension Connection {
     }
 
     /// The error in a result. Leaves the connection as it is: there may be more to read.
-    func failure(_ operation: String, _ result: OpaquePointer, _ handle: OpaquePointer) -> PostgresError {
+    func failure(_ operation: String, _ result: QueryResult, _ handle: OpaquePointer) -> PostgresError {
         var error = PostgresError(
-            operation: operation, sqlState: field(.sqlState, of: result),
-            message: field(.message, of: result) ?? oneLine(PQresultErrorMessage(result)))
+            operation: operation, sqlState: field(.sqlState, of: result.pointer),
+            message: field(.message, of: result.pointer) ?? oneLine(PQresultErrorMessage(result.pointer)))
         // After a FATAL, the server closes the connection, if it is not already gone.
-        let severity = field(.severity, of: result)
+        let severity = field(.severity, of: result.pointer)
         error.connectionLost =
             severity == "FATAL" || severity == "PANIC" || PQstatus(handle) == CONNECTION_BAD
         if error.connectionLost { lossReason = lossReason ?? error.message }

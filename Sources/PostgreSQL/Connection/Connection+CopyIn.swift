@@ -34,8 +34,7 @@ extension Connection {
         guard let result = try nextResult(operation, handle) else {
             throw failureOfLibpq(operation, handle)
         }
-        defer { PQclear(result) }
-        guard PQresultStatus(result) == PGRES_COPY_IN else {
+        guard result.status == PGRES_COPY_IN else {
             let error = failure(operation, result, handle)
             // A second failure can only be that of a connection that the first error already reports as lost.
             do { try readResults(operation, handle) { _ in } } catch {}
@@ -64,7 +63,7 @@ extension Connection {
         let handle = try open(operation)
         try putCopyEnd(nil, operation, handle)
         var count = 0
-        try readResults(operation, handle) { count = Int(String(cString: PQcmdTuples($0))) ?? 0 }
+        try readResults(operation, handle) { count = Int(String(cString: PQcmdTuples($0.pointer))) ?? 0 }
         return count
     }
 
@@ -77,7 +76,7 @@ extension Connection {
             cancelStatement(handle)
             do {
                 try putCopyEnd("the client gave up", operation, handle)
-                while let result = try nextResult(operation, handle) { PQclear(result) }
+                while try nextResult(operation, handle) != nil {}
             } catch {
                 close(because: "\(error)")
             }

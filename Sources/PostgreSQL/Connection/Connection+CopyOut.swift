@@ -11,16 +11,14 @@ extension Connection {
     /// - Parameter query: SQL text, used as it is, because a COPY takes no bound values. Pass anything that came from
     ///   outside through `quoted`.
     public func copy(
-        rowsOf query: String, to operation: String, _ body: @Sendable (inout BinaryRow) throws -> Void
+        rowsOf query: String, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
         let handle = try open(operation)
         try send(script: "copy (\(query)) to stdout (format binary)", operation, handle)
         guard let result = try nextResult(operation, handle) else {
             throw failureOfLibpq(operation, handle)
         }
-        let status = PQresultStatus(result)
-        let refusal = status == PGRES_COPY_OUT ? nil : failure(operation, result, handle)
-        PQclear(result)
+        let refusal = result.status == PGRES_COPY_OUT ? nil : failure(operation, result, handle)
         var firstError: (any Error)? = refusal
         if refusal == nil { firstError = try takeRows(operation, handle, body) }
         // Reads the conversation to its end: a server that failed in mid-stream says so here.
@@ -45,7 +43,7 @@ extension Connection {
 
     /// Returns the body's error, if any. After an error, the remaining rows are read and dropped.
     private func takeRows(
-        _ operation: String, _ handle: OpaquePointer, _ body: (inout BinaryRow) throws -> Void
+        _ operation: String, _ handle: OpaquePointer, _ body: (inout Row) throws -> Void
     ) throws -> (any Error)? {
         var bodyError: (any Error)?
         do {
@@ -55,7 +53,7 @@ extension Connection {
                     try watchDropping(operation, handle)
                     continue
                 }
-                guard var row = BinaryRow(message: message) else { continue }
+                guard var row = Row(message: message) else { continue }
                 do {
                     try checkCancellation()
                     try body(&row)

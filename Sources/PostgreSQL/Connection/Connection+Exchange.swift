@@ -15,7 +15,7 @@ extension Connection {
     /// - Throws: `PostgresError`, as for `forEachRow(of:preparedAs:)`; what `body` throws.
     public func exchange(
         _ queries: [Query], with settings: KeyValuePairs<String, String> = [:], holding table: String? = nil,
-        to operation: String, _ body: (_ query: Int, _ row: inout BinaryRow) throws -> Void
+        to operation: String, _ body: (_ query: Int, _ row: inout Row) throws -> Void
     ) throws {
         try refuseInner(operation)
         let names = try queries.map { query in
@@ -32,10 +32,7 @@ extension Connection {
                     && sendParameters([], of: "commit", handle) == 1
             } reading: { statement, result in
                 guard queries.indices.contains(statement - beginning.count) else { return }
-                for row in 0..<PQntuples(result) {
-                    var row = BinaryRow(row, of: result)
-                    try body(statement - beginning.count, &row)
-                }
+                for var row in result.rows { try body(statement - beginning.count, &row) }
             }
         } catch {
             if (error as? PostgresError)?.hasChangedShape ?? false {
@@ -51,7 +48,7 @@ extension Connection {
     /// - Parameter send: whether all were sent.
     private func pipeline(
         _ operation: String, _ handle: OpaquePointer, _ send: () -> Bool,
-        reading body: (Int, OpaquePointer) throws -> Void
+        reading body: (Int, QueryResult) throws -> Void
     ) throws {
         guard PQenterPipelineMode(handle) == 1, send(), PQpipelineSync(handle) == 1 else {
             defer { close(because: "a pipeline that was not sent") }
@@ -70,8 +67,7 @@ extension Connection {
                     closeIfLost(handle)
                     continue
                 }
-                defer { PQclear(result) }
-                switch PQresultStatus(result) {
+                switch result.status {
                 case PGRES_PIPELINE_SYNC: isRead = true
                 case PGRES_PIPELINE_ABORTED: break
                 case PGRES_COMMAND_OK, PGRES_TUPLES_OK:

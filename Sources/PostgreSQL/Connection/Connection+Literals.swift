@@ -14,11 +14,19 @@ extension Connection {
         // A description has the digits that it takes to read the same number back, and `inf` and `nan` are understood.
         case Double.sqlType: "'\(Double(bitPattern: bits))'::double precision"
         case Bool.sqlType: bits == 0 ? "false" : "true"
+        case Parameter.timestamptz: Self.time(Int64(bitPattern: bits))
         // Quoting would cut the text off at a NUL.
         case String.sqlType where bytes.contains(0): "convert_from(\(Self.hexadecimal(bytes)), 'UTF8')"
         case String.sqlType: "\(try quoted(String(decoding: bytes, as: UTF8.self)))::text"
         default: Self.hexadecimal(bytes)
         }
+    }
+
+    /// A fraction of a second would go through floating point.
+    private static func time(_ microseconds: Int64) -> String {
+        let (hours, rest) = microseconds.quotientAndRemainder(dividingBy: 3_600_000_000)
+        let parts = "\(hours) hours \(rest / 1000) milliseconds \(rest % 1000) microseconds"
+        return "(timestamptz '2000-01-01 00:00Z' + interval '\(parts)')"
     }
 
     private static func hexadecimal(_ bytes: [UInt8]) -> String {
@@ -32,6 +40,7 @@ extension Connection {
         case Double.sqlType: "double precision"
         case Bool.sqlType: "boolean"
         case String.sqlType: "text"
+        case Parameter.timestamptz: "timestamptz"
         default: "bytea"
         }
     }

@@ -18,7 +18,7 @@ extension Connection {
     ///   run prepares the query anew.
     public func forEachRow(
         of query: Query, preparedAs name: String, to operation: String,
-        _ body: @Sendable (inout BinaryRow) throws -> Void
+        _ body: @Sendable (inout Row) throws -> Void
     ) throws {
         try prepare(query, as: name, operation)
         let handle = try open(operation)
@@ -30,10 +30,7 @@ extension Connection {
         try flush(operation, handle)
         do {
             try readResults(operation, handle) { result in
-                for row in 0..<PQntuples(result) {
-                    var row = BinaryRow(row, of: result)
-                    try body(&row)
-                }
+                for var row in result.rows { try body(&row) }
             }
         } catch let error as PostgresError where error.hasChangedShape {
             prepared[name] = ""

@@ -21,20 +21,6 @@ extension Connection {
         try forEachRow(of: query, to: operation, singleRowMode: true, body)
     }
 
-    /// Runs one query and hands over each row in binary form. All of them are in memory.
-    public func forEachRow(
-        inBinaryOf query: Query, to operation: String, _ body: (inout BinaryRow) throws -> Void
-    ) throws {
-        let handle = try open(operation)
-        try send(query, operation, handle, inBinary: true)
-        try readResults(operation, handle) { result in
-            for row in 0..<PQntuples(result) {
-                var row = BinaryRow(row, of: result)
-                try body(&row)
-            }
-        }
-    }
-
     /// Runs one query within a transaction, and hands over each row as it arrives. The server plans it for its first tenth
     /// rather than for all of it: if an index has the rows in order, the first ones come at once, and all may take longer.
     ///
@@ -65,14 +51,7 @@ extension Connection {
     ) throws {
         let handle = try open(operation)
         try send(query, operation, handle, singleRowMode: singleRowMode)
-        var columns: Columns?
-        try readResults(operation, handle) { result in
-            let names = columns ?? Columns(columnNames(of: result))
-            columns = names
-            for row in 0..<PQntuples(result) {
-                try body(Row(columns: names, cells: cells(of: result, row: row)))
-            }
-        }
+        try readResults(operation, handle) { for row in $0.rows { try body(row) } }
     }
 
     /// Runs one statement and returns how many rows it affected.
@@ -82,7 +61,7 @@ extension Connection {
         try send(query, operation, handle)
         var count = 0
         try readResults(operation, handle) { result in
-            count = Int(String(cString: PQcmdTuples(result))) ?? 0
+            count = Int(String(cString: PQcmdTuples(result.pointer))) ?? 0
         }
         return count
     }

@@ -39,7 +39,7 @@ public struct FeatureEncoder: Sendable {
     }
 
     /// Writes a row as a feature, with a comma in front if it is not the first.
-    public mutating func append(_ row: inout BinaryRow) throws {
+    public mutating func append(_ row: inout Row) throws {
         if count > 0 { bytes.append(text: ",\n") }
         count += 1
         bytes.append(text: "{\"type\":\"Feature\",\"properties\":{")
@@ -48,10 +48,10 @@ public struct FeatureEncoder: Sendable {
             try bytes.append(asInFeed: &row, member.kind)
         }
         if isDetail { bytes.append(text: ",\"products\":{}") }
-        if let extra = try row.nextBytes(), extra.count > 3 {
-            // The version of jsonb's binary form, and an object.
+        if let extra = try row.nextJSON(), extra.count > 2 {
+            // An object without its braces.
             bytes.append(UInt8(ascii: ","))
-            bytes.append(contentsOf: extra[2..<extra.count - 1])
+            bytes.append(contentsOf: extra[1..<extra.count - 1])
         }
         try appendGeometry(&row)
         bytes.append(text: ",\"id\":")
@@ -59,10 +59,10 @@ public struct FeatureEncoder: Sendable {
         bytes.append(UInt8(ascii: "}"))
     }
 
-    private mutating func appendGeometry(_ row: inout BinaryRow) throws {
+    private mutating func appendGeometry(_ row: inout Row) throws {
         bytes.append(text: "},\"geometry\":{\"type\":\"Point\",\"coordinates\":[")
         guard let longitude = try row.nextDouble(), let latitude = try row.nextDouble() else {
-            throw BinaryRowError()
+            throw RowError.other
         }
         let depth = try row.nextDouble()
         bytes.append(number: longitude)
@@ -113,7 +113,7 @@ public struct FeatureEncoder: Sendable {
 extension [UInt8] {
     /// Appends the row's next value as the feeds write it: times in milliseconds since 1970, flags as 0 or 1, and lists with
     /// a comma before, between and after the items.
-    fileprivate mutating func append(asInFeed row: inout BinaryRow, _ kind: Property.Kind) throws {
+    fileprivate mutating func append(asInFeed row: inout Row, _ kind: Property.Kind) throws {
         switch kind {
         case .text:
             guard let text = try row.nextBytes() else { break }
@@ -128,14 +128,14 @@ extension [UInt8] {
             guard let flag = try row.nextBool() else { break }
             return append(UInt8(ascii: flag ? "1" : "0"))
         case .time:
-            guard let microseconds = try row.nextInteger() else { break }
-            return append(integer: Instant(copied: microseconds).milliseconds)
+            guard let time = try row.nextInstant() else { break }
+            return append(integer: time.milliseconds)
         case .list:
             guard let list = try row.nextBytes() else { break }
             return try append(list: list)
         case .json:
-            guard let json = try row.nextBytes() else { break }
-            return append(contentsOf: json.dropFirst())
+            guard let json = try row.nextJSON() else { break }
+            return append(contentsOf: json)
         }
         append(text: "null")
     }
@@ -147,20 +147,12 @@ extension [UInt8] {
         while rest.count >= 4 {
             let length = Int(
                 Int32(bigEndian: UnsafeRawBufferPointer(rebasing: rest).loadUnaligned(as: Int32.self)))
-            guard length >= 0, rest.count >= 4 + length else { throw BinaryRowError() }
+            guard length >= 0, rest.count >= 4 + length else { throw RowError.other }
             rest = rest.dropFirst(4)
             appendEscaped(UnsafeRawBufferPointer(rebasing: rest.prefix(length)))
             append(UInt8(ascii: ","))
             rest = rest.dropFirst(length)
         }
         append(UInt8(ascii: "\""))
-    }
-}
-
-extension Instant {
-    /// A `timestamptz` of a COPY, in microseconds since 2000-01-01 UTC.
-    public init(copied microseconds: Int64) {
-        let (milliseconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)
-        self.init(milliseconds: milliseconds - (rest < 0 ? 1 : 0) + 946_684_800_000)
     }
 }

@@ -12,7 +12,7 @@ public final class FeatureWriter: Sendable {
         encoder = Mutex(FeatureEncoder(isDetail: isDetail))
     }
 
-    public func append(_ row: inout BinaryRow) throws {
+    public func append(_ row: inout Row) throws {
         // The closure of a lock cannot take the row along.
         var taken = row
         let ready = try encoder.withLock { encoder -> [UInt8] in

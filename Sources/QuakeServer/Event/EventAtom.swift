@@ -27,7 +27,7 @@ struct EventAtom: Sendable {
 
     static let tail = "</feed>\n"
 
-    func append(_ row: inout BinaryRow, to bytes: inout [UInt8]) throws {
+    func append(_ row: inout Row, to bytes: inout [UInt8]) throws {
         let event = try EventSummary(&row)
         bytes.append(text: "<entry><id>urn:earthquake-usgs-gov:")
         bytes.append(percentEncoded: event.net)

@@ -38,7 +38,7 @@ final class EventBody: Sendable {
         var hasBegun = false
         var isCollection = false
 
-        mutating func append(_ row: inout BinaryRow) throws {
+        mutating func append(_ row: inout Row) throws {
             count += 1
             switch form {
             case .xml: try EventXML.append(&row, to: &bytes)
@@ -85,7 +85,7 @@ final class EventBody: Sendable {
     /// How many events were appended.
     var count: Int { state.withLock { $0.count } }
 
-    func append(_ row: inout BinaryRow) throws {
+    func append(_ row: inout Row) throws {
         // The closure of a lock cannot take the row along.
         var taken = row
         let full = try state.withLock { state -> [UInt8] in

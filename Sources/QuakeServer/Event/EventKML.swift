@@ -47,7 +47,7 @@ struct EventKML: Sendable {
             """
     }
 
-    mutating func append(_ row: inout BinaryRow, to bytes: inout [UInt8]) throws {
+    mutating func append(_ row: inout Row, to bytes: inout [UInt8]) throws {
         let event = try EventSummary(&row)
         let folder = folder(of: event)
         if folder != self.folder {

@@ -14,7 +14,7 @@ enum EventText {
         .code, .time, .latitude, .longitude, .depth, .net, .magnitudeType, .magnitude, .place, .type,
     ]
 
-    static func append(_ row: inout BinaryRow, to line: inout [UInt8]) throws {
+    static func append(_ row: inout Row, to line: inout [UInt8]) throws {
         let code = try row.nextBytes()
         line.append(field: code)
         if let time = try row.nextInstant() {
@@ -50,7 +50,7 @@ enum EventCSV {
         .updated, .place, .type, .status,
     ]
 
-    static func append(_ row: inout BinaryRow, to line: inout [UInt8]) throws {
+    static func append(_ row: inout Row, to line: inout [UInt8]) throws {
         for property in properties {
             if property == .status { line.append(text: ",,,,") }
             switch property.kind {
@@ -62,13 +62,6 @@ enum EventCSV {
             line.append(UInt8(ascii: ","))
         }
         line.append(text: ",\n")
-    }
-}
-
-extension BinaryRow {
-    /// A `timestamptz`, rounded down to the millisecond.
-    mutating func nextInstant() throws -> Instant? {
-        try nextInteger().map { Instant(copied: $0) }
     }
 }
 

@@ -26,12 +26,12 @@ struct EventSummary {
         .url, .tz,
     ]
 
-    init(_ row: inout BinaryRow) throws {
+    init(_ row: inout Row) throws {
         guard let code = try row.nextTextBytes(), let net = try row.nextTextBytes(),
             let netCode = try row.nextTextBytes(),
             let time = try row.nextInstant(), let updated = try row.nextInstant(),
             let latitude = try row.nextDouble(), let longitude = try row.nextDouble()
-        else { throw BinaryRowError() }
+        else { throw RowError.other }
         (self.code, self.net, self.netCode, self.time, self.updated) = (code, net, netCode, time, updated)
         (self.latitude, self.longitude) = (latitude, longitude)
         (depth, magnitude) = (try row.nextDouble(), try row.nextDouble())
@@ -82,7 +82,7 @@ struct EventSummary {
     }
 }
 
-extension BinaryRow {
+extension Row {
     fileprivate mutating func nextTextBytes() throws -> [UInt8]? {
         try nextBytes().map { Array($0) }
     }

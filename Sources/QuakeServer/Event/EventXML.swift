@@ -10,11 +10,11 @@ enum EventXML {
         .depth, .magnitude, .nst, .rms, .gap, .dmin,
     ]
 
-    static func append(_ row: inout BinaryRow, to bytes: inout [UInt8]) throws {
+    static func append(_ row: inout Row, to bytes: inout [UInt8]) throws {
         guard let code = try row.nextBytes(), let net = try row.nextBytes(), let time = try row.nextInstant(),
             let updated = try row.nextInstant(), let latitude = try row.nextDouble(),
             let longitude = try row.nextDouble()
-        else { throw BinaryRowError() }
+        else { throw RowError.other }
         var event = QuakeML.Event(
             code: code, net: net, time: time, updated: updated, latitude: latitude, longitude: longitude)
         (event.url, event.place) = (try row.nextBytes(), try row.nextBytes())

@@ -209,9 +209,8 @@ public struct Backfill: Sendable {
                 """
                 insert into import.backfill
                     (service, window_start, window_end, minimum_magnitude, newest_first, reached, expected, requests)
-                values (\(service), to_timestamp(\(range.lowerBound.milliseconds) / 1000.0),
-                        to_timestamp(\(range.upperBound.milliseconds) / 1000.0), \(options.minimumMagnitude),
-                        \(options.isNewestFirst), to_timestamp(\(reached.milliseconds) / 1000.0), \(expected), 1)
+                values (\(service), \(range.lowerBound), \(range.upperBound), \(options.minimumMagnitude),
+                        \(options.isNewestFirst), \(reached), \(expected), 1)
                 returning id
                 """, to: "begin the backfill")[0]
         }
@@ -223,21 +222,18 @@ public struct Backfill: Sendable {
     private func unfinished() async throws -> State? {
         let row = try await connection.query(
             """
-            select id, (extract(epoch from window_start) * 1000)::bigint as window_start,
-                   (extract(epoch from window_end) * 1000)::bigint as window_end,
-                   (extract(epoch from reached) * 1000)::bigint as reached, events, expected, requests
+            select id, window_start, window_end, reached, events, expected, requests
             from import.backfill
             where service = \(service) and newest_first = \(options.isNewestFirst) and finished_at is null
               and minimum_magnitude is not distinct from \(options.minimumMagnitude)
             """, to: "look for an unfinished backfill"
         ).first
         return try row.map { row in
-            func instant(_ column: String) throws -> Instant { Instant(milliseconds: try row.decode(column)) }
-            return State(
-                id: try row.decode("id"), range: try instant("window_start")..<instant("window_end"),
+            State(
+                id: try row.decode("id"), range: try row.decode("window_start")..<row.decode("window_end"),
                 progress: Progress(
                     events: try row.decode("events"), expected: try row.decode("expected"),
-                    requests: try row.decode("requests"), reached: try instant("reached")))
+                    requests: try row.decode("requests"), reached: try row.decode("reached")))
         }
     }
 
@@ -246,7 +242,7 @@ public struct Backfill: Sendable {
             try await connection.execute(
                 """
                 update import.backfill
-                set reached = to_timestamp(\(state.progress.reached.milliseconds) / 1000.0),
+                set reached = \(state.progress.reached),
                     events = \(state.progress.events), requests = \(state.progress.requests)
                 where id = \(state.id)
                 """, to: "record the backfill's progress")

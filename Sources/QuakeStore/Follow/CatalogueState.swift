@@ -50,12 +50,8 @@ public struct CatalogueState: Sendable, Equatable {
     public static func read(
         on connection: Connection, hasSettled: Bool = true
     ) async throws -> CatalogueState {
-        var state = try await connection.run { connection in
-            var state: CatalogueState?
-            try connection.forEachRow(inBinaryOf: query, to: operation) { state = try CatalogueState(&$0) }
-            guard let state else { throw missing }
-            return state
-        }
+        guard var row = try await connection.query(query, to: operation).first else { throw missing }
+        var state = try CatalogueState(&row)
         if hasSettled { state.settled = try await settledDocuments(on: connection) }
         return state
     }
@@ -70,7 +66,7 @@ public struct CatalogueState: Sendable, Equatable {
     ///   - told: told the state, before the first row.
     static func read(
         with query: Query, isPlannedForAll: Bool, on connection: isolated Connection, limit: Duration,
-        _ told: (CatalogueState) -> Void, _ body: (inout BinaryRow) throws -> Void
+        _ told: (CatalogueState) -> Void, _ body: (inout Row) throws -> Void
     ) throws {
         let mode = isPlannedForAll ? "force_generic_plan" : "auto"
         try connection.exchange(
@@ -87,10 +83,7 @@ public struct CatalogueState: Sendable, Equatable {
     private static let operation = "read the catalogue's state"
 
     private static let query: Query = """
-        select position.store::text, token,
-               to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-               floor(extract(epoch from committed_at) * 1000)::bigint,
-               (select ceil(extract(epoch from pruned_committed_at) * 1000)::bigint from history.store),
+        select position.store::text, token, committed_at, (select pruned_committed_at from history.store),
                history.shape('public.quake')
         from history.position() as position
         """
@@ -100,14 +93,15 @@ public struct CatalogueState: Sendable, Equatable {
             operation: operation, message: "history.store holds no row", remedy: "restore the whole database")
     }
 
-    private init(_ row: inout BinaryRow) throws {
+    private init(_ row: inout Row) throws {
         guard let store = try row.nextText(), let token = try row.nextInteger(),
-            let time = try row.nextText(), let committed = try row.nextInteger(),
-            let beginning = try row.nextInteger(), let shape = try row.nextText()
+            let committed = try CommitTime.next(in: &row), let beginning = try CommitTime.next(in: &row),
+            let shape = try row.nextText()
         else { throw Self.missing }
-        position = Position(store: store, token: Int(token), committedAt: time)
-        committedAt = Instant(milliseconds: committed)
-        self.beginning = Instant(milliseconds: beginning)
+        position = Position(store: store, token: Int(token), committedAt: "\(committed)")
+        committedAt = committed.instant
+        // Rounded up: nothing earlier is known.
+        self.beginning = CommitTime(microseconds: beginning.microseconds + 999).instant
         self.shape = shape
     }
 
@@ -123,7 +117,7 @@ public struct CatalogueState: Sendable, Equatable {
                 select (select service from import.settled s where s.service > services.service
                         order by service limit 1)
                 from services where services.service is not null)
-            select service, feed, (extract(epoch from last.generated) * 1000)::bigint as generated
+            select service, feed, last.generated
             from services
             cross join unnest(string_to_array(\(feeds), ' ')) as feed
             cross join lateral (select s.generated from import.settled s
@@ -134,7 +128,7 @@ public struct CatalogueState: Sendable, Equatable {
         ).map { row in
             SettledDocument(
                 service: try row.decode("service"), feed: try row.decode("feed"),
-                generated: Instant(milliseconds: try row.decode("generated")))
+                generated: try row.decode("generated"))
         }
     }
 }

@@ -78,7 +78,7 @@ public struct Pass: Sendable {
         }
         return try await holding(with: freshStart == nil ? HistoryStretch.byIndex : [:]) {
             try await read(lines, as: "quakes_lines", columns: 1) { row in
-                guard let line = try row.nextBytes() else { throw BinaryRowError() }
+                guard let line = try row.nextBytes() else { throw RowError.other }
                 try body(line)
             }
         }
@@ -118,7 +118,7 @@ public struct Pass: Sendable {
             let lines: Query =
                 "select \(Self.changeLines) from history.changes(\(reached), 'quake', \(end)) as change"
             try await connection.copy(rowsOf: connection.text(of: lines), to: "read the changes") { row in
-                guard let line = try row.nextBytes() else { throw BinaryRowError() }
+                guard let line = try row.nextBytes() else { throw RowError.other }
                 try body(line)
                 counter?.countRow()
             }
@@ -158,7 +158,7 @@ public struct Pass: Sendable {
     /// Reads the row that describes the snapshot, and then the selected rows.
     private func read(
         _ selected: Query, as name: String, columns: Int,
-        _ body: @Sendable (inout BinaryRow) throws -> Void
+        _ body: @Sendable (inout Row) throws -> Void
     ) async throws -> Position {
         func nulls(_ count: Int) -> String { String(repeating: "null, ", count: count - 1) + "null" }
         let query: Query = """
@@ -167,7 +167,7 @@ public struct Pass: Sendable {
             select \(unescaped: nulls(SnapshotState.width)), \(selected)
             """
         let reached = Mutex<Position?>(nil)
-        let take: @Sendable (inout BinaryRow) throws -> Void = { row in
+        let take: @Sendable (inout Row) throws -> Void = { row in
             if reached.withLock({ $0 == nil }) {
                 let snapshot = try SnapshotState(&row, of: reader)
                 try expect(snapshot)
@@ -185,7 +185,7 @@ public struct Pass: Sendable {
         } else {
             try await connection.copy(rowsOf: connection.text(of: query), to: operation, take)
         }
-        guard let position = reached.withLock({ $0 }) else { throw BinaryRowError() }
+        guard let position = reached.withLock({ $0 }) else { throw RowError.other }
         return position
     }
 

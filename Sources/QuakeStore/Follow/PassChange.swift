@@ -15,9 +15,9 @@ public struct PassChange {
     public let before: [(property: Property, value: Quake.Value)]
 
     /// Reads a row that `query` selects.
-    init(_ row: inout BinaryRow) throws {
+    init(_ row: inout Row) throws {
         guard let line = try row.nextBytes(), let key = try row.nextBytes(), let isInsert = try row.nextBool()
-        else { throw BinaryRowError() }
+        else { throw RowError.other }
         (self.line, self.key, self.isInsert) = (line, String(decoding: key, as: UTF8.self), isInsert)
         if try row.nextBool() == true {
             let values = try Self.properties.map { try Quake.Value($0.kind, &row) }
@@ -66,21 +66,5 @@ public struct PassChange {
             ) as quake on true
             left join lateral jsonb_to_record(change.before) as before (\(unescaped: types)) on change.before is not null
             """
-    }
-}
-
-extension Quake.Value {
-    /// Reads the next column, which is of this kind.
-    fileprivate init(_ kind: Property.Kind, _ row: inout BinaryRow) throws {
-        self =
-            switch kind {
-            case .text: try row.nextText().map { .text($0) } ?? .null
-            case .number: try row.nextDouble().map { .number($0) } ?? .null
-            case .integer: try row.nextInteger().map { .integer(Int32(truncatingIfNeeded: $0)) } ?? .null
-            case .flag: try row.nextBool().map { .flag($0) } ?? .null
-            case .time: try row.nextInteger().map { .time(Instant(microsecondsSince2000: $0)) } ?? .null
-            case .list: try row.nextTexts().map { .list($0) } ?? .null
-            case .json: try row.nextText().map { .json($0) } ?? .null
-            }
     }
 }

@@ -16,8 +16,7 @@ struct SnapshotState: Sendable {
     /// - Parameter reader: the reader's position; nil when it holds nothing.
     static func query(of reader: Position?) -> Query {
         """
-        select store::text, token,
-               to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as committed_at,
+        select store::text, token, committed_at,
                history.check(\(reader?.store)::uuid, \(reader?.token), \(reader?.committedAt)::timestamptz)
                    as verdict,
                history.shape('public.quake') as shape,
@@ -38,28 +37,25 @@ struct SnapshotState: Sendable {
             let read = try SnapshotState(&row, of: reader)
             snapshot.withLock { $0 = read }
         }
-        guard let snapshot = snapshot.withLock({ $0 }) else { throw BinaryRowError() }
+        guard let snapshot = snapshot.withLock({ $0 }) else { throw RowError.other }
         return snapshot
     }
 
     /// Reads the row.
     ///
     /// - Throws: `PostgresError` when `history.store` holds no row.
-    init(_ row: inout BinaryRow, of reader: Position?) throws {
-        func text(_ bytes: UnsafeRawBufferPointer?) -> String? {
-            bytes.map { String(decoding: $0, as: UTF8.self) }
-        }
-        let (store, token, committedAt) = (
-            text(try row.nextBytes()), try row.nextInteger(), text(try row.nextBytes())
+    init(_ row: inout Row, of reader: Position?) throws {
+        let (store, token) = (try row.nextText(), try row.nextInteger())
+        let (committedAt, verdict, shape) = (
+            try CommitTime.next(in: &row), try row.nextText(), try row.nextText()
         )
-        let (verdict, shape) = (text(try row.nextBytes()), text(try row.nextBytes()))
         _ = try row.nextInteger()
         guard let store, let token, let committedAt, let verdict, let shape else {
             throw PostgresError(
                 operation: "read the history's position", message: "history.store holds no row",
                 remedy: "restore the whole database")
         }
-        position = Position(store: store, token: Int(token), committedAt: committedAt)
+        position = Position(store: store, token: Int(token), committedAt: "\(committedAt)")
         self.shape = shape
         freshStart = reader.flatMap { [position] in Self.freshStart(of: $0, verdict, now: position) }
     }

@@ -41,8 +41,7 @@ extension Position {
         let row = try await connection.query(
             """
             select store.store::text, coalesce(last.token, \(token)) as token,
-                   to_char(coalesce(last.committed_at, 'epoch') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
-                       as committed_at
+                   coalesce(last.committed_at, 'epoch') as committed_at
             from history.store
             left join lateral (
                 (select token, committed_at from history.transaction where token <= \(token) order by token desc limit 1)
@@ -59,6 +58,6 @@ extension Position {
         }
         return Position(
             store: try row.decode("store"), token: try row.decode("token"),
-            committedAt: try row.decode("committed_at"))
+            committedAt: "\(try row.decode("committed_at", as: CommitTime.self))")
     }
 }

@@ -19,13 +19,13 @@ public struct ViewRow {
     public let code: UnsafeRawBufferPointer
     /// The row was deleted: it has no values.
     public let isGone: Bool
-    private var rest: BinaryRow
+    private var rest: Row
 
     /// Reads a row that holds the code, whether the row exists, and the columns.
-    init(_ row: BinaryRow) throws {
+    init(_ row: Row) throws {
         rest = row
         guard let code = try rest.nextBytes(), let isThere = try rest.nextBool() else {
-            throw BinaryRowError()
+            throw RowError.other
         }
         self.code = code
         isGone = !isThere
@@ -56,13 +56,5 @@ extension ViewValue {
 
     private static func text(_ text: StaticString) -> ViewValue {
         .text(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-    }
-}
-
-extension Instant {
-    /// Reads PostgreSQL's binary form. Anything finer than a millisecond is cut off.
-    init(microsecondsSince2000 microseconds: Int64) {
-        let (milliseconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1000)
-        self.init(milliseconds: milliseconds + (rest < 0 ? -1 : 0) + 946_684_800_000)
     }
 }

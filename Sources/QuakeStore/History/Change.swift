@@ -45,7 +45,7 @@ public struct Change: Sendable {
 extension Change {
     init(_ row: Row) throws {
         token = try row.decode("token")
-        committedAt = try row.commitTime("committed_at")
+        committedAt = try row.decode("committed_at")
         author = try row.decode("author")
         context = try row.decodeIfPresent("context")
         ordinal = try row.decode("ordinal")
@@ -57,9 +57,9 @@ extension Change {
         reason = try row.decodeIfPresent("reason")
         before = try row.decodeIfPresent("before")
         after = try row.decodeIfPresent("after")
-        let columns = try row.decodeIfPresent("names", as: TextArray.self)?.elements ?? []
-        let olds = try row.decodeIfPresent("olds", as: TextArray.self)?.elements ?? []
-        let news = try row.decodeIfPresent("news", as: TextArray.self)?.elements ?? []
+        let columns: [String] = try row.decodeIfPresent("names") ?? []
+        let olds: [String] = try row.decodeIfPresent("olds") ?? []
+        let news: [String] = try row.decodeIfPresent("news") ?? []
         members = zip(columns, zip(olds, news)).map { Member(column: $0, old: $1.0, new: $1.1) }
         magnitude = try row.decodeIfPresent("magnitude")
         place = try row.decodeIfPresent("place")

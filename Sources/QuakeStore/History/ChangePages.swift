@@ -186,9 +186,9 @@ struct ChangePages {
     /// What is told of changes, each of which comes with the row as it left it.
     private func described(_ changes: Query, _ limit: Int?) -> Query {
         """
-        select c.token, \(CommitTime.query("c.committed_at")) as committed_at, c.author, c.context,
+        select c.token, c.committed_at, c.author, c.context,
                c.ordinal, c.key, c.operation, c.reason, c.before, revision.after, revision.names, revision.olds,
-               revision.news, event.row ->> 'magnitude' as magnitude, event.row ->> 'place' as place
+               revision.news, (event.row ->> 'magnitude')::double precision as magnitude, event.row ->> 'place' as place
         from (\(changes)) as c
         left join lateral (
             select jsonb_object_agg(old.key, c.row -> old.key) as after,

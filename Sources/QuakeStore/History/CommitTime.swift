@@ -1,5 +1,4 @@
 import Feed
-import PostgreSQL
 
 /// When a transaction was committed, as exactly as history has it: many may be committed within one millisecond.
 public struct CommitTime: Sendable, Equatable, CustomStringConvertible {
@@ -21,22 +20,8 @@ public struct CommitTime: Sendable, Equatable, CustomStringConvertible {
 }
 
 extension Int64 {
-    fileprivate func floored(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+    func floored(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
-    }
-}
-
-extension Row {
-    /// - Parameter column: one that `CommitTime.query` selects.
-    func commitTime(_ column: String) throws -> CommitTime {
-        CommitTime(microseconds: try decode(column))
-    }
-}
-
-extension CommitTime {
-    /// What reads a time of history, for `Row.commitTime`.
-    static func query(_ column: String) -> Query {
-        "(extract(epoch from \(unescaped: column)) * 1000000)::bigint"
     }
 }

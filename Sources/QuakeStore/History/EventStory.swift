@@ -27,7 +27,7 @@ public struct EventStory: Sendable {
                 from (select (select to_jsonb(quake.*) from only public.quake where code = \(code)) as row) as line
                 """)
         try await connection.copy(rowsOf: statement, to: "read an event's history") { row in
-            guard let line = try row.nextBytes() else { throw BinaryRowError() }
+            guard let line = try row.nextBytes() else { throw RowError.other }
             try body(line)
         }
         return true

@@ -37,13 +37,13 @@ public struct HistoryStatus: Sendable, Equatable {
         try await connection.transaction(.repeatableReadOnly, to: "read the history's state") {
             let row = try await connection.query(
                 """
-                select token, \(CommitTime.query("committed_at")) as committed_at,
+                select token, committed_at,
                        (select pruned_token from history.store) as horizon
                 from history.position()
                 """, to: "read the history's state")[0]
             return HistoryStatus(
                 token: try row.decode("token"),
-                committedAt: try row.commitTime("committed_at"),
+                committedAt: try row.decode("committed_at"),
                 horizon: try row.decode("horizon"), readers: try await readers(wanted, on: connection))
         }
     }
@@ -51,15 +51,13 @@ public struct HistoryStatus: Sendable, Equatable {
     static func readers(_ wanted: [String], on connection: Connection) async throws -> [Reader] {
         let rows = try await connection.query(
             """
-            select name, token, (extract(epoch from seen_at) * 1000)::bigint as seen_at,
-                   extract(epoch from clock_timestamp() - seen_at)::double precision as silence, tokens,
-                   extract(epoch from behind)::double precision as behind, needs_snapshot
+            select name, token, seen_at, clock_timestamp() - seen_at as silence, tokens, behind, needs_snapshot
             from history.reader_lag order by name
             """, to: "read the readers' positions")
         let all = try rows.map { row in
             Reader(
                 name: try row.decode("name"), token: try row.decode("token"),
-                seenAt: Instant(milliseconds: try row.decode("seen_at")),
+                seenAt: try row.decode("seen_at"),
                 silence: try row.decode("silence"),
                 tokensBehind: try row.decode("tokens"),
                 behind: try row.decode("behind"),

@@ -55,14 +55,14 @@ public struct HistoryStretch: Sendable {
             }
             last = position
         }
-        guard let last else { throw BinaryRowError() }
+        guard let last else { throw RowError.other }
         try await connection.execute(
             script: Self.byIndex.map { "set local \($0.key) = \($0.value)" }.joined(separator: "; "),
             to: "read a stretch of the history")
         let lines: Query = "select \(Self.lines(of: selection, after: after.token, until: last.token))"
         try await connection.copy(rowsOf: connection.text(of: lines), to: "read a stretch of the history") {
             row in
-            guard let line = try row.nextBytes() else { throw BinaryRowError() }
+            guard let line = try row.nextBytes() else { throw RowError.other }
             try body(line)
         }
         return last

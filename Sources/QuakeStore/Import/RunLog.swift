@@ -179,7 +179,7 @@ struct RunLog {
                 insert into import.feed
                     (source, etag, last_modified, generated, checked_at, fetched_at, snapshot)
                 select \(name), \(validators?.etag), \(validators?.lastModified),
-                       to_timestamp(\(summary.generated?.milliseconds) / 1000.0), clock_timestamp(), started, snapshot
+                       \(summary.generated), clock_timestamp(), started, snapshot
                 from import.run where id = \(summary.run)
                 on conflict (source) do update
                 set etag = excluded.etag, last_modified = excluded.last_modified, generated = excluded.generated,

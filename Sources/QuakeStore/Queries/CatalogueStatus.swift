@@ -28,11 +28,9 @@ public struct CatalogueStatus: Sendable, Equatable {
             count: count, isEstimate: isEstimate, newest: try newest.map { try Newest($0) })
     }
 
-    /// Sorted by the column, which has an index, and not by the number of the same name that is made from it.
     static let newestQuery: Query = """
-        select code, (extract(epoch from time) * 1000)::bigint as time, magnitude, place,
-               extract(epoch from clock_timestamp() - time)::double precision as age
-        from only public.quake order by quake.time desc limit 1
+        select code, time, magnitude, place, clock_timestamp() - time as age
+        from only public.quake order by time desc limit 1
         """
 
     /// Whether there is no earthquake at all.
@@ -72,7 +70,7 @@ public struct CatalogueStatus: Sendable, Equatable {
 extension CatalogueStatus.Newest {
     fileprivate init(_ row: Row) throws {
         code = try row.decode("code")
-        time = Instant(milliseconds: try row.decode("time"))
+        time = try row.decode("time")
         magnitude = try row.decodeIfPresent("magnitude")
         place = try row.decodeIfPresent("place")
         age = try row.decode("age")

@@ -16,7 +16,7 @@ public struct FeedRows: Sendable {
     /// How many there are.
     public func count(on connection: Connection) async throws -> Int {
         try await connection.query(
-            "select count(*) as count from only public.quake where \(unescaped: condition)",
+            "select count(*) as count from only public.quake where \(condition)",
             to: "count a feed's events"
         )[0].decode("count")
     }
@@ -24,13 +24,13 @@ public struct FeedRows: Sendable {
     /// Hands over these properties of each event, the newest event first.
     public func copy(
         _ properties: [Property], on connection: Connection,
-        _ body: @Sendable (inout BinaryRow) throws -> Void
+        _ body: @Sendable (inout Row) throws -> Void
     ) async throws {
-        try await connection.copy(
-            rowsOf: """
-                select \(properties.map(\.column).joined(separator: ", ")) from only public.quake
-                where \(condition) order by time desc, code collate "C"
-                """, to: "read a feed's events", body)
+        let query: Query = """
+            select \(unescaped: Self.list(properties)) from only public.quake
+            where \(condition) order by time desc, code collate "C"
+            """
+        try await connection.copy(rowsOf: connection.text(of: query), to: "read a feed's events", body)
     }
 
     /// These properties of one event.
@@ -38,20 +38,21 @@ public struct FeedRows: Sendable {
     /// - Returns: false if there is no such event.
     public static func copy(
         _ properties: [Property], of code: String, on connection: Connection,
-        _ body: @Sendable (inout BinaryRow) throws -> Void
+        _ body: @Sendable (inout Row) throws -> Void
     ) async throws {
-        try await connection.copy(
-            rowsOf: """
-                select \(properties.map(\.column).joined(separator: ", ")) from only public.quake
-                where code = \(connection.quoted(code))
-                """, to: "read an event", body)
+        let query: Query =
+            "select \(unescaped: list(properties)) from only public.quake where code = \(code)"
+        try await connection.copy(rowsOf: connection.text(of: query), to: "read an event", body)
     }
 
-    /// Made of numbers only: a COPY takes no bound values.
-    private var condition: String {
-        var all = ["time >= to_timestamp(\(since.milliseconds) / 1000.0)"]
-        if let minimumMagnitude { all.append("magnitude >= \(minimumMagnitude)") }
-        if let minimumSignificance { all.append("sig >= \(minimumSignificance)") }
-        return all.joined(separator: " and ")
+    private static func list(_ properties: [Property]) -> String {
+        properties.map(\.column).joined(separator: ", ")
+    }
+
+    private var condition: Query {
+        var condition: Query = "time >= \(since)"
+        if let minimumMagnitude { condition = "\(condition) and magnitude >= \(minimumMagnitude)" }
+        if let minimumSignificance { condition = "\(condition) and sig >= \(minimumSignificance)" }
+        return condition
     }
 }

@@ -54,13 +54,9 @@ public struct ImportStatus: Sendable, Equatable {
     ) async throws -> ImportStatus {
         let rows = try await connection.query(
             """
-            select source, run, outcome, (extract(epoch from started) * 1000)::bigint as started, seen, inserted, updated,
-                   superseded + retracted as deleted, rejected, error,
-                   (extract(epoch from fresh_at) * 1000)::bigint as fresh_at,
-                   extract(epoch from clock_timestamp() - fresh_at)::double precision as age,
-                   (extract(epoch from generated) * 1000)::bigint as generated,
-                   extract(epoch from clock_timestamp() - generated)::double precision as document_age,
-                   extract(epoch from every)::double precision as every, is_monitored
+            select source, run, outcome, started, seen, inserted, updated, superseded + retracted as deleted, rejected,
+                   error, fresh_at, clock_timestamp() - fresh_at as age, generated,
+                   clock_timestamp() - generated as document_age, every, is_monitored
             from import.last_run order by source
             """, to: "read the last runs")
         let labels = SourceLabel.labels(of: try rows.map { try $0.decode("source") })
@@ -86,15 +82,15 @@ extension ImportStatus.Source {
     fileprivate init(_ row: Row, label: String) throws {
         name = try row.decode("source")
         self.label = label
-        freshAt = try row.decodeIfPresent("fresh_at").map { Instant(milliseconds: $0) }
+        freshAt = try row.decodeIfPresent("fresh_at")
         age = try row.decodeIfPresent("age")
-        generated = try row.decodeIfPresent("generated").map { Instant(milliseconds: $0) }
+        generated = try row.decodeIfPresent("generated")
         documentAge = try row.decodeIfPresent("document_age")
         every = try row.decodeIfPresent("every")
         isMonitored = try row.decode("is_monitored")
         run = try row.decode("run")
         outcome = try row.decode("outcome")
-        started = Instant(milliseconds: try row.decode("started"))
+        started = try row.decode("started")
         seen = try row.decode("seen")
         inserted = try row.decode("inserted")
         updated = try row.decode("updated")

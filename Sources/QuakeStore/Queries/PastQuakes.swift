@@ -72,7 +72,7 @@ extension PastMoment {
             let start = CommitTime(microseconds: Int(possible.milliseconds) * 1000)
             let exact = try await connection.query(
                 """
-                select token from (\(Self.last(upTo: start))) as last where committed_at = \(Self.moment(start))
+                select token from (\(Self.last(upTo: start))) as last where committed_at = \(start)
                 """, to: "find the token of a time"
             ).first
             if let exact { return try exact.decode("token") }
@@ -102,16 +102,12 @@ extension PastMoment {
                 select token, committed_at from history.transaction
                 where token <= middle and token > low order by token desc limit 1
             ) as probe on true
-            cross join lateral (select coalesce(committed_at <= \(moment(time)), true) as is_before) as side
+            cross join lateral (select coalesce(committed_at <= \(time), true) as is_before) as side
         )
         select token, committed_at from history.transaction
         where token <= (select low from bound where low = high) and token > (select pruned_token from history.store)
         order by token desc limit 1
         """
-    }
-
-    private static func moment(_ time: CommitTime) -> Query {
-        "'epoch'::timestamptz + \(Double(time.microseconds)) * interval '1 microsecond'"
     }
 }
 

@@ -63,14 +63,15 @@ public struct QuakeSelection: Sendable {
         }
         try await connection.holdingCatalogue(to: "list earthquakes") {
             try await connection.forEachRow(soonOf: query(from: "only public.quake"), to: "list earthquakes")
-            {
-                try body(Quake($0.value))
+            { row in
+                var row = row
+                try body(Quake(&row))
             }
         }
     }
 
     /// The selected rows, in their order.
-    func query(_ columns: String = Property.selected, from table: Query) -> Query {
+    func query(_ columns: String = Property.list(), from table: Query) -> Query {
         "\(ordered(columns, table)) limit \(limit) offset \(offset)"
     }
 
@@ -119,8 +120,8 @@ public struct QuakeSelection: Sendable {
 
     private var conditions: [Query] {
         var all: [Query] = []
-        if let since { all.append("time >= to_timestamp(\(since.milliseconds) / 1000.0)") }
-        if let until { all.append("time < to_timestamp(\(until.milliseconds) / 1000.0)") }
+        if let since { all.append("time >= \(since)") }
+        if let until { all.append("time < \(until)") }
         if let minimumMagnitude { all.append("magnitude >= \(minimumMagnitude)") }
         if let maximumMagnitude { all.append("magnitude <= \(maximumMagnitude)") }
         if let code { all.append("code = \(code)") }
@@ -136,7 +137,7 @@ public struct QuakeSelection: Sendable {
         if let near { all.append(near.condition) }
         if let box { all.append(box.condition) }
         if let updatedAfter {
-            all.append("updated >= to_timestamp(\(updatedAfter.milliseconds + 1) / 1000.0)")
+            all.append("updated >= \(Instant(milliseconds: updatedAfter.milliseconds + 1))")
         }
         for property in Property.allCases {
             if let range = ranges[property] { all.append(property.condition(range)) }

@@ -32,8 +32,7 @@ public struct Reject: Sendable, Equatable {
         try await connection.forEachRow(
             of: """
                 select reject.id, run, source, ordinal, byte_offset, reason, message, size, cut, count,
-                       (extract(epoch from first_seen) * 1000)::bigint as first_seen,
-                       (extract(epoch from last_seen) * 1000)::bigint as last_seen
+                       first_seen, last_seen
                 from import.reject join import.run on run.id = reject.run
                 where \(run) is null or run = \(run)
                 order by last_seen desc, reject.id
@@ -60,7 +59,7 @@ public struct Reject: Sendable, Equatable {
         size = try row.decode("size")
         isCut = try row.decode("cut")
         count = try row.decode("count")
-        firstSeen = Instant(milliseconds: try row.decode("first_seen"))
-        lastSeen = Instant(milliseconds: try row.decode("last_seen"))
+        firstSeen = try row.decode("first_seen")
+        lastSeen = try row.decode("last_seen")
     }
 }

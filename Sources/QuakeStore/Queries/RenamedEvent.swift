@@ -32,14 +32,14 @@ public enum RenamedEvent {
                     order by t.token desc, c.ordinal desc limit 1) as last
                 where steps < 10 and last.reason like 'superseded by %'
             )
-            select array_agg(code order by steps)::text as codes from renamed having count(*) > 1
+            select array_agg(code order by steps) as codes from renamed having count(*) > 1
             """, to: "look for the event under another code"
-        ).first?.decode("codes", as: String.self)
+        ).first?.decode("codes", as: [String].self)
         guard let codes else { return nil }
         let found = try await connection.query(
             """
-            select renamed.code, renamed.steps from unnest(\(codes)::text[]) with ordinality as renamed (code, steps)
-            join \(table("\(codes)::text[]")) as quake on quake.code = renamed.code
+            select renamed.code, renamed.steps from unnest(\(codes)) with ordinality as renamed (code, steps)
+            join \(table("\(codes)")) as quake on quake.code = renamed.code
             order by steps limit 1
             """, to: "look for the event under another code"
         ).first

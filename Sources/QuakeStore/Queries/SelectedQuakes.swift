@@ -47,7 +47,7 @@ extension QuakeSelection {
     ///   - limit: how long each statement may take.
     public func readAtOnce(
         _ properties: [Property], most: Int, on connection: isolated Connection, limit: Duration,
-        _ told: (CatalogueState) -> Void, _ body: (inout BinaryRow) throws -> Void
+        _ told: (CatalogueState) -> Void, _ body: (inout Row) throws -> Void
     ) throws {
         let columns = properties.map(\.column).joined(separator: ", ")
         try CatalogueState.read(
@@ -107,14 +107,15 @@ public struct SelectedQuakes {
 
     /// Hands over each earthquake as it arrives.
     public func forEachQuake(_ body: @Sendable (Quake) throws -> Void) async throws {
-        try await connection.forEachRow(of: selection.query(from: source), to: "read earthquakes") {
-            try body(Quake($0.value))
+        try await connection.forEachRow(of: selection.query(from: source), to: "read earthquakes") { row in
+            var row = row
+            try body(Quake(&row))
         }
     }
 
     /// Hands over the columns of each earthquake as it arrives, in the order of `properties` and in the table's own types.
     public func forEachRow(
-        of properties: [Property], _ body: @Sendable (inout BinaryRow) throws -> Void
+        of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
     ) async throws {
         let columns = properties.map(\.column).joined(separator: ", ")
         let statement = try await connection.text(of: selection.query(columns, from: source))

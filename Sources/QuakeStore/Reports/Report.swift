@@ -66,7 +66,8 @@ public struct Report: Sendable, Equatable {
         ) {
             try await connection.query("select set_config('TimeZone', 'UTC', true)", to: "set the time zone")
             try await connection.forEachRow(soonOf: query, to: "read report \(name)") { row in
-                try body(names.map { try row.decodeIfPresent($0) })
+                var row = row
+                try body(names.map { _ in try row.nextText() })
             }
         }
     }
@@ -91,8 +92,8 @@ public struct Report: Sendable, Equatable {
             }
         let cells = columns.map { column in
             column.kind == .time
-                ? "to_char(\(column.name) at time zone 'UTC', '\(times.rawValue)') as \(column.name)"
-                : column.name
+                ? "to_char(\(column.name) at time zone 'UTC', '\(times.rawValue)') "
+                : "\(column.name)::text"
         }
         return """
             select \(unescaped: cells.joined(separator: ", ")) from \(source)
@@ -125,13 +126,12 @@ public struct Report: Sendable, Equatable {
         name = try row.decode("name")
         summary = try row.decode("summary")
         isFunction = try row.decode("is_function")
-        let names = try row.decode("columns", as: TextArray.self).elements
-        let types = try row.decode("types", as: TextArray.self).elements
+        let (names, types): ([String], [String]) = try (row.decode("columns"), row.decode("types"))
         columns = zip(names, types).map { Column(name: $0, kind: Kind(type: $1), type: $1) }
         let required: Int = try row.decode("required")
         let taken = zip(
-            try row.decode("parameters", as: TextArray.self).elements,
-            try row.decode("parameter_types", as: TextArray.self).elements)
+            try row.decode("parameters", as: [String].self),
+            try row.decode("parameter_types", as: [String].self))
         parameters =
             isFunction
             ? taken.enumerated().map { Parameter(name: $1.0, type: $1.1, isRequired: $0 < required) }

@@ -14,15 +14,6 @@ extension Property {
     static let assignments = allCases.filter { $0 != .code }
         .map { "\($0.column) = excluded.\($0.column)" }.joined(separator: ", ")
 
-    /// The columns, in the form that `Row.value(of:)` reads.
-    static let selected = allCases.map { property in
-        switch property.kind {
-        case .time:
-            "floor(extract(epoch from \(property.column)) * 1000)::bigint as \(property.column)"
-        case .text, .number, .integer, .flag, .list, .json: property.column
-        }
-    }.joined(separator: ", ")
-
     /// Whether a number is within a range.
     func condition(_ range: ClosedRange<Double>) -> Query {
         "\(unescaped: column) between \(range.lowerBound) and \(range.upperBound)"
@@ -62,19 +53,25 @@ extension Property.Kind {
     }
 }
 
-extension Row {
-    /// The value of a property, in a row that was read with `Property.selected`.
-    func value(of property: Property) throws -> Quake.Value {
-        let column = property.column
-        return switch property.kind {
-        case .text: try decodeIfPresent(column).map { .text($0) } ?? .null
-        case .number: try decodeIfPresent(column).map { .number($0) } ?? .null
-        case .integer: try decodeIfPresent(column).map { .integer($0) } ?? .null
-        case .flag: try decodeIfPresent(column).map { .flag($0) } ?? .null
-        case .time:
-            try decodeIfPresent(column).map { .time(Instant(milliseconds: $0)) } ?? .null
-        case .list: try decodeIfPresent(column, as: TextArray.self).map { .list($0.elements) } ?? .null
-        case .json: try decodeIfPresent(column).map { .json($0) } ?? .null
-        }
+extension Quake {
+    /// Reads a row that has the columns in their order.
+    init(_ row: inout Row) throws {
+        try self.init { try Value($0.kind, &row) }
+    }
+}
+
+extension Quake.Value {
+    /// Reads the next column, which is of this kind.
+    init(_ kind: Property.Kind, _ row: inout Row) throws {
+        self =
+            switch kind {
+            case .text: try row.nextText().map { .text($0) } ?? .null
+            case .number: try row.nextDouble().map { .number($0) } ?? .null
+            case .integer: try row.nextInteger().map { .integer(Int32(truncatingIfNeeded: $0)) } ?? .null
+            case .flag: try row.nextBool().map { .flag($0) } ?? .null
+            case .time: try row.nextInstant().map { .time($0) } ?? .null
+            case .list: try row.nextTexts().map { .list($0) } ?? .null
+            case .json: try row.nextJSON().map { .json(String(decoding: $0, as: UTF8.self)) } ?? .null
+            }
     }
 }

@@ -15,10 +15,6 @@ package struct EncodedRow {
             record.forEachValue { row.append($0, of: record, from: bytes) }
         }
     }
-
-    /// A time as PostgreSQL counts it: in microseconds since 2000.
-    @inline(__always)
-    static func microseconds(_ milliseconds: Int64) -> Int64 { (milliseconds - 946_684_800_000) * 1000 }
 }
 
 extension RowWriter {
@@ -32,7 +28,7 @@ extension RowWriter {
         case .number(let number): appendDouble(number)
         case .integer(let integer): appendInteger(integer)
         case .flag(let flag): appendBool(flag)
-        case .time(let milliseconds): appendInteger(EncodedRow.microseconds(milliseconds))
+        case .time(let milliseconds): appendInteger(Instant.microsecondsSince2000(milliseconds))
         case .list(let list):
             appendTextArray { array in
                 var count = 0

@@ -49,7 +49,7 @@ extension RecordHash {
         case .number(let number): append(number)
         case .integer(let integer): append(integer)
         case .flag(let flag): append(flag)
-        case .time(let milliseconds): append(sent: EncodedRow.microseconds(milliseconds))
+        case .time(let milliseconds): append(sent: Instant.microsecondsSince2000(milliseconds))
         case .list(let list): appendTextArray { append in list.forEachElement(in: bytes, append) }
         case .code: record.withCode(in: bytes) { append(bytes: $0) }
         }
@@ -59,13 +59,13 @@ extension RecordHash {
 /// The numbers of a batch's rows, in the form in which a statement takes them.
 struct RowNumbers {
     let seed: RowNumber.Seed
-    private(set) var codes: BoundTexts
-    private(set) var numbers: BoundIntegers
+    private(set) var codes: BoundArray<String>
+    private(set) var numbers: BoundArray<Int64>
 
     init(seed: RowNumber.Seed, count: Int) {
         self.seed = seed
-        codes = BoundTexts(count: count)
-        numbers = BoundIntegers(count: count)
+        codes = BoundArray<String>(count: count)
+        numbers = BoundArray<Int64>(count: count)
     }
 
     /// A row without a number gets one that the server's row hardly ever has.

@@ -87,7 +87,7 @@ struct Settling {
             select exists (select from import.settled where settled.generated >= made.made)
                    or exists (select from import.withdrawn where withdrawn.generated >= made.made) as is_late,
                    made.made > clock_timestamp() + interval '5 minutes' as is_ahead
-            from (select to_timestamp(\(made.milliseconds) / 1000.0) as made) as made
+            from (select \(made) as made) as made
             """, to: "look for newer documents")[0]
         return Age(isLate: try row.decode("is_late"), isAhead: try row.decode("is_ahead"))
     }
@@ -97,7 +97,7 @@ struct Settling {
         let row = try await connection.query(
             """
             select stale, retracted
-            from import.sift(to_timestamp(\(made?.milliseconds) / 1000.0), \(feed), \(notesPresence), \(isDryRun))
+            from import.sift(\(made), \(feed), \(notesPresence), \(isDryRun))
             """, to: "compare with newer documents")[0]
         counts.stale += try row.decode("stale", as: Int.self)
         counts.retracted += try row.decode("retracted", as: Int.self)
@@ -123,23 +123,12 @@ struct Settling {
             counts.isUnsettled = true
             return
         }
-        var deletedCodes = BoundTexts(count: deletions.count)
-        var deletedAt = BoundIntegers(count: deletions.count)
-        for var deletion in deletions {
-            deletion.code.withUTF8 { deletedCodes.append($0) }
-            deletedAt.append(deletion.at.milliseconds)
-        }
         let row = try await connection.query(
             """
             select superseded, retracted, in_window, would_supersede, would_retract, is_braked, is_ahead
             from import.settle(\(identity.service), \(identity.name),
-                               to_timestamp(\(identity.generated.milliseconds) / 1000.0),
-                               to_timestamp(\(identity.window?.lowerBound.milliseconds) / 1000.0),
-                               to_timestamp(\(identity.window?.upperBound.milliseconds) / 1000.0),
-                               \(deletedCodes), array(select to_timestamp(at / 1000.0)
-                                                      from unnest(\(deletedAt)) with ordinality as said (at, number)
-                                                      order by number),
-                               \(retraction == .force), \(isDryRun))
+                               \(identity.generated), \(identity.window?.lowerBound), \(identity.window?.upperBound),
+                               \(deletions.map(\.code)), \(deletions.map(\.at)), \(retraction == .force), \(isDryRun))
             """, to: "settle \(identity.name)")[0]
         counts.superseded += try row.decode("superseded", as: Int.self)
         counts.retracted += try row.decode("retracted", as: Int.self)

@@ -1,0 +1,104 @@
+/// A type that values of some of PostgreSQL's types can be read as.
+public protocol RowDecodable {
+    /// Those types' identifiers in `pg_type`.
+    static var sqlTypes: [UInt32] { get }
+    /// Reads the row's next column, of one of these types.
+    static func next(in row: inout Row, _ sqlType: UInt32) throws -> Self?
+}
+
+extension RowDecodable {
+    /// Reads the row's next column, of the first of the types.
+    public static func next(in row: inout Row) throws -> Self? { try next(in: &row, sqlTypes[0]) }
+}
+
+extension String: RowDecodable {
+    /// char, name, text, json, unknown, character, character varying; uuid; jsonb.
+    public static let sqlTypes: [UInt32] = [18, 19, 25, 114, 705, 1042, 1043, 2950, 3802]
+
+    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> String? {
+        switch sqlType {
+        case 2950: try row.nextBytes().map(uuid)
+        case 3802: try row.nextJSON().map { String(decoding: $0, as: UTF8.self) }
+        default: try row.nextText()
+        }
+    }
+
+    private static func uuid(_ bytes: UnsafeRawBufferPointer) -> String {
+        bytes.enumerated().map { index, byte in
+            ([4, 6, 8, 10].contains(index) ? "-" : "") + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }.joined()
+    }
+}
+
+extension FixedWidthInteger where Self: RowDecodable {
+    /// bigint, smallint, integer.
+    public static var sqlTypes: [UInt32] { [20, 21, 23] }
+
+    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> Self? {
+        try row.nextInteger().map { integer in
+            guard let value = Self(exactly: integer) else { throw RowError.other }
+            return value
+        }
+    }
+}
+
+extension Int: RowDecodable {}
+extension Int64: RowDecodable {}
+extension Int32: RowDecodable {}
+
+extension Double: RowDecodable {
+    /// real, double precision.
+    public static let sqlTypes: [UInt32] = [700, 701]
+
+    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> Double? { try row.nextDouble() }
+}
+
+extension Bool: RowDecodable {
+    public static let sqlTypes: [UInt32] = [16]
+
+    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> Bool? { try row.nextBool() }
+}
+
+/// An `interval` of days of 24 hours, and without months: such as one time less another.
+extension Duration: RowDecodable {
+    public static let sqlTypes: [UInt32] = [1186]
+
+    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> Duration? {
+        guard let bytes = try row.nextBytes() else { return nil }
+        // Microseconds, days, months.
+        guard bytes.count == 16, bytes.loadUnaligned(fromByteOffset: 12, as: Int32.self) == 0 else {
+            throw RowError.other
+        }
+        let days = bytes.loadUnaligned(fromByteOffset: 8, as: Int32.self).bigEndian
+        return .microseconds(bytes.loadUnaligned(as: Int64.self).bigEndian) + .seconds(86400 * Int64(days))
+    }
+}
+
+/// `bytea`, or an array of texts or names.
+extension Array: RowDecodable where Element: RowElement {
+    public static var sqlTypes: [UInt32] { Element.arrayTypes }
+
+    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> [Element]? {
+        try Element.nextArray(in: &row)
+    }
+}
+
+/// What an array can be decoded of.
+public protocol RowElement {
+    static var arrayTypes: [UInt32] { get }
+    static func nextArray(in row: inout Row) throws -> [Self]?
+}
+
+extension UInt8: RowElement {
+    public static let arrayTypes: [UInt32] = [17]
+
+    public static func nextArray(in row: inout Row) throws -> [UInt8]? {
+        try row.nextBytes().map { Array($0) }
+    }
+}
+
+extension String: RowElement {
+    public static let arrayTypes: [UInt32] = [1003, 1009]
+
+    public static func nextArray(in row: inout Row) throws -> [String]? { try row.nextTexts() }
+}

@@ -1,0 +1,59 @@
+import Feed
+import PostgreSQL
+
+extension Instant {
+    /// Reads PostgreSQL's binary form of a `timestamptz`. Anything finer than a millisecond is cut off.
+    public init(microsecondsSince2000 microseconds: Int64) {
+        self.init(milliseconds: microseconds.floored(by: 1000).quotient + Self.of2000)
+    }
+
+    /// The same, to be sent.
+    @inline(__always)
+    package static func microsecondsSince2000(_ milliseconds: Int64) -> Int64 {
+        (milliseconds - of2000) * 1000
+    }
+
+    private static let of2000: Int64 = 946_684_800_000
+}
+
+extension Row {
+    /// A `timestamptz`, cut to the millisecond.
+    public mutating func nextInstant() throws -> Instant? {
+        try nextInteger().map { Instant(microsecondsSince2000: $0) }
+    }
+}
+
+extension Instant: RowDecodable, BindableElement {
+    public static let sqlTypes: [UInt32] = [sqlType]
+    public static let sqlType = CommitTime.sqlType
+    public static let arrayType: UInt32 = 1185
+
+    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> Instant? {
+        try CommitTime.next(in: &row, sqlType)?.instant
+    }
+
+    public var parameter: Parameter {
+        // Beyond the year 287,000: the server refuses it (SQLSTATE 22008).
+        let held = -9_000_000_000_000_000...9_000_000_000_000_000 as ClosedRange<Int64>
+        return .time(
+            microsecondsSince2000: held.contains(milliseconds)
+                ? Self.microsecondsSince2000(milliseconds) : .max - 1)
+    }
+}
+
+extension CommitTime: RowDecodable, Bindable {
+    public static let sqlTypes: [UInt32] = [sqlType]
+    public static let sqlType: UInt32 = 1184
+
+    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> CommitTime? {
+        try row.nextInteger().map { microseconds in
+            // The ends are infinity, which is no moment.
+            guard microseconds != .min, microseconds != .max else { throw RowError.other }
+            return CommitTime(microseconds: Int(microseconds) + of2000)
+        }
+    }
+
+    public var parameter: Parameter { .time(microsecondsSince2000: Int64(microseconds - Self.of2000)) }
+
+    private static let of2000 = 946_684_800_000_000
+}
