@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 import Glibc
 import LocalPostgres
@@ -118,6 +119,46 @@ struct FollowFaultTests {
             #expect(view.now.starts == [.first])
             #expect(log.lines.contains { $0.contains("no answer from the server within 0.5 seconds") })
             try proxy.remove()
+        }
+    }
+
+    @Test("A server that has trouble is asked again", arguments: ["58030", "XX000", "53100"])
+    func trouble(_ sqlState: String) async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let (view, log) = (MemoryView(), RecordedLog())
+            try await database.following(view, logger: log.logger) {
+                try await waitUntil { view.now.position != nil }
+                try await database.breakChecks(sqlState)
+                try await database.setMagnitude(2)
+                try await waitUntil { log.lines.contains { $0.contains("SQLSTATE \(sqlState)") } }
+                try await database.mendChecks()
+                try await database.waitForCatchUp(of: view)
+            }
+            #expect(view.now.starts == [.first])
+        }
+    }
+
+    @Test("What a new connection would not help against ends following; a server asks on all the same")
+    func hopeless() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let (view, log) = (MemoryView(), RecordedLog())
+            let follower = Follower(
+                try database.options(), view: view, name: nil,
+                backoff: Backoff(from: .milliseconds(10), to: .milliseconds(100)), logger: log.logger)
+            try await follower.catchUp()
+            try await database.breakChecks("42501")
+            let error = await #expect(throws: PostgresError.self) { try await follower.run() }
+            #expect(error?.sqlState == "42501")
+
+            let running = Task { try await follower.run(persistently: true) }
+            try await waitUntil { log.lines.count > 2 }
+            try await database.mendChecks()
+            try await database.setMagnitude(2)
+            try await database.waitForCatchUp(of: view)
+            running.cancel()
+            await #expect(throws: CancellationError.self) { try await running.value }
         }
     }
 
@@ -269,6 +310,26 @@ struct FollowFaultTests {
         try await database.withConnection { _ = try await Migrator($0).migrate() }
         try await database.importFeatures([SmallFeed.feature("a")])
         try await body(server, database)
+    }
+}
+
+extension TestDatabase {
+    /// Has every check of a position fail.
+    fileprivate func breakChecks(_ sqlState: String) async throws {
+        try await query("alter function history.check(uuid, bigint, timestamptz) rename to kept")
+        try await query(
+            """
+            create function history.check(uuid, bigint, timestamptz) returns text language plpgsql as
+            $$ begin raise exception 'trouble' using errcode = '\(unescaped: sqlState)'; end $$
+            """)
+    }
+
+    fileprivate func mendChecks() async throws {
+        try await execute(
+            """
+            begin; drop function history.check(uuid, bigint, timestamptz);
+            alter function history.kept(uuid, bigint, timestamptz) rename to "check"; commit
+            """)
     }
 }
 

@@ -65,7 +65,11 @@ public struct QuakeServer: Sendable {
                 for _ in 0..<settings.sessions { group.addTask { await sessions.keepOne() } }
                 group.addTask {
                     do {
-                        try await CatalogueWatch(options, view: responder.live, logger: logger).run {
+                        // When a document is settled that changes nothing, nobody notifies.
+                        let poll = PollInterval(listening: .seconds(5))
+                        let follower = Follower(
+                            options, view: responder.live, name: nil, poll: poll, logger: logger)
+                        try await follower.run(persistently: true) {
                             responder.board.show($0)
                             responder.live.trim()
                         }

@@ -20,7 +20,7 @@ public struct Follower<V: View>: Sendable {
     /// - Parameter observer: told how far a long pass is. To know how many rows will come, they are counted first.
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
-        backoff: Backoff = Backoff(from: .milliseconds(500), to: .seconds(30)), logger: Logger,
+        backoff: Backoff = Backoff(from: .milliseconds(250), to: .seconds(5)), logger: Logger,
         observer: (@Sendable (PassProgress) -> Void)? = nil
     ) {
         self.options = options
@@ -45,29 +45,35 @@ public struct Follower<V: View>: Sendable {
         }
     }
 
-    /// Follows until the task is cancelled.
+    /// Follows until the task is cancelled. After an outage it goes on where it was, with growing, random waits between its
+    /// attempts, which begin anew after each pass.
     ///
-    /// The first connection must succeed. Later ones are retried for as long as it takes, with growing, random waits, and so
-    /// is a view that another program holds.
-    ///
-    /// - Throws: `CancellationError`; `NoSession` when it cannot listen, because a pooler is in transaction mode;
-    ///   `PostgresError` when the first connection fails, or when a new connection would not help; what the view throws.
-    public func run() async throws {
+    /// - Parameters:
+    ///   - persistently: whether it tries again after every error, that of the first connection, too, and behind a pooler that
+    ///     gives it no session of its own asks now and then instead of listening.
+    ///   - told: told the catalogue's state after each pass, changed or not: the view is then at that state or before it. States
+    ///     may be skipped.
+    /// - Throws: `CancellationError`. If not `persistently`: what the first connection throws; `NoSession` when it cannot listen,
+    ///   because a pooler is in transaction mode; what a new connection would not help against.
+    public func run(
+        persistently: Bool = false, told: (@Sendable (CatalogueState) -> Void)? = nil
+    ) async throws {
         var backoff = backoff
-        var random = SystemRandomNumberGenerator()
         var hasConnected = false
         while true {
-            let start = ContinuousClock.now
             do {
-                try await followOneConnection {
+                try await Connection.with(options, logger: logger) { connection in
                     if hasConnected { logger.notice("reconnected") }
                     hasConnected = true
+                    try await follow(connection, mayPoll: persistently) {
+                        backoff.reset()
+                        if let told { told(try await state(connection)) }
+                    }
                 }
-            } catch let error where hasConnected && error.isTransient {
-                // A connection that lasted this long was healthy.
-                if .now - start >= .seconds(60) { backoff.reset() }
-                let wait = backoff.next(using: &random)
-                logger.warning("\(error); reconnecting in \(wait / .milliseconds(1)) ms")
+            } catch let error where persistently || hasConnected && error.isTransient {
+                try Task.checkCancellation()
+                let wait = backoff.next()
+                logger.warning("\(error); reconnecting in \(Int(wait / .milliseconds(1))) ms")
                 try await Task.sleep(for: wait)
             }
         }
@@ -79,57 +85,63 @@ public struct Follower<V: View>: Sendable {
             observer: observer, position: try await view.position())
     }
 
-    /// Follows over one connection, until it fails.
-    private func followOneConnection(_ connected: () -> Void) async throws {
-        try await Connection.with(options, logger: logger) { connection in
-            connected()
-            try await follow(connection)
-        }
-    }
-
     /// Listens and reads on the same connection, which is never idle in a transaction. What is notified during a pass is
     /// heard after it. It listens before the first read, so that no change is missed.
     ///
     /// Isolated to its connection, so that neither a statement nor the view's work on its rows changes threads.
-    private func follow(_ connection: isolated Connection) async throws {
+    private func follow(
+        _ connection: isolated Connection, mayPoll: Bool, _ passed: () async throws -> Void
+    ) async throws {
         var passReader = try await passReader(connection)
-        while try await isStandby(connection) {
+        var isPooled = false
+        while true {
+            if !isPooled, try await !isStandby(connection) {
+                do {
+                    try await connection.requireSession(to: "follow")
+                    break
+                } catch let error as NoSession where mayPoll {
+                    logger.notice("\(error); asking every \(poll.standby) instead")
+                    isPooled = true
+                }
+            }
             try await passReader.catchUpOnStandby()
+            try await passed()
             try await passReader.reportNowAndThen()
             try await Task.sleep(for: poll.standby)
         }
-        try await connection.requireSession(to: "follow")
         try await connection.listen(to: "quake_changes") { notifications in
             logger.debug("listening for changes")
             var token: Int?
             while true {
                 try await passReader.read(heard: token)
+                try await passed()
                 try await passReader.reportNowAndThen()
-                token = try await nextToken(notifications, connection)
+                token = try await nextToken(notifications)
             }
+        }
+    }
+
+    /// A hot standby refuses LISTEN, until it is promoted.
+    private func isStandby(_ connection: isolated Connection) async throws -> Bool {
+        try await connection.expectingAnswer(within: poll.answer) {
+            try connection.query("select pg_is_in_recovery() as standby", to: "probe the connection")[0]
+                .decode("standby")
         }
     }
 
     /// Waits until there may be something to read.
     ///
     /// - Returns: the token that the newest notification has brought; nil when it is time to poll.
-    private func nextToken(
-        _ notifications: Notifications, _ connection: isolated Connection
-    ) async throws -> Int? {
-        guard var newest = try await notifications.next(within: poll.listening) else {
-            // Silence: nothing is happening, or nothing gets through.
-            _ = try await isStandby(connection)
-            return nil
-        }
+    private func nextToken(_ notifications: Notifications) async throws -> Int? {
+        guard var newest = try await notifications.next(within: poll.listening) else { return nil }
         // Only the newest counts: one pass reads everything.
         while let next = try await notifications.next(within: .zero) { newest = next }
         return Int(newest.payload)
     }
 
-    private func isStandby(_ connection: isolated Connection) async throws -> Bool {
+    private func state(_ connection: isolated Connection) async throws -> CatalogueState {
         try await connection.expectingAnswer(within: poll.answer) {
-            try connection.query("select pg_is_in_recovery() as standby", to: "probe the connection")[0]
-                .decode("standby")
+            try await CatalogueState.read(on: connection)
         }
     }
 }
@@ -139,11 +151,15 @@ extension Error {
 }
 
 extension PostgresError {
-    /// A later connection may succeed: the server was unreachable, was restarted, is being restored, or a standby's
-    /// replay had to cancel a query (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CONFLICT).
+    /// A later connection may succeed: the server was unreachable, was restarted, is being restored, has trouble with a disk,
+    /// or its replay had to cancel a query (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CONFLICT).
+    /// What the login may not do, or what is not there, stays so
+    /// (https://www.postgresql.org/docs/current/errcodes-appendix.html).
     fileprivate var isTransient: Bool {
-        let classes = ["08", "40", "53", "55", "57"]
-        return connectionLost || isUndefinedObject
-            || classes.contains { sqlState?.hasPrefix($0) ?? false }
+        let lasting = ["0A", "22", "23", "25", "28", "2B", "3D", "3F", "42", "P0"]
+        guard let sqlState, !connectionLost, !isUndefinedObject else {
+            return connectionLost || isUndefinedObject
+        }
+        return !lasting.contains { sqlState.hasPrefix($0) }
     }
 }
