@@ -162,7 +162,7 @@ final class AnswerSpool: Sendable {
                 state.file = file
                 try bytes.withUnsafeBytes { try file.write($0, at: state.unread.upperBound) }
                 state.unread = state.unread.lowerBound..<state.unread.upperBound + bytes.count
-                let slow = state.slow ?? SpoolReader { [weak self] in self?.drop() }
+                let slow = state.slow ?? SpoolReader(of: self) { [weak self] in self?.drop() }
                 if state.slow == nil { room.insert(slow) }
                 state.slow = slow
                 slow.wait(bytes.count)

@@ -1,9 +1,11 @@
+import Glibc
 import Synchronization
 
 /// How much of all answers and streams together waits for clients, in memory and in temporary files.
 ///
-/// When the files are full, the slowest client goes: the one that has stood still for the longest time, or would take longest
-/// to read what waits for it. No other waits for it, and none is refused because of it.
+/// When the files are full, whoever writes waits a moment for one whose clients all stand still, and these go: of a file that
+/// many read, nothing is free before the last of them has gone. If there is none, the slowest go: those that would take longest
+/// to read what waits for them. Nobody is refused because of them.
 final class SpoolRoom: Sendable {
     private let memoryLimit: Int
     private let fileLimit: Int
@@ -16,6 +18,18 @@ final class SpoolRoom: Sendable {
         var files = 0
         var dropped = 0
         var readers: [ObjectIdentifier: SpoolReader] = [:]
+
+        /// Takes out the readers of the file whose quickest reader is the slowest, if that one is slower than this.
+        mutating func takeSlowest(_ now: ContinuousClock.Instant, _ least: SpoolReader.Rest) -> [SpoolReader]
+        {
+            let files = Dictionary(grouping: readers.values) { $0.file }.values
+            let slowest = files.map { (readers: $0, rest: $0.map { $0.rest(now) }.min() ?? .none) }
+                .max { $0.rest < $1.rest }
+            guard let slowest, slowest.rest > least else { return [] }
+            for reader in slowest.readers { readers[ObjectIdentifier(reader)] = nil }
+            dropped += slowest.readers.count
+            return slowest.readers
+        }
     }
 
     init(_ settings: ServerSettings) {
@@ -39,28 +53,32 @@ final class SpoolRoom: Sendable {
 
     func giveMemory(_ count: Int) { state.withLock { $0.memory -= count } }
 
-    /// Makes room in files for so many bytes. Never under the lock of a spool: another one may have to go.
+    /// Makes room in files for so many bytes, and may block its thread for some seconds. Never under the lock of a spool:
+    /// another one may have to go.
     ///
     /// - Throws: `Reply` 503 if nobody can go.
     func takeFile(_ count: Int) throws {
+        let begin = ContinuousClock.now
         while true {
             let now = ContinuousClock.now
-            let (isTaken, slowest) = state.withLock { state -> (Bool, SpoolReader?) in
+            let isPatient = now - begin < Self.patience
+            let slowest: [SpoolReader]? = state.withLock { state in
                 guard state.files + count > fileLimit else {
                     state.files += count
-                    return (true, nil)
+                    return nil
                 }
-                let slowest = state.readers.values.max { $0.rest(now) < $1.rest(now) }
-                guard let slowest, slowest.rest(now) > .none else { return (false, nil) }
-                state.readers[ObjectIdentifier(slowest)] = nil
-                state.dropped += 1
-                return (false, slowest)
+                return state.takeSlowest(now, isPatient ? .still(0) : .none)
             }
-            if isTaken { return }
-            guard let slowest else { throw Reply.unavailable("There is no room for the answer.") }
-            slowest.drop()
+            guard let slowest else { return }
+            for reader in slowest { reader.drop() }
+            guard slowest.isEmpty else { continue }
+            guard isPatient else { throw Reply.unavailable("There is no room for the answer.") }
+            usleep(20_000)
         }
     }
+
+    /// How long to wait for a file that nobody reads any more.
+    private static let patience = Duration.seconds(5)
 
     func giveFile(_ count: Int) { state.withLock { $0.files -= count } }
 
@@ -83,7 +101,9 @@ final class SpoolRoom: Sendable {
 
 /// A client that reads what waits for it in a file, at its own pace.
 final class SpoolReader: Sendable {
-    /// Ends the reading, and gives the room back.
+    /// Tells the files apart.
+    let file: ObjectIdentifier
+    /// Ends the reading, and gives the room back if nobody else reads the file.
     let drop: @Sendable () -> Void
     private let state = Mutex(State())
 
@@ -91,6 +111,8 @@ final class SpoolReader: Sendable {
         /// The bytes that wait for it in a file.
         var unread = 0
         var taken = 0
+        /// Whether the file is written to its end, and waits for this reader to the end of its last piece.
+        var isWritten = false
         /// Since when something waits for it.
         var since: ContinuousClock.Instant?
         /// When it last took something.
@@ -99,7 +121,9 @@ final class SpoolReader: Sendable {
         var seen: (at: ContinuousClock.Instant, taken: Int)?
     }
 
-    init(drop: @escaping @Sendable () -> Void) { self.drop = drop }
+    init(of file: AnyObject, drop: @escaping @Sendable () -> Void) {
+        (self.file, self.drop) = (ObjectIdentifier(file), drop)
+    }
 
     /// How slow a reader is, the slowest last.
     enum Rest: Comparable {
@@ -123,6 +147,9 @@ final class SpoolReader: Sendable {
         }
     }
 
+    /// No more bytes will be put into the file.
+    func end() { state.withLock { $0.isWritten = true } }
+
     func take(_ count: Int) {
         state.withLock { state in
             state.unread -= count
@@ -133,7 +160,7 @@ final class SpoolReader: Sendable {
 
     fileprivate func rest(_ now: ContinuousClock.Instant) -> Rest {
         state.withLock { state in
-            guard state.unread > 0, let since = state.since else { return .none }
+            guard state.unread > 0 || state.isWritten, let since = state.since else { return .none }
             let (time, pause) = (max((now - since) / .seconds(1), 0.001), (now - state.moved) / .seconds(1))
             if pause >= 1 { return .still(pause) }
             let rest = time * Double(state.unread) / Double(state.taken + 1)
@@ -145,7 +172,7 @@ final class SpoolReader: Sendable {
     fileprivate func hasProgress(_ now: ContinuousClock.Instant, of size: Int, within time: Duration) -> Bool
     {
         state.withLock { state in
-            guard state.unread > 0, let since = state.since else { return true }
+            guard state.unread > 0 || state.isWritten, let since = state.since else { return true }
             let seen = state.seen ?? (since, 0)
             guard now - seen.at >= time else { return true }
             state.seen = (now, state.taken)

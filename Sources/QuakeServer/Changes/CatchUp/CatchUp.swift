@@ -186,6 +186,7 @@ final class CatchUp: View {
     func finish(_ error: (any Error)? = nil) {
         let waiting = state.withLock { state in
             if state.end == nil { state.end = error.map { .failed($0) } ?? .complete }
+            for place in state.readers.values { place.slow.end() }
             return state.takeContinuations()
         }
         for continuation in waiting { continuation.resume() }
@@ -230,7 +231,7 @@ final class CatchUp: View {
             state.lastID += 1
             return state.lastID
         }
-        let slow = SpoolReader { [weak self] in
+        let slow = SpoolReader(of: self) { [weak self] in
             self?.leave(id)
             closing()
         }
@@ -238,6 +239,7 @@ final class CatchUp: View {
             if let ring, !leads(to: ring, state) { return nil }
             state.readers[id] = Place(slow: slow)
             if state.file != nil { slow.wait(state.size - state.memory.count) }
+            if state.end != nil { slow.end() }
             room.insert(slow)
             return Reader(catchUp: self, id: id)
         }
