@@ -61,6 +61,7 @@ public struct QuakeServer: Sendable {
         started(connections.port, monitoring?.port)
         // Not a child of this task, because a cancellation has to end the listening first and the sessions last.
         let work = Task {
+            defer { responder.live.close() }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<settings.sessions { group.addTask { await sessions.keepOne() } }
                 group.addTask {

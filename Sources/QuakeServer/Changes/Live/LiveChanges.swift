@@ -99,6 +99,9 @@ final class LiveChanges: View, Sendable {
         wake { $0.pump() }
     }
 
+    /// Lets go of the event loops' clients, who hold on to this. The server has ended.
+    func close() { state.withLock { ($0.loops, $0.stalled) = ([:], [:]) } }
+
     private func wake(_ body: @escaping @Sendable (LiveLoop) -> Void) {
         let (loops, waiting) = state.withLock { (Array($0.loops.values), Array($0.waiting.values)) }
         for loop in loops { loop.eventLoop.execute { body(loop) } }
