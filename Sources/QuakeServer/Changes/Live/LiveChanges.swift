@@ -99,8 +99,11 @@ final class LiveChanges: View, Sendable {
         wake { $0.pump() }
     }
 
-    /// Lets go of the event loops' clients, who hold on to this. The server has ended.
-    func close() { state.withLock { ($0.loops, $0.stalled) = ([:], [:]) } }
+    /// Lets go of all that holds on to this: the server has ended.
+    func close() {
+        state.withLock { ($0.loops, $0.stalled) = ([:], [:]) }
+        pieces.forget()
+    }
 
     private func wake(_ body: @escaping @Sendable (LiveLoop) -> Void) {
         let (loops, waiting) = state.withLock { (Array($0.loops.values), Array($0.waiting.values)) }
