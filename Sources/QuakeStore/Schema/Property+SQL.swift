@@ -16,7 +16,12 @@ extension Property {
 
     /// Whether a number is within a range.
     func condition(_ range: ClosedRange<Double>) -> Query {
-        "\(unescaped: column) between \(range.lowerBound) and \(range.upperBound)"
+        // Without its values, a plan takes a range for few rows, and sorts them all. No column with a limit holds NaN, which
+        // is beyond infinity to the server.
+        if limit != nil, range.upperBound == .infinity {
+            return "\(unescaped: column) >= \(range.lowerBound)"
+        }
+        return "\(unescaped: column) between \(range.lowerBound) and \(range.upperBound)"
     }
 
     /// Whether a text, or an element of a list, is one of these, which have no line feed.
