@@ -111,13 +111,26 @@ public struct Parameter: Sendable {
 
     /// A `timestamptz`.
     public static func time(microsecondsSince2000 microseconds: Int64) -> Parameter {
-        Parameter(type: timestamptz, bytes: withUnsafeBytes(of: microseconds.bigEndian) { Array($0) })
+        Parameter(type: timestamptz, bigEndian: microseconds)
+    }
+}
+
+extension Parameter {
+    fileprivate init(type: UInt32, bigEndian value: some FixedWidthInteger) {
+        self.init(type: type, bytes: withUnsafeBytes(of: value.bigEndian) { Array($0) })
     }
 }
 
 extension Bindable {
     fileprivate func bigEndian(_ value: some FixedWidthInteger) -> Parameter {
-        Parameter(type: Self.sqlType, bytes: withUnsafeBytes(of: value.bigEndian) { Array($0) })
+        Parameter(type: Self.sqlType, bigEndian: value)
+    }
+}
+
+extension [Query] {
+    /// All of them, with this text in between, which is used as it is.
+    public func joined(by separator: String) -> Query {
+        dropFirst().reduce(first ?? "") { "\($0)\(unescaped: separator)\($1)" }
     }
 }
 

@@ -58,10 +58,12 @@ public struct Row: @unchecked Sendable {
         let sqlType = PQftype(result.pointer, column)
         var cell = self
         cell.column = column
-        guard Value.sqlTypes.contains(sqlType), let value = try? Value.next(in: &cell, sqlType) else {
+        do {
+            guard Value.sqlTypes.contains(sqlType) else { throw RowError.other }
+            return try Value.next(in: &cell, sqlType)
+        } catch is RowError {
             throw RowError(column: name, problem: "is not a valid \(type)")
         }
-        return value
     }
 
     // MARK: In order

@@ -16,7 +16,7 @@ extension Connection {
     /// An error thrown by `body` cancels the statement and is thrown again. Rows that were handed over before
     /// the server failed stay handed over.
     public func forEachRow(
-        of query: Query, to operation: String, _ body: @Sendable (Row) throws -> Void
+        of query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
         try forEachRow(of: query, to: operation, singleRowMode: true, body)
     }
@@ -26,7 +26,7 @@ extension Connection {
     ///
     /// An error thrown by `body` cancels the query and is thrown again.
     public func forEachRow(
-        soonOf query: Query, to operation: String, _ body: @Sendable (Row) throws -> Void
+        soonOf query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
         // A cursor makes it do so (https://www.postgresql.org/docs/current/runtime-config-query.html, under
         // cursor_tuple_fraction). Compiling a plan would take longer than the first rows do.
@@ -38,7 +38,7 @@ extension Connection {
             try forEachRow(of: "fetch \(unescaped: "\(size)") from soon", to: operation, singleRowMode: true)
             { row in
                 count += 1
-                try body(row)
+                try body(&row)
             }
             if count < size { break }
             size = 500
@@ -47,11 +47,11 @@ extension Connection {
     }
 
     private func forEachRow(
-        of query: Query, to operation: String, singleRowMode: Bool, _ body: (Row) throws -> Void
+        of query: Query, to operation: String, singleRowMode: Bool, _ body: (inout Row) throws -> Void
     ) throws {
         let handle = try open(operation)
         try send(query, operation, handle, singleRowMode: singleRowMode)
-        try readResults(operation, handle) { for row in $0.rows { try body(row) } }
+        try readResults(operation, handle) { for var row in $0.rows { try body(&row) } }
     }
 
     /// Runs one statement and returns how many rows it affected.

@@ -27,7 +27,7 @@ public struct FeedRows: Sendable {
         _ body: @Sendable (inout Row) throws -> Void
     ) async throws {
         let query: Query = """
-            select \(unescaped: Self.list(properties)) from only public.quake
+            select \(unescaped: properties.columnList) from only public.quake
             where \(condition) order by time desc, code collate "C"
             """
         try await connection.copy(rowsOf: connection.text(of: query), to: "read a feed's events", body)
@@ -41,18 +41,14 @@ public struct FeedRows: Sendable {
         _ body: @Sendable (inout Row) throws -> Void
     ) async throws {
         let query: Query =
-            "select \(unescaped: list(properties)) from only public.quake where code = \(code)"
+            "select \(unescaped: properties.columnList) from only public.quake where code = \(code)"
         try await connection.copy(rowsOf: connection.text(of: query), to: "read an event", body)
     }
 
-    private static func list(_ properties: [Property]) -> String {
-        properties.map(\.column).joined(separator: ", ")
-    }
-
     private var condition: Query {
-        var condition: Query = "time >= \(since)"
-        if let minimumMagnitude { condition = "\(condition) and magnitude >= \(minimumMagnitude)" }
-        if let minimumSignificance { condition = "\(condition) and sig >= \(minimumSignificance)" }
-        return condition
+        var all: [Query] = ["time >= \(since)"]
+        if let minimumMagnitude { all.append("magnitude >= \(minimumMagnitude)") }
+        if let minimumSignificance { all.append("sig >= \(minimumSignificance)") }
+        return all.joined(by: " and ")
     }
 }

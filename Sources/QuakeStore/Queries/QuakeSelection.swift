@@ -63,9 +63,8 @@ public struct QuakeSelection: Sendable {
         }
         try await connection.holdingCatalogue(to: "list earthquakes") {
             try await connection.forEachRow(soonOf: query(from: "only public.quake"), to: "list earthquakes")
-            { row in
-                var row = row
-                try body(Quake(&row))
+            {
+                try body(Quake(&$0))
             }
         }
     }
@@ -103,8 +102,8 @@ public struct QuakeSelection: Sendable {
     /// The clauses FROM and WHERE.
     func source(_ table: Query) -> Query {
         let from: Query = "from \(table) as quake"
-        guard let first = conditions.first else { return from }
-        return "\(from) where \(conditions.dropFirst().reduce(first) { "\($0) and \($1)" })"
+        let conditions = conditions
+        return conditions.isEmpty ? from : "\(from) where \(conditions.joined(by: " and "))"
     }
 
     private var orderExpression: Query {

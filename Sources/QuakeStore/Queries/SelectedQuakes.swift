@@ -49,7 +49,7 @@ extension QuakeSelection {
         _ properties: [Property], most: Int, on connection: isolated Connection, limit: Duration,
         _ told: (CatalogueState) -> Void, _ body: (inout Row) throws -> Void
     ) throws {
-        let columns = properties.map(\.column).joined(separator: ", ")
+        let columns = properties.columnList
         try CatalogueState.read(
             with: shortQuery(columns, most: most), isPlannedForAll: isPlannedForAll, on: connection,
             limit: limit, told, body)
@@ -107,9 +107,8 @@ public struct SelectedQuakes {
 
     /// Hands over each earthquake as it arrives.
     public func forEachQuake(_ body: @Sendable (Quake) throws -> Void) async throws {
-        try await connection.forEachRow(of: selection.query(from: source), to: "read earthquakes") { row in
-            var row = row
-            try body(Quake(&row))
+        try await connection.forEachRow(of: selection.query(from: source), to: "read earthquakes") {
+            try body(Quake(&$0))
         }
     }
 
@@ -117,7 +116,7 @@ public struct SelectedQuakes {
     public func forEachRow(
         of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
     ) async throws {
-        let columns = properties.map(\.column).joined(separator: ", ")
+        let columns = properties.columnList
         let statement = try await connection.text(of: selection.query(columns, from: source))
         try await connection.copy(rowsOf: statement, to: "read earthquakes", body)
     }

@@ -66,7 +66,6 @@ public struct Report: Sendable, Equatable {
         ) {
             try await connection.query("select set_config('TimeZone', 'UTC', true)", to: "set the time zone")
             try await connection.forEachRow(soonOf: query, to: "read report \(name)") { row in
-                var row = row
                 try body(names.map { _ in try row.nextText() })
             }
         }
@@ -79,16 +78,13 @@ public struct Report: Sendable, Equatable {
         let values = given.map { parameter -> Query in
             "\(unescaped: parameter.name) \(unescaped: isFunction ? "=>" : "=") \(arguments[parameter.name])::text::\(unescaped: parameter.type)"
         }
-        func joined(by separator: String) -> Query {
-            values.dropFirst().reduce(values.first ?? "") { "\($0)\(unescaped: separator)\($1)" }
-        }
         let source: Query =
             if isFunction {
-                "report.\(unescaped: name)(\(joined(by: ", ")))"
+                "report.\(unescaped: name)(\(values.joined(by: ", ")))"
             } else if values.isEmpty {
                 "report.\(unescaped: name)"
             } else {
-                "report.\(unescaped: name) where \(joined(by: " and "))"
+                "report.\(unescaped: name) where \(values.joined(by: " and "))"
             }
         let cells = columns.map { column in
             column.kind == .time

@@ -43,6 +43,11 @@ extension Property {
     }
 }
 
+extension [Property] {
+    /// Their columns, as a SELECT lists them.
+    var columnList: String { map(\.column).joined(separator: ", ") }
+}
+
 extension Property.Kind {
     /// The type of its columns.
     var sqlType: String {
