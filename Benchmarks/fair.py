@@ -191,7 +191,7 @@ def streams(cluster, options):
             clients.wait(lambda: min(clients.positions) >= token)
             taken, figures = time.monotonic() - start, others.end()
             what = f"2,000 streams, a commit of {rows} rows"
-            print(f"{what}: {taken:.0f} s until all have all, {clients.bytes / 2**30 / taken:.2f} GB/s", file=sys.stderr)
+            print(f"{what}: {taken:.0f} s until all have all, {clients.bytes / 2**30 / taken:.2f} GB/s; {figures}", file=sys.stderr)
             return [goals.at_most(f"{what}: MB more", service.peak() - before, 256),
                     goals.at_most(f"{what}: others' queries refused, of {others.count}", others.refused, 0),
                     goals.at_most(f"{what}: others' slowest answer, s", max(figures.values()), 2),

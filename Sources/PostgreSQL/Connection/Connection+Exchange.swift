@@ -18,18 +18,17 @@ extension Connection {
         to operation: String, _ body: (_ query: Int, _ row: inout Row) throws -> Void
     ) throws {
         try refuseInner(operation)
-        let names = try queries.map { query in
-            let name = shapes.name(of: query)
-            try prepare(query, as: name, operation)
+        let beginning = Self.beginning(.repeatableReadOnly, settings, table).map(Query.init(stringLiteral:))
+        let statements = beginning + queries + ["commit"]
+        let names = try statements.map { statement in
+            let name = shapes.name(of: statement)
+            try prepare(statement, as: name, operation)
             return name
         }
-        let beginning = Self.beginning(.repeatableReadOnly, settings, table)
         do {
             let handle = try open(operation)
             try pipeline(operation, handle) {
-                beginning.allSatisfy { sendParameters([], of: $0, handle) == 1 }
-                    && zip(names, queries).allSatisfy { sendPrepared($0, $1.parameters, handle) == 1 }
-                    && sendParameters([], of: "commit", handle) == 1
+                zip(names, statements).allSatisfy { sendPrepared($0, $1.parameters, handle) == 1 }
             } reading: { statement, result in
                 guard queries.indices.contains(statement - beginning.count) else { return }
                 for var row in result.rows { try body(statement - beginning.count, &row) }
@@ -90,15 +89,15 @@ extension Connection {
 /// The names under which a session has the queries that it was asked last: one for each text.
 struct QueryShapes {
     private static let most = 64
-    private var names: [String: (name: String, lastUse: Int)] = [:]
+    private var names: [Shape: (name: String, lastUse: Int)] = [:]
     private var uses = 0
 
     /// The name for this query's text. If there are too many, it is that of the text that was not used for the longest time.
     mutating func name(of query: Query) -> String {
         uses += 1
-        let key = "\(query.parameters.map(\.type)) \(query.text)"
-        if let known = names[key] {
-            names[key]?.lastUse = uses
+        let shape = Shape(text: query.text, types: query.parameters.map(\.type))
+        if let known = names[shape] {
+            names[shape]?.lastUse = uses
             return known.name
         }
         var name = "shape_\(names.count)"
@@ -106,7 +105,12 @@ struct QueryShapes {
             names[oldest.key] = nil
             name = oldest.value.name
         }
-        names[key] = (name, uses)
+        names[shape] = (name, uses)
         return name
+    }
+
+    private struct Shape: Hashable {
+        let text: String
+        let types: [UInt32]
     }
 }

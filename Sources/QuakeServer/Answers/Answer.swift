@@ -11,8 +11,8 @@ public struct Answer: Sendable {
     public var cacheSeconds = 0
     /// Whether it is the same for ever, whatever the catalogue's state: caches may keep it, and it has a tag of its own.
     public var isImmutable = false
-    /// Whether it is known to take the database long, so that it has to wait for others that are.
-    public var isCostly = false
+    /// Who has to be waited for until the database is asked.
+    var lane = Lane.short
     /// What the body depends on beside the key and the history's position, such as the time of the feed's document. It
     /// becomes part of the ETag. Without it, the state that is handed over lacks the settled documents.
     public var more: (@Sendable (CatalogueState) -> String)?

@@ -162,13 +162,13 @@ struct Delivery: Sendable {
     /// After a restart of the server, each session notices only by its next statement that it is lost. As long as nothing
     /// was written, another one can make the answer.
     private func write(_ writer: AnswerWriter, _ opening: Opening) async throws {
-        if answer.isCostly { try responder.bounds.take(.costly, for: customer) }
-        defer { if answer.isCostly { responder.bounds.give(.costly, for: customer) } }
+        if answer.lane == .costly { try responder.bounds.take(.costly, for: customer) }
+        defer { if answer.lane == .costly { responder.bounds.give(.costly, for: customer) } }
         var attempts = settings.sessions + 1
         while true {
             attempts -= 1
             do {
-                return try await responder.sessions.use(answer.isCostly ? .costly : .short, for: customer) {
+                return try await responder.sessions.use(answer.lane, for: customer) {
                     connection in
                     try await connection.run { connection in
                         if let writeAtOnce = answer.writeAtOnce,

@@ -76,10 +76,7 @@ public struct FeatureEncoder: Sendable {
 
     /// What was written since it was taken last.
     public mutating func take() -> [UInt8] {
-        defer {
-            bytes = []
-            bytes.reserveCapacity(AnswerWriter.pieceSize + (4 << 10))
-        }
+        defer { bytes = [] }
         return bytes
     }
 

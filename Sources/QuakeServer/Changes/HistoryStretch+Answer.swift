@@ -21,7 +21,7 @@ extension HistoryStretch {
                 throw Reply(error.isFuture ? 404 : 410, text: "\(error)")
             }
         }
-        answer.isCostly = until.token - after.token > 100
+        answer.lane = until.token - after.token > 100 ? .costly : .short
         // A token alone may become another transaction's, when the database is restored.
         answer.isImmutable = namesPositions
         return answer

@@ -60,13 +60,6 @@ extension EventRequest {
         return body.count
     }
 
-    private static let few = 200
-
-    /// Whether there may be more events than one wants to hold in memory.
-    private var mayBeMany: Bool {
-        selection.limit ?? .max > Self.few && selection.values[.code]?.count ?? .max > Self.few
-    }
-
     /// Writes what stands in front of so many events, or throws if they are no answer.
     private func begin(_ body: EventBody, _ count: Int, _ url: String, _ selected: SelectedQuakes)
         async throws

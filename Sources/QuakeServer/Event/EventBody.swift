@@ -66,10 +66,7 @@ final class EventBody: Sendable {
         }
 
         mutating func take() -> [UInt8] {
-            defer {
-                bytes = []
-                bytes.reserveCapacity(AnswerWriter.pieceSize + (4 << 10))
-            }
+            defer { bytes = [] }
             bytes += features.take()
             return bytes
         }

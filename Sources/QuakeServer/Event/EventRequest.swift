@@ -57,12 +57,23 @@ public struct EventRequest: Sendable {
         self.selection = selection
     }
 
+    /// What it has to wait for if it is a query.
+    var lane: Lane { isCostly ? .costly : mayBeMany ? .long : .short }
+
     /// Whether it is known to take long: no index leads to a past, to what was deleted, or to what comes after thousands of
     /// others, nor to the greatest ones of all times.
     var isCostly: Bool {
         let isUnbounded = selection.since == nil && selection.until == nil && selection.values[.code] == nil
         return selection.asOf != nil || selection.deleted != .excluded || selection.offset >= 1000
             || (selection.order == .magnitude && isUnbounded)
+    }
+
+    /// As many events as one holds in memory.
+    static let few = 200
+
+    /// Whether there may be more events.
+    var mayBeMany: Bool {
+        selection.limit ?? .max > Self.few && selection.values[.code]?.count ?? .max > Self.few
     }
 
     /// Whether the answer is the same for ever: it is of a position, and of nothing that pruning the history takes away, such as

@@ -49,7 +49,7 @@ extension EventService {
             try call.finish(
                 try await request.writeEvents(on: connection, newest: newest, url: url, call.write))
         }
-        answer.isCostly = request.isCostly
+        answer.lane = request.lane
         answer.isImmutable = request.isImmutable && !isTimed
         answer.writeAtOnce = { connection, limit, writer, told in
             let call = Call(request, writer)
@@ -90,7 +90,7 @@ extension EventService {
             let count = try await request.count(on: connection, newest: state.position.token)
             try writer.write(Array((request.callback.map { "\($0)(\(count));" } ?? count).utf8))
         }
-        answer.isCostly = request.isCostly
+        answer.lane = request.isCostly ? .costly : .short
         answer.isImmutable = request.isImmutable
         return answer
     }

@@ -88,6 +88,7 @@ struct SummaryFeed: Sendable, Equatable {
             }
         }
         answer.cacheSeconds = 60
+        answer.lane = mayBeMany ? .long : .short
         answer.more = { state in
             let origin = origin(in: state, baseURL)
             return "\(origin.generated.milliseconds) \(origin.url)"
@@ -142,6 +143,11 @@ struct SummaryFeed: Sendable, Equatable {
                 // (https://earthquake.usgs.gov/earthquakes/browse/significant.php). Its exact rule is its own.
                 minimumSignificance: size == "significant" ? 600 : nil)
         }
+    }
+
+    /// Those of months, and those of weeks with small earthquakes, may have thousands of events.
+    private var mayBeMany: Bool {
+        size != "significant" && (period == .month || period == .week && ["all", "1.0"].contains(size))
     }
 
     private var title: String {

@@ -22,9 +22,6 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private var isBehind = false
     private var lastWrite = NIODeadline.now()
 
-    /// After so many pieces it is another one's turn.
-    private static let piecesAtOnce = 4
-
     init(_ form: StreamForm, _ changes: LiveChanges, _ loop: LiveLoop, _ settings: ServerSettings) {
         (self.form, self.changes, self.loop) = (form, changes, loop)
         (heartbeatTime, readTime) = (TimeAmount(settings.heartbeat), TimeAmount(settings.readTime))
@@ -71,20 +68,17 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         guard !isPumping else { return }
         isPumping = true
         defer { isPumping = false }
-        var count = 0
-        while let context, piece == nil, let next = takeNext(ring) {
+        if let context, piece == nil, let next = takeNext(ring) {
             piece = next
             lastWrite = .now()
             let written = context.eventLoop.makePromise(of: Void.self)
             written.futureResult.assumeIsolated().whenComplete { _ in self.written() }
             context.writeAndFlush(wrapOutboundOut(next.bytes), promise: written)
-            if piece != nil { changes.stalled(self, on: loop) }
-            count += 1
-            guard count < Self.piecesAtOnce else {
-                if piece == nil {
-                    context.eventLoop.assumeIsolated().execute { self.pump(self.changes.ring) }
-                }
-                break
+            if piece != nil {
+                changes.stalled(self, on: loop)
+            } else {
+                // It is another client's turn first.
+                context.eventLoop.assumeIsolated().execute { self.pump(self.changes.ring) }
             }
         }
         guard let following else { return }
