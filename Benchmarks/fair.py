@@ -432,6 +432,7 @@ class Clients(Sockets):
     """Many streams of changes."""
 
     TOKEN = re.compile(rb'\{"store":"[^"]*","token":(\d+)')
+    CHUNK = re.compile(rb"\r\n[0-9A-Fa-f]+\r\n")
 
     def __init__(self, service, paths, pace=None, address="127.0.0.1"):
         """:param pace: how many bytes a second each reads; None for all there is."""
@@ -477,9 +478,9 @@ class Clients(Sockets):
         self.longest[index] = max(self.longest[index], now - self.heard[index])
         self.heard[index] = now
         self.bytes += len(data)
-        # The end of a pass comes after all of its changes.
+        # The end of a pass comes after all of its changes. A proxy may begin a new chunk in the middle of it.
         tail = self.tails[index] = (self.tails[index] + data)[-300:]
-        for found in self.TOKEN.finditer(tail):
+        for found in self.TOKEN.finditer(self.CHUNK.sub(b"", tail)):
             self.positions[index] = int(found[1])
 
     def wait(self, is_so, seconds=600):
