@@ -30,8 +30,8 @@ extension EventService {
                 Reply(
                     200, "application/xml",
                     body: Array(wadl(base: settings.basePath + Self.path.dropLast()).utf8)))
-        case "catalogs": return .answer(networks(target) { catalogs($0.preferred) })
-        case "contributors": return .answer(networks(target) { contributors($0.contributing) })
+        case "catalogs": return .answer(list(target, "Catalog", Networks.preferred))
+        case "contributors": return .answer(list(target, "Contributor", Networks.contributing))
         case "": return .reply(Reply(200, body: Array(usage.utf8)))
         default: throw EventError(404, "the service has no method of this name")
         }
@@ -95,11 +95,12 @@ extension EventService {
         return answer
     }
 
-    private static func networks(
-        _ target: String, _ list: @escaping @Sendable (Networks) -> String
+    private static func list(
+        _ target: String, _ element: String,
+        _ names: @escaping @Sendable (Connection) async throws -> [String]
     ) -> Answer {
         Answer(key: target, contentType: "application/xml") { connection, _, writer in
-            try writer.write(Array(list(try await Networks.read(on: connection)).utf8))
+            try writer.write(Array(list(of: element, try await names(connection)).utf8))
         }
     }
 

@@ -49,16 +49,9 @@ public enum EventService {
         }
     }
 
-    /// The answer of `catalogs`.
-    public static func catalogs(_ names: [String]) -> String { list("Catalogs", of: "Catalog", names) }
-
-    /// The answer of `contributors`.
-    public static func contributors(_ names: [String]) -> String {
-        list("Contributors", of: "Contributor", names)
-    }
-
-    private static func list(_ name: String, of element: String, _ texts: [String]) -> String {
-        let elements = texts.map { "<\(element)>\(xmlEscaped($0))</\(element)>\n" }.joined()
-        return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<\(name)>\n\(elements)</\(name)>\n"
+    /// The answer of `catalogs` and `contributors`.
+    static func list(of element: String, _ names: [String]) -> String {
+        let elements = names.map { "<\(element)>\(xmlEscaped($0))</\(element)>\n" }.joined()
+        return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<\(element)s>\n\(elements)</\(element)s>\n"
     }
 }

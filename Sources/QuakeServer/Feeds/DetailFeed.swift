@@ -25,10 +25,12 @@ enum DetailFeed {
     private static func write(
         _ code: String, on connection: Connection, _ writer: AnswerWriter
     ) async throws -> Bool {
-        let encoder = FeatureWriter(writer, isDetail: true)
-        try await FeedRows.copy(FeatureEncoder.columns, of: code, on: connection) {
-            try encoder.append(&$0)
-        }
-        return try encoder.finishFeature()
+        let body = EventBody(.geojson(isDetail: true)) { try writer.write($0) }
+        try await FeedRows.copy(body.properties, of: code, on: connection) { try body.append(&$0) }
+        guard body.count > 0 else { return false }
+        body.begin(nil)
+        try body.finish()
+        writer.countRows(body.count)
+        return true
     }
 }

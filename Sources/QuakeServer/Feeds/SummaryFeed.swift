@@ -72,20 +72,14 @@ struct SummaryFeed: Sendable, Equatable {
             key: "summary/\(name) \(form)", contentType: form.contentType
         ) { connection, state, writer in
             let origin = origin(in: state, baseURL)
-            switch form {
-            case .geojson: try await writeFeatures(of: connection, origin, writer)
-            case .csv: try await write(.csv, EventCSV.head, of: connection, origin, writer)
-            case .quakeml: try await write(.xml, QuakeML.head, of: connection, origin, writer)
-            case .kml(let form):
-                let kml = EventKML(form, now: origin.generated)
-                let head = kml.head(title: title, url: url(origin))
-                try await write(.kml(kml), head, of: connection, origin, writer)
-            case .atom:
-                let atom = EventAtom(
-                    title: title, url: url(origin), generated: origin.generated, author: origin.service,
-                    baseURL: baseURL)
-                try await write(.atom(atom), atom.head, of: connection, origin, writer)
-            }
+            let rows = rows(origin.generated)
+            let count = if case .geojson = form { try await rows.count(on: connection) } else { 0 }
+            let (written, head) = writing(origin, baseURL, count: count)
+            let body = EventBody(written) { try writer.write($0) }
+            body.begin(head)
+            try await rows.copy(body.properties, on: connection) { try body.append(&$0) }
+            try body.finish()
+            writer.countRows(body.count)
         }
         answer.cacheSeconds = 60
         answer.lane = mayBeMany ? .long : .short
@@ -160,23 +154,24 @@ struct SummaryFeed: Sendable, Equatable {
         return "USGS \(events), Past \(period.title)"
     }
 
-    private func write(
-        _ form: EventBody.Form, _ head: String, of connection: Connection, _ origin: Origin,
-        _ writer: AnswerWriter
-    ) async throws {
-        let body = EventBody(form) { try writer.write($0) }
-        body.begin(head)
-        try await rows(origin.generated).copy(body.properties, on: connection) { try body.append(&$0) }
-        try body.finish()
-        writer.countRows(body.count)
+    /// How the body is written, and what stands in front of the events.
+    private func writing(_ origin: Origin, _ baseURL: String, count: Int) -> (EventBody.Form, head: String) {
+        switch form {
+        case .geojson: return (.geojson(isDetail: false), collectionHead(origin, count: count))
+        case .csv: return (.csv, EventCSV.head)
+        case .quakeml: return (.xml, QuakeML.head)
+        case .kml(let form):
+            let kml = EventKML(form, now: origin.generated)
+            return (.kml(kml), kml.head(title: title, url: url(origin)))
+        case .atom:
+            let atom = EventAtom(
+                title: title, url: url(origin), generated: origin.generated, author: origin.service,
+                baseURL: baseURL)
+            return (.atom(atom), atom.head)
+        }
     }
 
-    private func writeFeatures(of connection: Connection, _ origin: Origin, _ writer: AnswerWriter)
-        async throws
-    {
-        let rows = rows(origin.generated)
-        let count = try await rows.count(on: connection)
-        let encoder = FeatureWriter(writer)
+    private func collectionHead(_ origin: Origin, count: Int) -> String {
         var head: [UInt8] = []
         head.append(text: "{\"type\":\"FeatureCollection\",\"metadata\":{\"generated\":")
         head.append(integer: origin.generated.milliseconds)
@@ -185,8 +180,6 @@ struct SummaryFeed: Sendable, Equatable {
         head.append(text: ",\"title\":")
         head.append(jsonString: title)
         head.append(text: ",\"status\":200,\"api\":\"1.14.1\",\"count\":\(count)},\"features\":[")
-        try writer.write(head)
-        try await rows.copy(FeatureEncoder.columns, on: connection) { try encoder.append(&$0) }
-        try encoder.finish()
+        return String(decoding: head, as: UTF8.self)
     }
 }
