@@ -72,13 +72,7 @@ struct SampleCatalogue: Sendable {
         var size = 0
         while random.chance(1, in: 10) { size += 100 }
         let roll = random.unit()
-        var low = 0
-        var high = 99
-        while low < high {
-            let middle = (low + high) / 2
-            if roll < fractions[middle] { high = middle } else { low = middle + 1 }
-        }
-        return size + low
+        return size + (fractions.firstIndex { roll < $0 } ?? 99)
     }
 
     func spot(
@@ -122,17 +116,16 @@ struct SampleCatalogue: Sendable {
     }
 
     private static func json(_ name: String, escapingAll: Bool) -> [UInt8] {
-        var text = SampleText()
+        var text: SampleText = ""
         for scalar in name.unicodeScalars {
             switch scalar {
             case "\"", "\\":
-                text.append("\\")
+                text.appendLiteral("\\")
                 text.bytes.append(UInt8(scalar.value))
-            case "/" where escapingAll: text.append(#"\/"#)
+            case "/" where escapingAll: text.appendLiteral(#"\/"#)
             case _ where escapingAll && !scalar.isASCII:
                 for unit in String(scalar).utf16 {
-                    text.append(#"\u"#)
-                    text.append(Int(unit), radix: 16, width: 4)
+                    text.appendInterpolation(#"\u\#(Int(unit), radix: 16, width: 4)"#)
                 }
             default: text.bytes += Array(String(scalar).utf8)
             }

@@ -36,39 +36,44 @@ public struct SampleFeed: Sendable {
         self.count = max(0, count)
         self.seed = seed
         self.revised = min(max(revised, 0), 1)
-        first = -(Int(end.milliseconds) - SampleEvent.end).floorDivided(by: SampleEvent.interval)
+        first = -(Int(end.milliseconds) - SampleEvent.end).divided(by: SampleEvent.interval).whole
     }
 
     /// Calls `write` with the successive pieces of the document, each at most 64 KiB and valid only during the call.
     /// Each piece ends where a feature ends. Memory does not grow with the count.
     public func write(to write: (UnsafeRawBufferPointer) throws -> Void) rethrows {
-        var text = SampleText()
         let catalogue = SampleCatalogue.shared
-        var bounds = SampleBounds()
-        text.append(#"{"type":"FeatureCollection","metadata":{"generated":"#)
         let generated = SampleEvent.end - first * SampleEvent.interval + 600_000
         let revisions = generated..<generated + 3_600_000
-        text.append(revised > 0 ? revisions.upperBound : generated)
-        text.append(
-            #","url":"https://example.org/quakes/sample.geojson","title":"Synthetic earthquakes, not real""#)
-        text.append(#","status":200,"api":"1.14.1","count":"#)
-        text.append(count)
-        text.append(#"},"features":["#)
+        var least = SIMD3<Int>(repeating: .max)
+        var greatest = SIMD3<Int>(repeating: .min)
+        var text: SampleText = """
+            {"type":"FeatureCollection","metadata":{"generated":\(revised > 0 ? revisions.upperBound : generated),\
+            "url":"https://example.org/quakes/sample.geojson","title":"Synthetic earthquakes, not real",\
+            "status":200,"api":"1.14.1","count":\(count)},"features":[
+            """
         for index in first..<first + count {
-            text.append(index == first ? "\n" : ",\n")
             var event = SampleEvent(index: index, seed: seed, generated: generated, catalogue: catalogue)
             if isRevised(index) { event.revise(seed: seed, between: revisions) }
-            bounds.include(event)
-            event.append(to: &text, catalogue: catalogue)
+            least = pointwiseMin(least, SIMD3(event.longitude, event.latitude, event.depth ?? .max))
+            greatest = pointwiseMax(greatest, SIMD3(event.longitude, event.latitude, event.depth ?? .min))
+            text.appendInterpolation("\(word: index == first ? "\n" : ",\n")\(event.text(catalogue))")
             if text.bytes.count > SampleText.pieceSize - SampleText.longestFeature {
                 try text.bytes.withUnsafeBytes(write)
                 text.bytes.removeAll(keepingCapacity: true)
             }
         }
-        text.append("]")
-        if count > 0 { bounds.append(to: &text) }
-        text.append("}\n")
+        text.appendLiteral("]")
+        if count > 0 {
+            if least.z > greatest.z { (least.z, greatest.z) = (0, 0) }
+            text.appendInterpolation(",\"bbox\":[\(corner(least)),\(corner(greatest))]")
+        }
+        text.appendLiteral("}\n")
         try text.bytes.withUnsafeBytes(write)
+    }
+
+    private func corner(_ point: SIMD3<Int>) -> SampleText {
+        "\(point.x, decimals: 4),\(point.y, decimals: 4),\(point.z, decimals: 2)"
     }
 
     /// A golden-ratio sequence. It spreads revisions evenly over the document, and a larger fraction only adds events.
@@ -77,35 +82,5 @@ public struct SampleFeed: Sendable {
         let position =
             UInt64(bitPattern: Int64(index)) &* 0x9E37_79B9_7F4A_7C15 &+ seed &* 0xD1B5_4A32_D192_ED03
         return Double(position >> 11) * 0x1p-53 < revised
-    }
-}
-
-/// The bounds for the `bbox` at the end of the document.
-private struct SampleBounds {
-    private var longitude = (Int.max, Int.min)
-    private var latitude = (Int.max, Int.min)
-    private var depth = (Int.max, Int.min)
-
-    mutating func include(_ event: SampleEvent) {
-        longitude = (min(longitude.0, event.longitude), max(longitude.1, event.longitude))
-        latitude = (min(latitude.0, event.latitude), max(latitude.1, event.latitude))
-        if let value = event.depth { depth = (min(depth.0, value), max(depth.1, value)) }
-    }
-
-    func append(to text: inout SampleText) {
-        let depth = self.depth.0 > self.depth.1 ? (0, 0) : self.depth
-        text.append(#","bbox":["#)
-        text.append(longitude.0, decimals: 4)
-        text.append(",")
-        text.append(latitude.0, decimals: 4)
-        text.append(",")
-        text.append(depth.0, decimals: 2)
-        text.append(",")
-        text.append(longitude.1, decimals: 4)
-        text.append(",")
-        text.append(latitude.1, decimals: 4)
-        text.append(",")
-        text.append(depth.1, decimals: 2)
-        text.append("]")
     }
 }

@@ -13,8 +13,9 @@ extension [UInt8] {
         append(digits: UInt64(integer.magnitude))
     }
 
-    private mutating func append(digits number: UInt64) {
-        if number > 9 { append(digits: number / 10) }
+    /// Appends a number that is not negative, with at least `width` digits.
+    package mutating func append(digits number: some BinaryInteger, width: Int = 1) {
+        if width > 1 || number > 9 { append(digits: number / 10, width: width - 1) }
         append(UInt8(ascii: "0") + UInt8(number % 10))
     }
 

@@ -21,8 +21,7 @@ public struct CivilDate: Sendable, Equatable {
     /// Howard Hinnant's `civil_from_days` (https://howardhinnant.github.io/date_algorithms.html).
     public init(daysSince1970 days: Int64) {
         let shifted = Int(days) + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
+        let (era, dayOfEra) = shifted.divided(by: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
         let shiftedMonth = (5 * dayOfYear + 2) / 153
@@ -34,8 +33,7 @@ public struct CivilDate: Sendable, Equatable {
     /// `days_from_civil` of the same page.
     public var daysSince1970: Int64 {
         let shiftedYear = month <= 2 ? year - 1 : year
-        let era = (shiftedYear >= 0 ? shiftedYear : shiftedYear - 399) / 400
-        let yearOfEra = shiftedYear - era * 400
+        let (era, yearOfEra) = shiftedYear.divided(by: 400)
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         return Int64(era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468)
     }
@@ -44,20 +42,20 @@ public struct CivilDate: Sendable, Equatable {
 extension CivilDate {
     /// The date in UTC.
     public init(_ instant: Instant) {
-        let day: Int64 = 86_400_000
-        let (days, time) = instant.milliseconds.quotientAndRemainder(dividingBy: day)
-        self.init(daysSince1970: time < 0 ? days - 1 : days)
+        self.init(daysSince1970: instant.milliseconds.divided(by: 86_400_000).whole)
     }
+
+    /// 1 for the first of January.
+    package var dayOfYear: Int { Int(daysSince1970 - CivilDate(unchecked: year, 1, 1).daysSince1970) + 1 }
 
     /// Midnight, at which the date begins in UTC.
     public var start: Instant { Instant(milliseconds: daysSince1970 * 86_400_000) }
 
     /// The same day of a month that many months later, or that month's last day if it is shorter.
     public func adding(months: Int) -> CivilDate {
-        let total = year * 12 + month - 1 + months
-        let later = total >= 0 ? total / 12 : (total - 11) / 12
-        let first = CivilDate(unchecked: later, total - later * 12 + 1, 1)
-        let next = CivilDate(unchecked: first.month == 12 ? later + 1 : later, first.month % 12 + 1, 1)
+        let (later, index) = (year * 12 + month - 1 + months).divided(by: 12)
+        let first = CivilDate(unchecked: later, index + 1, 1)
+        let next = CivilDate(unchecked: index == 11 ? later + 1 : later, (index + 1) % 12 + 1, 1)
         let length = Int(next.daysSince1970 - first.daysSince1970)
         return CivilDate(unchecked: first.year, first.month, min(day, length))
     }

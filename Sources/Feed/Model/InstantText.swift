@@ -23,7 +23,7 @@ extension Instant: CustomStringConvertible {
         text.append(UInt8(ascii: "T"))
         appendTime(to: &text)
         text.append(UInt8(ascii: "."))
-        text.append(Int(dayAndTime.time % 1000), digits: 3)
+        text.append(digits: Int(dayAndTime.time % 1000), width: 3)
         text.append(UInt8(ascii: "Z"))
     }
 
@@ -32,28 +32,24 @@ extension Instant: CustomStringConvertible {
     private func appendDate(to text: inout [UInt8]) {
         let date = CivilDate(daysSince1970: dayAndTime.days)
         if date.year < 0 { text.append(UInt8(ascii: "-")) }
-        text.append(abs(date.year), digits: 4)
+        text.append(digits: abs(date.year), width: 4)
         text.append(UInt8(ascii: "-"))
-        text.append(date.month, digits: 2)
+        text.append(digits: date.month, width: 2)
         text.append(UInt8(ascii: "-"))
-        text.append(date.day, digits: 2)
+        text.append(digits: date.day, width: 2)
     }
 
     private func appendTime(to text: inout [UInt8]) {
         let seconds = Int(dayAndTime.time / 1000)
-        text.append(seconds / 3600, digits: 2)
+        text.append(digits: seconds / 3600, width: 2)
         text.append(UInt8(ascii: ":"))
-        text.append(seconds / 60 % 60, digits: 2)
+        text.append(digits: seconds / 60 % 60, width: 2)
         text.append(UInt8(ascii: ":"))
-        text.append(seconds % 60, digits: 2)
+        text.append(digits: seconds % 60, width: 2)
     }
 
     private var dayAndTime: (days: Int64, time: Int64) {
-        var (days, time) = milliseconds.quotientAndRemainder(dividingBy: Self.millisecondsOfDay)
-        if time < 0 {
-            days -= 1
-            time += Self.millisecondsOfDay
-        }
+        let (days, time) = milliseconds.divided(by: Self.millisecondsOfDay)
         return (days, time)
     }
 
@@ -140,13 +136,5 @@ private struct DigitReader {
         _ = take(":")
         guard let hour, let minute = number(2...2), hour < 24, minute < 60 else { return nil }
         return sign * (hour * 60 + minute) * 60_000
-    }
-}
-
-extension [UInt8] {
-    /// Appends a non-negative number, with at least this many digits.
-    fileprivate mutating func append(_ number: Int, digits: Int) {
-        if digits > 1 || number > 9 { append(number / 10, digits: digits - 1) }
-        append(UInt8(ascii: "0") + UInt8(number % 10))
     }
 }

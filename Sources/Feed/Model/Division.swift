@@ -1,0 +1,8 @@
+extension BinaryInteger {
+    /// Rounded down, so that the rest is never negative.
+    @inlinable
+    package func divided(by divisor: Self) -> (whole: Self, rest: Self) {
+        let (whole, rest) = quotientAndRemainder(dividingBy: divisor)
+        return rest < 0 ? (whole - 1, rest + divisor) : (whole, rest)
+    }
+}
