@@ -4,29 +4,19 @@ import Feed
 public struct ChartEvent: Sendable, Equatable {
     public var time: Instant
     /// Degrees.
-    public var latitude: Double
-    public var longitude: Double
+    public var latitude = 0.0
+    public var longitude = 0.0
     /// Kilometres.
     public var depth: Double?
     public var magnitude: Double?
     /// As in the reports, an event without a type counts as an earthquake.
-    public var isEarthquake: Bool
+    public var isEarthquake = true
 
     /// Whether a map can show it. What the table takes always is; a view's file may hold anything.
     var isOnGlobe: Bool { abs(latitude) <= 90 && abs(longitude) <= 360 }
+}
 
-    public init(
-        time: Instant, latitude: Double = 0, longitude: Double = 0, depth: Double? = nil,
-        magnitude: Double? = nil, isEarthquake: Bool = true
-    ) {
-        self.time = time
-        self.latitude = latitude
-        self.longitude = longitude
-        self.depth = depth
-        self.magnitude = magnitude
-        self.isEarthquake = isEarthquake
-    }
-
+extension ChartEvent {
     public init(_ quake: Quake) {
         self.init(
             time: quake.time, latitude: quake.latitude, longitude: quake.longitude,

@@ -27,17 +27,14 @@ final class Deadline: Sendable {
                 return nil
             }
             defer { group.cancelAll() }
-            if case .some(.some(let result)) = try await group.next() { return result }
-            group.cancelAll()
             do {
-                // The body's result counts even if it came late.
-                guard case .some(.some(let result)) = try await group.next() else {
-                    throw TimedOut(limit: limit)
+                while let next = try await group.next() {
+                    // The body's result counts even if it came late.
+                    if let result = next { return result }
+                    group.cancelAll()
                 }
-                return result
-            } catch is CancellationError where !Task.isCancelled {
-                throw TimedOut(limit: limit)
-            }
+            } catch is CancellationError where !Task.isCancelled && deadline.failure != nil {}
+            throw TimedOut(limit: limit)
         }
     }
 }

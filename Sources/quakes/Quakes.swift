@@ -49,7 +49,7 @@ struct Quakes: AsyncParsableCommand {
                 switch event {
                 case .ended(nil):
                     StandardError.print("quakes: interrupted by a signal; the open batch was rolled back")
-                    return signal?.exitStatus ?? ExitStatus.interrupted
+                    return signal.map { 128 + $0.rawValue } ?? ExitStatus.interrupted
                 case .ended(let status?): return status
                 case .signalled(let received): signal = received
                 }
@@ -99,8 +99,4 @@ struct Quakes: AsyncParsableCommand {
         StandardError.print("\(WrongUsage(error, arguments: arguments, of: Self.self))")
         return code.rawValue
     }
-}
-
-extension UnixSignal {
-    fileprivate var exitStatus: Int32 { 128 + rawValue }
 }

@@ -1,9 +1,10 @@
-import Charts
 import Feed
 import Foundation
 import SampleFeed
 import TestSupport
 import Testing
+
+@testable import Charts
 
 @Suite("Fits")
 struct StatisticsTests {

@@ -1,4 +1,5 @@
 import Foundation
+import PostgreSQL
 import TestSupport
 import Testing
 
@@ -40,20 +41,20 @@ struct DatabaseCommandTests {
     )
     func precedence() throws {
         func place(_ arguments: [String], _ variables: [String: String], terminal: Bool = false) throws
-            -> DatabaseOptions.Place
+            -> ConnectionOptions?
         {
             try DatabaseOptions.parse(arguments).resolve(
                 Environment(variables: variables, isTerminal: terminal))
         }
         let all = ["DATABASE_URL": "postgresql://b/", "PGHOST": "c", "QUAKES_LOCAL": "1"]
 
-        #expect(try place(["--database", "postgresql://a/"], all) == .named(.init("postgresql://a/")))
-        #expect(try place([], all) == .named(.init("postgresql://b/")))
-        #expect(try place([], ["PGSERVICE": "c", "QUAKES_LOCAL": "1"]) == .named(.init()))
-        #expect(try place(["--local"], all) == .local)
-        #expect(try place([], ["QUAKES_LOCAL": "1"]) == .local)
-        #expect(try place([], [:], terminal: true) == .local)
-        #expect(try place([], ["DATABASE_URL": ""], terminal: true) == .local)
+        #expect(try place(["--database", "postgresql://a/"], all) == ConnectionOptions("postgresql://a/"))
+        #expect(try place([], all) == ConnectionOptions("postgresql://b/"))
+        #expect(try place([], ["PGSERVICE": "c", "QUAKES_LOCAL": "1"]) == ConnectionOptions())
+        #expect(try place(["--local"], all) == nil)
+        #expect(try place([], ["QUAKES_LOCAL": "1"]) == nil)
+        #expect(try place([], [:], terminal: true) == nil)
+        #expect(try place([], ["DATABASE_URL": ""], terminal: true) == nil)
         #expect(throws: NoDatabase.self) { try place([], ["PGUSER": "c"]) }
     }
 }

@@ -12,13 +12,13 @@ struct QuakeTableTests {
         "At 60, 80, 120 and 200 columns it shows what matters most, and more if there is room",
         arguments: [60, 80, 120, 200])
     func golden(width: Int) throws {
-        #expect(try text(Self.quakes(), at: Terminal(width: width)) == Self.golden[width])
+        #expect(text(try Self.quakes(), at: Terminal(width: width)) == Self.golden[width])
     }
 
     @Test("With a place to be near to, it shows the distance from there")
     func distance() throws {
         let near = QuakeSelection.Circle(latitude: 1, longitude: 0, kilometres: 200)
-        let lines = try text(Self.quakes(), at: Terminal(width: 80), near: near).split(separator: "\n")
+        let lines = text(try Self.quakes(), at: Terminal(width: 80), near: near).split(separator: "\n")
         #expect(lines[0].contains("KM AWAY") && lines[1].contains("  111.2  "))
         // Along a meridian of a sphere of 6371 km.
         #expect(abs(near.distance(toLatitude: 2, longitude: 0) - 6371 * Double.pi / 180) < 1e-9)
@@ -26,8 +26,8 @@ struct QuakeTableTests {
 
     @Test("Magnitudes and alerts are coloured, codes are links to the event's page; nothing else differs")
     func colour() throws {
-        let plain = try text(Self.quakes(), at: Terminal(width: 120))
-        let styled = try text(Self.quakes(), at: Terminal(width: 120, hasStyles: true, hasLinks: true))
+        let plain = text(try Self.quakes(), at: Terminal(width: 120))
+        let styled = text(try Self.quakes(), at: Terminal(width: 120, hasStyles: true, hasLinks: true))
 
         let lines = styled.split(separator: "\n")
         #expect(lines[0].hasPrefix("\u{1B}[2mTIME (UTC)\u{1B}[0m  "))
@@ -44,10 +44,9 @@ struct QuakeTableTests {
         "No line of a real feed is wider than the terminal", .needsRealFeeds, arguments: [60, 80, 120, 200])
     func realFeeds(width: Int) async throws {
         for name in RealFeeds.names {
-            var table = QuakeTable(
-                near: .init(latitude: 0, longitude: 0, kilometres: 1), at: Terminal(width: width))
+            let near = QuakeSelection.Circle(latitude: 0, longitude: 0, kilometres: 1)
             let quakes = try Self.quakes(inFeed: RealFeeds.path(name))
-            let text = quakes.reduce("") { $0 + table.text($1) } + table.rest()
+            let text = text(quakes, at: Terminal(width: width), near: near)
             let lines = text.split(separator: "\n")
             #expect(lines.count == quakes.count + 1 && quakes.count > 100)
             #expect(lines.allSatisfy { terminalWidth(of: String($0)) <= width }, "\(name)")
@@ -56,9 +55,8 @@ struct QuakeTableTests {
 
     private func text(
         _ quakes: [Quake], at terminal: Terminal, near: QuakeSelection.Circle? = nil
-    ) throws -> String {
-        var table = QuakeTable(near: near, at: terminal)
-        return quakes.reduce("") { $0 + table.text($1) } + table.rest()
+    ) -> String {
+        quakes.table(Quake.columns(near: near, times: .utc), at: terminal)
     }
 
     private static func quakes() throws -> [Quake] {

@@ -25,6 +25,10 @@ struct WrongUsageTests {
                 "The value '35,x' is invalid for '--near <lat,lon>': it takes a latitude and a longitude in degrees, such as 35.8,-117.6"
             ),
             (
+                ["list", "--as-of", "x"],
+                "The value 'x' is invalid for '--as-of <time|token|position>': it takes a token, a position, or a time such as 2014-04-15, 2014-04-15T12:00Z, or 7d for seven days ago"
+            ),
+            (
                 ["status", "--max-age", "15"],
                 "The value '15' is invalid for '--max-age <duration>': it takes a number and a unit, such as 90s, 15m, 2h, 7d or 2w"
             ),

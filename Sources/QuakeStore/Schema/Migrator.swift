@@ -35,22 +35,28 @@ public struct Migrator: Sendable {
         return missing.isEmpty ? .current : .behind(missing.map(\.title))
     }
 
+    /// The titles of the migrations that are missing.
+    ///
+    /// - Throws: `MigrationError`.
+    public func missing() async throws -> [String] {
+        switch try await state() {
+        case .current: []
+        case .behind(let titles): titles
+        case .ahead(let number): throw MigrationError.ahead(number)
+        }
+    }
+
     /// Applies the missing migrations and returns the titles of what it applied.
     ///
     /// - Throws: `PostgresError`, which names the migration; those before it stay applied. `MigrationError`.
     @discardableResult
     public func migrate() async throws -> [String] {
         var applied: [String] = []
-        let missing: [Migration]
-        switch try await state() {
-        case .current: missing = []
-        case .ahead(let number): throw MigrationError.ahead(number)
-        case .behind(let titles): missing = Migration.all.filter { titles.contains($0.title) }
-        }
+        let missing = try await missing()
         try await checkEncoding()
         let owner = try await otherOwner()
-        for migration in missing where try await apply(migration, as: owner) {
-            applied.append(migration.title)
+        for migration in Migration.all where missing.contains(migration.title) {
+            if try await apply(migration, as: owner) { applied.append(migration.title) }
         }
         try await describeColumns(as: owner)
         return applied

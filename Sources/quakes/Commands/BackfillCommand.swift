@@ -55,7 +55,6 @@ struct BackfillCommand: AsyncParsableCommand {
 
     @OptionGroup var fetch: FetchArguments
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     func validate() throws {
         if let to, to.instant <= from.instant { throw ValidationError("--to must be later than --from") }
@@ -83,9 +82,10 @@ struct BackfillCommand: AsyncParsableCommand {
         var imports = Importer.Options()
         imports.retraction = retract
         imports.fetch = fetch.options
-        let logger = log.logger()
-        let outcome = try await database.withConnection(for: .worker, logger) { connection in
-            let backfill = try await Backfill(connection, options, imports: imports, logger: logger)
+        let database = try await database.located()
+        let outcome = try await database.withConnection(for: .writer) { connection in
+            let backfill = try await Backfill(
+                connection, options, imports: imports, logger: database.logger)
             var line = BackfillLine()
             let outcome = try await backfill.run { line.show($0) }
             line.end()

@@ -1,6 +1,5 @@
 import ArgumentParser
 import QuakeStore
-import Synchronization
 
 struct ChangesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -30,14 +29,9 @@ struct ChangesCommand: AsyncParsableCommand {
     @OptionGroup var limit: LimitOption
 
     @Option(help: "A table for people, or one JSON object per line.")
-    var format = Format.table
+    var format = LineFormat.table
 
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
-
-    enum Format: String, ExpressibleByArgument, CaseIterable {
-        case table, ndjson
-    }
 
     func run() async throws {
         let limit = limit.rows(isTable: format == .table)
@@ -47,16 +41,11 @@ struct ChangesCommand: AsyncParsableCommand {
         selection.author = author
         selection.limit = limit.rows
         selection.describesEvents = format == .table
-        let table = Mutex(Self.emptyTable)
-        try await database.withConnection(for: .reader, log.logger()) { connection in
+        let listing = Listing(format.form(Change.columns, \.json))
+        try await database.withConnection(for: .reader) { connection in
             if let code { try await UnknownCodes.check(code, on: connection) }
-            let hasMore = try await selection.forEach(on: connection, beginning: tell) { change in
-                switch format {
-                case .ndjson: StandardOutput.print(change.json)
-                case .table: StandardOutput.write(table.withLock { $0.append(change.cells) })
-                }
-            }
-            if format == .table { StandardOutput.write(table.withLock { $0.finish() }) }
+            let hasMore = try await selection.forEach(on: connection, beginning: tell, listing.append)
+            listing.finish("")
             if hasMore { limit.tellOfMore(after == nil ? "the newest" : "the first") }
         }
     }
@@ -64,17 +53,5 @@ struct ChangesCommand: AsyncParsableCommand {
     /// Says that there was more once, to those who did not say where to begin.
     private func tell(_ horizon: Horizon) {
         if after == nil, horizon.token > 0 { StandardError.print("quakes: \(horizon)") }
-    }
-
-    private static var emptyTable: Table {
-        Table(
-            columns: [
-                TableColumn(title: "time (UTC)"),
-                TableColumn(title: "token", alignment: .right),
-                TableColumn(title: "author", priority: 1),
-                TableColumn(title: "context", priority: 2),
-                TableColumn(title: "code"),
-                TableColumn(title: "change", minimumWidth: 30, flexible: true),
-            ], at: StandardOutput.terminal)
     }
 }

@@ -17,10 +17,9 @@ struct DeleteCommand: AsyncParsableCommand {
     var reason: String?
 
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     func run() async throws {
-        try await database.withConnection(for: .worker, log.logger()) { connection in
+        try await database.withConnection(for: .writer) { connection in
             try await Deletion(codes: codes, reason: reason).run(on: connection)
         }
         for code in codes { StandardOutput.print("deleted \(strippingControlCharacters(code))") }

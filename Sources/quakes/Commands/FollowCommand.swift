@@ -42,7 +42,6 @@ struct FollowCommand: AsyncParsableCommand {
     var once = false
 
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case ndjson
@@ -72,12 +71,12 @@ struct FollowCommand: AsyncParsableCommand {
     }
 
     private func follow(_ view: some View) async throws {
-        let logger = log.logger()
         let database = try await database.located()
-        try await database.withConnection(for: .reader, logger) { _ in }
+        try await database.withConnection(for: .reader) { _ in }
         let follower = Follower(
-            database.options, view: view, name: name, logger: logger, observer: Self.observer(of: view))
-        try await database.namingGrants(for: .reader, logger) {
+            database.options, view: view, name: name, logger: database.logger,
+            observer: Self.observer(of: view))
+        try await database.namingGrants(for: .reader) {
             if once {
                 try await follower.catchUp()
             } else {
@@ -89,15 +88,11 @@ struct FollowCommand: AsyncParsableCommand {
     /// Shows at a terminal how far the first pass into a file is. Lines of a stream show it themselves.
     private static func observer(of view: some View) -> (@Sendable (PassProgress) -> Void)? {
         guard view is SQLiteView, StandardError.isTerminal else { return nil }
-        let line = SharedLine()
+        let line = Mutex(ProgressLine())
         return { progress in
-            line.line.withLock {
+            line.withLock {
                 if progress.isDone { $0.clear() } else { $0.show(ProgressState(progress)) }
             }
         }
-    }
-
-    private final class SharedLine: Sendable {
-        let line = Mutex(ProgressLine())
     }
 }

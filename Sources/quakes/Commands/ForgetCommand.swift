@@ -30,7 +30,6 @@ struct ForgetCommand: AsyncParsableCommand {
     var readers: [String] = []
 
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     func validate() throws {
         guard !sources.isEmpty || !readers.isEmpty else {
@@ -39,7 +38,7 @@ struct ForgetCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await database.withConnection(for: .owner, log.logger()) { connection in
+        try await database.withConnection(for: .owner) { connection in
             for source in sources {
                 let runs = try await Forgetting(source).run(on: connection)
                 let name = strippingControlCharacters(source.shortName ?? "\(source)")

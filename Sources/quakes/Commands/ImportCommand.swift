@@ -63,7 +63,6 @@ struct ImportCommand: AsyncParsableCommand {
 
     @OptionGroup var fetch: FetchArguments
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case text, json
@@ -98,7 +97,7 @@ struct ImportCommand: AsyncParsableCommand {
     }
 
     private var report: ImportReport {
-        ImportReport(format: format, log: log, isDaemon: every != nil)
+        ImportReport(format: format, log: database.log, isDaemon: every != nil)
     }
 
     // MARK: Once
@@ -111,9 +110,9 @@ struct ImportCommand: AsyncParsableCommand {
         }
         let failures: [any Error]
         do {
-            failures = try await withTimeout { logger, deadline in
-                try await database.withConnection(for: .worker, logger) { connection in
-                    let importer = try await importer(connection, logger, deadline)
+            failures = try await withTimeout { deadline in
+                try await database.withConnection(for: .writer) { connection in
+                    let importer = try await importer(connection, database.logger, deadline)
                     var failures: [any Error] = []
                     for source in sources {
                         let failure = await importOne(source, with: importer, database).failure
@@ -126,7 +125,7 @@ struct ImportCommand: AsyncParsableCommand {
             }
         } catch {
             unreached(because: error)
-            if log.logFormat == .text { throw error }
+            if self.database.log.logFormat == .text { throw error }
             // The log has said it, as JSON.
             throw error is CancellationError ? error : ExitCode(ExitStatus(error).rawValue)
         }
@@ -137,11 +136,10 @@ struct ImportCommand: AsyncParsableCommand {
 
     /// Runs `body` within `--timeout`.
     private func withTimeout<Result: Sendable>(
-        _ body: @escaping @Sendable (Logger, Deadline?) async throws -> Result
+        _ body: @escaping @Sendable (Deadline?) async throws -> Result
     ) async throws -> Result {
-        let logger = log.logger()
-        guard let limit = timeout?.duration else { return try await body(logger, nil) }
-        return try await Deadline.run(within: limit) { try await body(logger, $0) }
+        guard let limit = timeout?.duration else { return try await body(nil) }
+        return try await Deadline.run(within: limit, body)
     }
 
     private func importer(
@@ -172,7 +170,7 @@ struct ImportCommand: AsyncParsableCommand {
             let summary = try await importOnce(source, into: database)
             let ending =
                 summary.failure.map { Schedule.Ending($0) } ?? summary.freshFor.map { .fresh($0) } ?? .done
-            if let remark = schedule.remark(on: ending) { log.logger().notice("\(source): \(remark)") }
+            if let remark = schedule.remark(on: ending) { database.logger.notice("\(source): \(remark)") }
             let next = schedule.next(after: ending, startedAt: start, now: .now, using: &random)
             try await Task.sleep(until: next, clock: .continuous)
         }
@@ -184,9 +182,9 @@ struct ImportCommand: AsyncParsableCommand {
     private func importOnce(_ source: FeedSource, into database: Database) async throws -> ImportSummary {
         let isReported = Mutex(false)
         do {
-            let summary = try await withTimeout { logger, deadline in
-                try await database.withConnection(for: .worker, logger) { connection in
-                    let importer = try await importer(connection, logger, deadline)
+            let summary = try await withTimeout { deadline in
+                try await database.withConnection(for: .writer) { connection in
+                    let importer = try await importer(connection, database.logger, deadline)
                     let summary = await importOne(source, with: importer, database)
                     isReported.withLock { $0 = true }
                     return summary
@@ -212,7 +210,7 @@ struct ImportCommand: AsyncParsableCommand {
         var line = ProgressLine()
         let summary: ImportSummary
         do {
-            summary = try await database.namingGrants(for: .worker, log.logger()) {
+            summary = try await database.namingGrants(for: .writer) {
                 try await importer.run(source) { progress in
                     // A feed that has come in one piece is imported before anybody could read the line.
                     if progress.arrival.bytes != progress.arrival.length {

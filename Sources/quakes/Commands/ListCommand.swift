@@ -1,6 +1,5 @@
 import ArgumentParser
 import QuakeStore
-import Synchronization
 
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -33,7 +32,6 @@ struct ListCommand: AsyncParsableCommand {
 
     @OptionGroup var spreadsheet: SpreadsheetOption
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     func validate() throws {
         if sort == .distance, selection.near == nil {
@@ -51,14 +49,10 @@ struct ListCommand: AsyncParsableCommand {
         var quakes = selection.selection
         quakes.order = sort
         quakes.limit = rowLimit.reading
-        let writer = Mutex(
-            format.writer(csv: spreadsheet.csv, near: quakes.near, times: localTime ? .local : .utc))
-        let rows = LimitedRows(rowLimit)
-        let whyEmpty = try await selection.forEach(quakes, database, log) { quake in
-            if rows.next() { writer.withLock { $0.append(quake) } }
-        }
-        writer.withLock { $0.finish() }
-        rows.finish("the first")
+        let form = format.form(csv: spreadsheet.csv, near: quakes.near, times: localTime ? .local : .utc)
+        let listing = Listing(form, limit: rowLimit)
+        let whyEmpty = try await selection.forEach(quakes, database, listing.append)
+        listing.finish("the first")
         if format == .table, let whyEmpty { StandardError.print("quakes: \(whyEmpty)") }
     }
 }

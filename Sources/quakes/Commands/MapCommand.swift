@@ -22,7 +22,6 @@ struct MapCommand: AsyncParsableCommand {
 
     @OptionGroup var picture: PictureOptions
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     func validate() throws {
         try selection.validate(with: database)
@@ -30,7 +29,7 @@ struct MapCommand: AsyncParsableCommand {
 
     func run() async throws {
         let portrait = Mutex(Portrait())
-        let whyEmpty = try await selection.forEach(selection.selection, database, log) { quake in
+        let whyEmpty = try await selection.forEach(selection.selection, database) { quake in
             portrait.withLock { $0.append(quake) }
         }
         let drawn = portrait.withLock { $0 }

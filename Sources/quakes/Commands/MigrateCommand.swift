@@ -1,4 +1,5 @@
 import ArgumentParser
+import PostgreSQL
 import QuakeStore
 
 struct MigrateCommand: AsyncParsableCommand {
@@ -31,7 +32,6 @@ struct MigrateCommand: AsyncParsableCommand {
     var rolePrefix = Roles.standardPrefix
 
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     func validate() throws {
         if roles, dryRun { throw ValidationError("--roles cannot be used with --dry-run") }
@@ -43,28 +43,26 @@ struct MigrateCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await database.withUncheckedConnection(log.logger()) { connection in
-            let migrator = Migrator(connection)
-            let missing =
-                switch try await migrator.state() {
-                case .current: [] as [String]
-                case .behind(let titles): titles
-                case .ahead(let number): throw MigrationError.ahead(number)
-                }
-            if dryRun {
-                report(missing, "to apply")
-            } else {
-                report(try await migrator.migrate(), "applied")
-            }
-            if roles {
-                let roles = try Roles(prefix: rolePrefix)
-                for name in try await roles.establish(on: connection) {
-                    StandardOutput.print("created: \(name)")
-                }
-                let names = Roles.Purpose.allCases.map(roles.name)
-                StandardOutput.print("the roles have what they need: \(names.joined(separator: ", "))")
-            }
+        let database = try await database.located()
+        try await database.namingGrants(for: .owner) {
+            try await Connection.with(database.options, logger: database.logger, migrate)
         }
+    }
+
+    private func migrate(_ connection: Connection) async throws {
+        let migrator = Migrator(connection)
+        if dryRun {
+            report(try await migrator.missing(), "to apply")
+        } else {
+            report(try await migrator.migrate(), "applied")
+        }
+        guard roles else { return }
+        let roles = try Roles(prefix: rolePrefix)
+        for name in try await roles.establish(on: connection) {
+            StandardOutput.print("created: \(name)")
+        }
+        let names = Roles.Purpose.allCases.map(roles.name)
+        StandardOutput.print("the roles have what they need: \(names.joined(separator: ", "))")
     }
 
     private func report(_ titles: [String], _ what: String) {

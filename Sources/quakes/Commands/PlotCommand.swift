@@ -43,7 +43,6 @@ struct PlotCommand: AsyncParsableCommand {
 
     @OptionGroup var picture: PictureOptions
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     func validate() throws {
         try selection.validate(with: database)
@@ -94,7 +93,7 @@ struct PlotCommand: AsyncParsableCommand {
 
     private func portrait(of selection: QuakeSelection) async throws -> Portrait {
         let portrait = Mutex(Portrait())
-        let whyEmpty = try await self.selection.forEach(selection, database, log) { quake in
+        let whyEmpty = try await self.selection.forEach(selection, database) { quake in
             portrait.withLock { $0.append(quake) }
         }
         if let whyEmpty { StandardError.print("quakes: \(whyEmpty)") }
@@ -138,7 +137,7 @@ struct PlotCommand: AsyncParsableCommand {
         all.limit = 1
         narrow(&all)
         let found = Mutex<Quake?>(nil)
-        _ = try await selection.forEach(all, database, log) { quake in found.withLock { $0 = quake } }
+        _ = try await selection.forEach(all, database) { quake in found.withLock { $0 = quake } }
         return found.withLock { $0 }
     }
 }

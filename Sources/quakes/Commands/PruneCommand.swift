@@ -27,7 +27,6 @@ struct PruneCommand: AsyncParsableCommand {
     var keepRuns: DurationArgument?
 
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     func validate() throws {
         if let keepAtMost, keepAtMost.duration < keep.duration {
@@ -38,7 +37,7 @@ struct PruneCommand: AsyncParsableCommand {
     func run() async throws {
         var pruning = Pruning(keep: keep.duration, keepAtMost: keepAtMost?.duration)
         if let keepRuns { pruning.keepRuns = keepRuns.duration }
-        let outcome = try await database.withConnection(for: .owner, log.logger()) { [pruning] connection in
+        let outcome = try await database.withConnection(for: .owner) { [pruning] connection in
             try await pruning.run(on: connection)
         }
         StandardOutput.print(

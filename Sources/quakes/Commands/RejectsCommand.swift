@@ -1,6 +1,5 @@
 import ArgumentParser
 import QuakeStore
-import Synchronization
 
 struct RejectsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -22,17 +21,12 @@ struct RejectsCommand: AsyncParsableCommand {
     @OptionGroup var limit: LimitOption
 
     @Option(help: "A table for people, or one JSON object per line.")
-    var format = Format.table
+    var format = LineFormat.table
 
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
-
-    enum Format: String, ExpressibleByArgument, CaseIterable {
-        case table, ndjson
-    }
 
     func run() async throws {
-        try await database.withConnection(for: .reader, log.logger()) { connection in
+        try await database.withConnection(for: .reader) { connection in
             if let id {
                 guard let bytes = try await Reject.bytes(of: id, on: connection) else {
                     throw UnknownReject(id: id)
@@ -41,34 +35,10 @@ struct RejectsCommand: AsyncParsableCommand {
                 return
             }
             let limit = limit.rows(isTable: format == .table)
-            let rows = LimitedRows(limit)
-            let table = Mutex(Self.emptyTable)
-            try await Reject.forEach(run: run, limit: limit.reading, on: connection) { reject in
-                guard rows.next() else { return }
-                switch format {
-                case .ndjson: StandardOutput.print(reject.json)
-                case .table: StandardOutput.write(table.withLock { $0.append(reject.cells) })
-                }
-            }
-            if format == .table { StandardOutput.write(table.withLock { $0.finish() }) }
-            rows.finish("the latest")
+            let listing = Listing(format.form(Reject.columns, \.json), limit: limit)
+            try await Reject.forEach(run: run, limit: limit.reading, on: connection, listing.append)
+            listing.finish("the latest")
         }
-    }
-
-    private static var emptyTable: Table {
-        Table(
-            columns: [
-                TableColumn(title: "id", alignment: .right),
-                TableColumn(title: "last seen (UTC)"),
-                TableColumn(title: "times", alignment: .right),
-                TableColumn(title: "reason"),
-                TableColumn(title: "message", minimumWidth: 30, flexible: true, widest: 1000),
-                TableColumn(title: "run", alignment: .right, priority: 1),
-                TableColumn(title: "source", priority: 2, widest: 1000),
-                TableColumn(title: "feature", alignment: .right, priority: 1),
-                TableColumn(title: "at byte", alignment: .right, priority: 1),
-                TableColumn(title: "size", alignment: .right, priority: 2),
-            ], at: StandardOutput.terminal)
     }
 }
 

@@ -2,7 +2,6 @@ import ArgumentParser
 import Feed
 import PostgreSQL
 import QuakeStore
-import Synchronization
 
 struct ReportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -33,7 +32,6 @@ struct ReportCommand: AsyncParsableCommand {
 
     @OptionGroup var spreadsheet: SpreadsheetOption
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case table, csv, json
@@ -47,7 +45,7 @@ struct ReportCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await database.withConnection(for: .report, log.logger()) { connection in
+        try await database.withConnection(for: .report) { connection in
             let reports = try await Report.all(on: connection)
             guard let name else { return list(reports) }
             guard let report = reports.first(where: { $0.name == name }) else {
@@ -62,17 +60,14 @@ struct ReportCommand: AsyncParsableCommand {
     }
 
     private func list(_ reports: [Report]) {
-        let columns = [
-            TableColumn(title: "report", widest: 1000),
-            TableColumn(title: "what", minimumWidth: 40, flexible: true, widest: 1000),
+        let columns: [Column<Report>] = [
+            Column("report", widest: 1000) { report in
+                let parameters = report.isFunction ? report.parameters.map(\.name) : []
+                return ([report.name] + parameters).joined(separator: " ")
+            },
+            Column("what", minimumWidth: 40, flexible: true, widest: 1000) { $0.summary },
         ]
-        var table = Table(columns: columns, at: StandardOutput.terminal)
-        for report in reports {
-            let parameters = report.isFunction ? report.parameters.map(\.name) : []
-            StandardOutput.write(
-                table.append([([report.name] + parameters).joined(separator: " "), report.summary]))
-        }
-        StandardOutput.write(table.finish())
+        StandardOutput.write(reports.table(columns, at: StandardOutput.terminal))
     }
 
     private func values(for report: Report) throws -> [String: String] {
@@ -98,21 +93,16 @@ struct ReportCommand: AsyncParsableCommand {
 
     private func show(_ report: Report, _ values: [String: String], on connection: Connection) async throws {
         try await report.checkMainshock(values, on: connection)
-        let writer = Mutex(ReportWriter(report, format, csv: spreadsheet.csv))
         let limit = limit.rows(isTable: format == .table)
-        let rows = LimitedRows(limit)
+        let listing = Listing(format.form(of: report, csv: spreadsheet.csv), limit: limit)
         let isBackwards = report.isChronicle && format == .table && StandardOutput.isTerminal
         do {
             try await report.forEachRow(
                 values, limit: limit.reading, backwards: isBackwards,
-                times: format == .table ? .short : .iso8601, on: connection
-            ) { cells in
-                if rows.next() { writer.withLock { $0.append(cells) } }
-            }
+                times: format == .table ? .short : .iso8601, on: connection, listing.append)
         } catch let error as PostgresError where error.isRefusedValue && !values.isEmpty {
             throw ValidationError(error.message)
         }
-        writer.withLock { $0.finish() }
-        rows.finish(isBackwards ? "the newest" : "the first")
+        listing.finish(isBackwards ? "the newest" : "the first")
     }
 }

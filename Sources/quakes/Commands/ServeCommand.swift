@@ -92,7 +92,6 @@ struct ServeCommand: AsyncParsableCommand {
     var endingTime = DurationArgument(argument: "5s")!
 
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     func validate() throws {
         guard (1...100).contains(sessions) else { throw ValidationError("--sessions takes 1 to 100") }
@@ -105,10 +104,9 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let logger = log.logger()
         let database = try await database.located()
         // Fails now, and not at the first request, if the database is not there or not migrated.
-        try await database.withConnection(for: .reader, logger) { _ in }
+        try await database.withConnection(for: .reader) { _ in }
         let address = ListeningAddress.activated ?? listen
         var settings = ServerSettings(version: version)
         settings.baseURL = baseURL
@@ -122,7 +120,7 @@ struct ServeCommand: AsyncParsableCommand {
         settings.drainTime = drainTime.duration
         settings.endingTime = endingTime.duration
         let accessLog = accessLog.map { AccessLog($0, to: STDOUT_FILENO) }
-        let server = QuakeServer(database.options, settings, logger: logger, accessLog: accessLog)
+        let server = QuakeServer(database.options, settings, logger: database.logger, accessLog: accessLog)
         try await server.run(on: address, metricsOn: metricsListen) { port, metricsPort in
             StandardError.print("quakes: serving http://\(address.with(port: port))")
             if let metricsListen {

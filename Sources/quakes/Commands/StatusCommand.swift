@@ -42,14 +42,13 @@ struct StatusCommand: AsyncParsableCommand {
     var format = Format.table
 
     @OptionGroup var database: DatabaseOptions
-    @OptionGroup var log: LogOptions
 
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case table, json
     }
 
     func run() async throws {
-        let status = try await database.withConnection(for: .reader, log.logger()) { connection in
+        let status = try await database.withConnection(for: .reader) { connection in
             Status(
                 catalogue: try await CatalogueStatus.read(on: connection),
                 imports: try await ImportStatus.read(of: sources, on: connection),

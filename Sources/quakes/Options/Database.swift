@@ -7,21 +7,19 @@ struct Database: Sendable {
     let options: ConnectionOptions
     /// The private cluster is migrated automatically.
     let isLocal: Bool
+    let logger: Logger
 
-    /// What a command does with the database. A worker needs the schema of its own version; a reader can use a newer
-    /// one too.
-    enum Use { case owner, worker, reader, report }
-
+    /// A writer needs the schema of its own version; a reader can use a newer one too.
     func withConnection<Result>(
-        for use: Use, _ logger: Logger, _ body: (Connection) async throws -> Result
+        for purpose: Roles.Purpose, _ body: (Connection) async throws -> Result
     ) async throws -> Result {
-        try await namingGrants(for: use, logger) {
+        try await namingGrants(for: purpose) {
             try await Connection.with(options, logger: logger) { connection in
                 let migrator = Migrator(connection)
                 switch try await migrator.state() {
                 case .current: break
                 case .ahead(let number):
-                    if [.owner, .worker].contains(use) { throw MigrationError.ahead(number) }
+                    if [.owner, .writer].contains(purpose) { throw MigrationError.ahead(number) }
                 case .behind(let titles):
                     guard isLocal else { throw MigrationError.behind(titles) }
                     try await migrator.migrate()
@@ -33,29 +31,18 @@ struct Database: Sendable {
 
     /// If the login lacks a privilege, the error says which role to grant.
     func namingGrants<Result>(
-        for use: Use, _ logger: Logger, _ body: () async throws -> Result
+        for purpose: Roles.Purpose, _ body: () async throws -> Result
     ) async throws -> Result {
         do {
             return try await body()
         } catch var error as PostgresError where error.sqlState == "42501" {
             // A login that may not even connect cannot look up the role, so its error says less.
             let remedy = try? await Connection.with(options, logger: logger) {
-                try await Roles.remedy(for: use.purpose, on: $0)
+                try await Roles.remedy(for: purpose, on: $0)
             }
             let login = options["user"] ?? "the login"
-            error.remedy = remedy ?? "grant \(Roles.standardPrefix)\(use.purpose) to \(login)"
+            error.remedy = remedy ?? "grant \(Roles.standardPrefix)\(purpose) to \(login)"
             throw error
-        }
-    }
-}
-
-extension Database.Use {
-    fileprivate var purpose: Roles.Purpose {
-        switch self {
-        case .owner: .owner
-        case .worker: .writer
-        case .reader: .reader
-        case .report: .report
         }
     }
 }

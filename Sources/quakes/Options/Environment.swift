@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import LocalPostgres
 
@@ -7,16 +8,9 @@ struct Environment {
     var isTerminal: Bool
 
     static var current: Environment {
-        var variables: [String: String] = [:]
-        var entry = environ
-        while let text = entry.pointee {
-            let pair = String(cString: text).split(
-                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            if pair.count == 2 { variables[String(pair[0])] = String(pair[1]) }
-            entry += 1
-        }
-        return Environment(
-            variables: variables, isTerminal: isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
+        Environment(
+            variables: ProcessInfo.processInfo.environment,
+            isTerminal: isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
     }
 
     /// A variable that is set to an empty value counts as not set.

@@ -42,8 +42,9 @@ struct SelectionOptions: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Only events near this point, in degrees; needs --within.", valueName: "lat,lon"))
-    var near: Coordinate?
+        help: ArgumentHelp("Only events near this point, in degrees; needs --within.", valueName: "lat,lon"),
+        transform: point)
+    var near: (latitude: Double, longitude: Double)?
 
     @Option(help: ArgumentHelp("How far from --near events may be, in km.", valueName: "km"))
     var within: Double?
@@ -126,10 +127,26 @@ struct SelectionOptions: ParsableArguments {
         return place
     }
 
-    private static func box(_ text: String) throws -> QuakeSelection.Box {
-        let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map {
+    private static func numbers(_ text: String) -> [Double?] {
+        text.split(separator: ",", omittingEmptySubsequences: false).map {
             Double(String($0.trimmingPrefix { $0 == " " }))
         }
+    }
+
+    private static func point(_ text: String) throws -> (latitude: Double, longitude: Double) {
+        let numbers = numbers(text)
+        guard numbers.count == 2, let latitude = numbers[0], let longitude = numbers[1] else {
+            throw ValidationError("it takes a latitude and a longitude in degrees, such as 35.8,-117.6")
+        }
+        guard abs(latitude) <= 90 else {
+            throw ValidationError("the latitude, which comes first, is beyond ±90")
+        }
+        guard abs(longitude) <= 360 else { throw ValidationError("the longitude is beyond ±360") }
+        return (latitude, longitude)
+    }
+
+    private static func box(_ text: String) throws -> QuakeSelection.Box {
+        let numbers = numbers(text)
         guard numbers.count == 4, let south = numbers[0], let west = numbers[1], let north = numbers[2],
             let east = numbers[3]
         else { throw ValidationError("--box \(text) is not of the form SOUTH,WEST,NORTH,EAST, in degrees") }
@@ -150,7 +167,7 @@ extension SelectionOptions {
     ///
     /// - Returns: why there are none, if so.
     func forEach(
-        _ selection: QuakeSelection, _ database: DatabaseOptions, _ log: LogOptions,
+        _ selection: QuakeSelection, _ database: DatabaseOptions,
         _ body: @escaping @Sendable (Quake) throws -> Void
     ) async throws -> String? {
         let isEmpty = Mutex(true)
@@ -164,7 +181,7 @@ extension SelectionOptions {
             StandardError.print("quakes: \(view) is as of token \(position.token), \(position.committedAt)")
             return isEmpty.withLock { $0 } ? noMatch : nil
         }
-        return try await database.withConnection(for: .reader, log.logger()) { connection in
+        return try await database.withConnection(for: .reader) { connection in
             try await selection.forEach(on: connection, counted)
             guard isEmpty.withLock({ $0 }) else { return nil }
             return try await CatalogueStatus.isEmpty(on: connection)

@@ -42,7 +42,7 @@ struct TimeArgument: ExpressibleByArgument {
         default:
             if let days = Self.days(text) {
                 self.init(from: days.start, to: days.end)
-            } else if let instant = Instant(text) ?? Ago(text)?.instant(before: now) {
+            } else if let instant = Instant(text) ?? ago(text, before: now) {
                 self.init(instant)
             } else {
                 return nil
@@ -73,53 +73,32 @@ struct TimeArgument: ExpressibleByArgument {
     }
 }
 
-/// How long ago something was, as people write it.
-private struct Ago {
-    private let number: Double
-    private let unit: Unit
-
-    private enum Unit {
-        case milliseconds(Double)
-        case months(Int)
+/// Reads how long ago something was, as people write it: `3h`, `3 h ago`, `3 hours ago`, `1.5d`, `1mo`, `2 years`. nil also for
+/// what would be before the times that an event can have.
+private func ago(_ text: String, before now: Instant) -> Instant? {
+    let form = /(\d+(?:[.]\d+)?) ?([a-z]+)(?: ago)?/.asciiOnlyDigits()
+    guard let match = text.lowercased().wholeMatch(of: form)?.output, let number = Double(match.1) else {
+        return nil
     }
-
-    /// Reads `3h`, `3 h ago`, `3 hours ago`, `1.5d`, `1mo`, `2 years`.
-    init?(_ text: String) {
-        let form = /(\d+(?:[.]\d+)?) ?([a-z]+)(?: ago)?/.asciiOnlyDigits()
-        guard let match = text.lowercased().wholeMatch(of: form)?.output, let number = Double(match.1),
-            let unit = Self.units[String(match.2)]
-        else { return nil }
-        (self.number, self.unit) = (number, unit)
+    let (milliseconds, months): (Double, Int)
+    switch match.2 {
+    case "s", "sec", "second", "seconds": (milliseconds, months) = (1000, 0)
+    case "m", "min", "minute", "minutes": (milliseconds, months) = (60_000, 0)
+    case "h", "hour", "hours": (milliseconds, months) = (3_600_000, 0)
+    case "d", "day", "days": (milliseconds, months) = (86_400_000, 0)
+    case "w", "week", "weeks": (milliseconds, months) = (604_800_000, 0)
+    case "mo", "month", "months": (milliseconds, months) = (0, 1)
+    case "y", "year", "years": (milliseconds, months) = (0, 12)
+    default: return nil
     }
-
-    /// nil when that would be before the times that an event can have.
-    func instant(before now: Instant) -> Instant? {
-        switch unit {
-        case .milliseconds(let length):
-            guard number * length < 1e15 else { return nil }
-            let instant = Instant(milliseconds: now.milliseconds - Int64(number * length))
-            return instant >= Instant.possible.lowerBound ? instant : nil
-        case .months(let count):
-            guard number == number.rounded(), number * Double(count) < 24_000 else { return nil }
-            let today = CivilDate(now)
-            let timeOfDay = now.milliseconds - today.start.milliseconds
-            let date = today.adding(months: -Int(number) * count)
-            return Instant(milliseconds: date.start.milliseconds + timeOfDay)
-        }
+    if months == 0 {
+        guard number * milliseconds < 1e15 else { return nil }
+        let instant = Instant(milliseconds: now.milliseconds - Int64(number * milliseconds))
+        return instant >= Instant.possible.lowerBound ? instant : nil
     }
-
-    private static let units: [String: Unit] = {
-        var units: [String: Unit] = [:]
-        func add(_ names: String, _ unit: Unit) {
-            for name in names.split(separator: " ") { units[String(name)] = unit }
-        }
-        add("s sec second seconds", .milliseconds(1000))
-        add("m min minute minutes", .milliseconds(60_000))
-        add("h hour hours", .milliseconds(3_600_000))
-        add("d day days", .milliseconds(86_400_000))
-        add("w week weeks", .milliseconds(604_800_000))
-        add("mo month months", .months(1))
-        add("y year years", .months(12))
-        return units
-    }()
+    guard number == number.rounded(), number * Double(months) < 24_000 else { return nil }
+    let today = CivilDate(now)
+    let timeOfDay = now.milliseconds - today.start.milliseconds
+    return Instant(
+        milliseconds: today.adding(months: -Int(number) * months).start.milliseconds + timeOfDay)
 }

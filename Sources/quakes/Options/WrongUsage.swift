@@ -10,62 +10,49 @@ struct WrongUsage: CustomStringConvertible {
     init(_ error: any Error, arguments: [String], of root: any ParsableCommand.Type) {
         let message = root.message(for: error)
         let whole = root.fullMessage(for: error)
-        guard let better = Self.better(message, arguments, root), let place = whole.firstRange(of: message)
-        else {
+        let better = Self.unknownCommand(in: arguments[...], of: root) ?? Self.hint(message)
+        guard let better, let place = whole.firstRange(of: message) else {
             description = whole
             return
         }
         description = whole.replacingCharacters(in: place, with: better)
     }
 
-    private static func better(
-        _ message: String, _ arguments: [String], _ root: any ParsableCommand.Type
-    ) -> String? {
-        if let match = message.wholeMatch(of: #/Unexpected argument '(.*)'/#) {
-            return unknownCommand(String(match.1), arguments, root)
-        }
-        guard
-            let match = message.wholeMatch(
-                of: #/The value '((?s:.*))' is invalid for '(?:--[a-z-]+ )?<([^<>]+)>'/#),
-            let allowed = allowed(String(match.2), value: String(match.1))
-        else { return nil }
-        return "\(message): \(allowed)"
+    /// The message about a refused value, and what it may be.
+    private static func hint(_ message: String) -> String? {
+        let form = #/The value '(?s:.*)' is invalid for '(?:--[a-z-]+ )?<([^<>]+)>'/#
+        guard let match = message.wholeMatch(of: form) else { return nil }
+        return hints[String(match.1)].map { "\(message): \($0)" }
     }
 
-    /// By the name that the help gives to a value.
-    private static func allowed(_ name: String, value: String) -> String? {
-        switch name {
-        case "lat,lon": Coordinate.problem(with: value)
-        case "duration": "it takes a number and a unit, such as 90s, 15m, 2h, 7d or 2w"
-        case "date", "since", "time":
-            "it takes a time such as 2014-04-15, 2014-04-15T12:00Z, or 7d for seven days ago"
-        case "token|time":
-            "it takes a token, or a time such as 2014-04-15, 2014-04-15T12:00Z, or 7d for seven days ago"
-        case "n", "s", "token", "run", "id": "it takes a whole number"
-        case "n|p%": "it takes a whole number, or a percentage such as 2%"
-        case "m", "km": "it takes a number"
-        default: nil
-        }
-    }
+    /// What a value may be, by the name that the help gives to it.
+    private static let hints: [String: String] = {
+        let time = "a time such as 2014-04-15, 2014-04-15T12:00Z, or 7d for seven days ago"
+        var hints = [
+            "duration": "it takes a number and a unit, such as 90s, 15m, 2h, 7d or 2w",
+            "date": "it takes \(time)", "time": "it takes \(time)",
+            "time|token|position": "it takes a token, a position, or \(time)",
+            "n|p%": "it takes a whole number, or a percentage such as 2%",
+            "m": "it takes a number", "km": "it takes a number",
+        ]
+        for name in ["n", "s", "token", "run", "id", "count"] { hints[name] = "it takes a whole number" }
+        return hints
+    }()
 
+    /// Says that there is no such command, if there is none.
     private static func unknownCommand(
-        _ word: String, _ arguments: [String], _ root: any ParsableCommand.Type
+        in words: ArraySlice<String>, of command: any ParsableCommand.Type
     ) -> String? {
-        var command = root
-        for argument in arguments {
-            let commands = command.configuration.subcommands
-            if commands.isEmpty { return nil }
-            if let next = commands.first(where: { $0._commandName == argument }) {
-                command = next
-            } else if argument == word {
-                let names = commands.map { $0._commandName }
-                let remedy = closestSpelling(of: word, among: names).map { "Did you mean '\($0)'?" }
-                return
-                    "There is no command '\(word)'. \(remedy ?? "The commands are \(names.joined(separator: ", ")).")"
-            } else {
-                return nil
-            }
+        let commands = command.configuration.subcommands
+        guard let word = words.first, !commands.isEmpty, !word.hasPrefix("-"), word != "help" else {
+            return nil
         }
-        return nil
+        let names = commands.compactMap { $0.configuration.commandName }
+        if let next = names.firstIndex(of: word) {
+            return unknownCommand(in: words.dropFirst(), of: commands[next])
+        }
+        let remedy = closestSpelling(of: word, among: names).map { "Did you mean '\($0)'?" }
+        return
+            "There is no command '\(word)'. \(remedy ?? "The commands are \(names.joined(separator: ", ")).")"
     }
 }

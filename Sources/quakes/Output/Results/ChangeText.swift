@@ -2,13 +2,20 @@ import Feed
 import QuakeStore
 
 extension Change {
-    var cells: [TableCell] {
-        // Only what was inserted or deleted has a magnitude here: that of an update is among its members.
-        let style = TextStyle(magnitude: magnitude)
-        return [
-            TableCell(committedAt.instant.shortText), TableCell("\(token)"), TableCell(author),
-            TableCell(context ?? ""),
-            TableCell(code), TableCell(story, style: style == .dim ? nil : style),
+    static var columns: [Column<Change>] {
+        [
+            Column("time (UTC)") { $0.committedAt.instant.shortText },
+            Column("token", .right) { "\($0.token)" },
+            Column("author", priority: 1) { $0.author },
+            Column("context", priority: 2) { $0.context ?? "" },
+            Column("code") { $0.code },
+            Column(
+                "change", minimumWidth: 30, flexible: true,
+                cell: { change in
+                    // Only what was inserted or deleted has a magnitude here: that of an update is among its members.
+                    let style = TextStyle(magnitude: change.magnitude)
+                    return TableCell(change.story, style: style == .dim ? nil : style)
+                }),
         ]
     }
 

@@ -38,12 +38,16 @@ struct Status: Sendable {
 
     func text(at terminal: Terminal) -> String {
         var parts = [catalogueText]
-        if !imports.sources.isEmpty { parts.append(sourceTable(at: terminal) + errors) }
+        if !imports.sources.isEmpty {
+            parts.append(imports.sources.table(ImportStatus.Source.columns, at: terminal) + errors)
+        }
         let rejects = imports.rejects == 0 ? "" : "; \(imports.rejects) different rejects (quakes rejects)"
         parts.append(
             "token \(history.token), committed \(history.committedAt.instant.shortText) UTC; history begins after token \(history.horizon)\(rejects)\n"
         )
-        if !history.readers.isEmpty { parts.append(readerTable(at: terminal)) }
+        if !history.readers.isEmpty {
+            parts.append(history.readers.table(HistoryStatus.Reader.columns, at: terminal))
+        }
         return parts.joined(separator: "\n")
     }
 
@@ -62,32 +66,6 @@ struct Status: Sendable {
             """
     }
 
-    private func sourceTable(at terminal: Terminal) -> String {
-        let columns = [
-            TableColumn(title: "source", widest: 1000),
-            TableColumn(title: "data of (UTC)"),
-            TableColumn(title: "checked (UTC)", priority: 1),
-            TableColumn(title: "age", alignment: .right),
-            TableColumn(title: "outcome"),
-            TableColumn(title: "run", alignment: .right, priority: 2),
-            TableColumn(title: "seen", alignment: .right, priority: 3),
-            TableColumn(title: "inserted", alignment: .right, priority: 3),
-            TableColumn(title: "updated", alignment: .right, priority: 3),
-            TableColumn(title: "deleted", alignment: .right, priority: 3),
-            TableColumn(title: "rejected", alignment: .right, priority: 2),
-        ]
-        var table = Table(columns: columns, at: terminal)
-        var text = ""
-        for source in imports.sources {
-            text += table.append([
-                source.label, source.generated?.shortText ?? "", source.freshAt?.shortText ?? "never",
-                source.age?.rough ?? "", source.outcome, "\(source.run)", "\(source.seen)",
-                "\(source.inserted)", "\(source.updated)", "\(source.deleted)", "\(source.rejected)",
-            ])
-        }
-        return text + table.finish()
-    }
-
     /// What went wrong in the last runs, one line each: a column would have no room for it.
     private var errors: String {
         imports.sources.compactMap { source in
@@ -95,26 +73,6 @@ struct Status: Sendable {
                 strippingControlCharacters("\(source.label), run \(source.run): \($0)") + "\n"
             }
         }.joined()
-    }
-
-    private func readerTable(at terminal: Terminal) -> String {
-        let columns = [
-            TableColumn(title: "reader", minimumWidth: 10, flexible: true),
-            TableColumn(title: "token", alignment: .right),
-            TableColumn(title: "behind", alignment: .right),
-            TableColumn(title: "tokens behind", alignment: .right),
-            TableColumn(title: "seen (UTC)"),
-            TableColumn(title: "note", priority: 1),
-        ]
-        var table = Table(columns: columns, at: terminal)
-        var text = ""
-        for reader in history.readers {
-            text += table.append([
-                reader.name, "\(reader.token)", reader.behind.rough, "\(reader.tokensBehind)",
-                reader.seenAt.shortText, reader.isBeforeHorizon ? "needs a fresh snapshot" : "",
-            ])
-        }
-        return text + table.finish()
     }
 
     // MARK: JSON
@@ -148,6 +106,22 @@ extension CatalogueStatus {
 }
 
 extension ImportStatus.Source {
+    fileprivate static var columns: [Column<Self>] {
+        [
+            Column("source", widest: 1000) { $0.label },
+            Column("data of (UTC)") { $0.generated?.shortText ?? "" },
+            Column("checked (UTC)", priority: 1) { $0.freshAt?.shortText ?? "never" },
+            Column("age", .right) { $0.age?.rough ?? "" },
+            Column("outcome") { $0.outcome },
+            Column("run", .right, priority: 2) { "\($0.run)" },
+            Column("seen", .right, priority: 3) { "\($0.seen)" },
+            Column("inserted", .right, priority: 3) { "\($0.inserted)" },
+            Column("updated", .right, priority: 3) { "\($0.updated)" },
+            Column("deleted", .right, priority: 3) { "\($0.deleted)" },
+            Column("rejected", .right, priority: 2) { "\($0.rejected)" },
+        ]
+    }
+
     var json: String {
         var object = JSONObject()
         object.append("source", name)
@@ -172,6 +146,17 @@ extension ImportStatus.Source {
 }
 
 extension HistoryStatus.Reader {
+    fileprivate static var columns: [Column<Self>] {
+        [
+            Column("reader", minimumWidth: 10, flexible: true) { $0.name },
+            Column("token", .right) { "\($0.token)" },
+            Column("behind", .right) { $0.behind.rough },
+            Column("tokens behind", .right) { "\($0.tokensBehind)" },
+            Column("seen (UTC)") { $0.seenAt.shortText },
+            Column("note", priority: 1) { $0.isBeforeHorizon ? "needs a fresh snapshot" : "" },
+        ]
+    }
+
     var json: String {
         var object = JSONObject()
         object.append("name", name)

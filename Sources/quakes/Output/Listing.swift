@@ -1,0 +1,128 @@
+import ArgumentParser
+import Synchronization
+
+/// A column of a table, and what it shows of a row.
+struct Column<Row>: Sendable {
+    let layout: TableColumn
+    let cell: @Sendable (Row) -> TableCell
+
+    init(
+        _ title: String, _ alignment: TableColumn.Alignment = .left, minimumWidth: Int = 0,
+        priority: Int = 0, flexible: Bool = false, widest: Int = 120,
+        cell: @escaping @Sendable (Row) -> TableCell
+    ) {
+        layout = TableColumn(
+            title: title, alignment: alignment, minimumWidth: minimumWidth, priority: priority,
+            flexible: flexible, widest: widest)
+        self.cell = cell
+    }
+
+    init(
+        _ title: String, _ alignment: TableColumn.Alignment = .left, minimumWidth: Int = 0,
+        priority: Int = 0, flexible: Bool = false, widest: Int = 120,
+        _ text: @escaping @Sendable (Row) -> String
+    ) {
+        self.init(
+            title, alignment, minimumWidth: minimumWidth, priority: priority, flexible: flexible,
+            widest: widest, cell: { TableCell(text($0)) })
+    }
+}
+
+/// How rows are written.
+enum ListingForm<Row>: Sendable {
+    case table([Column<Row>])
+    /// - Parameter empty: the whole document if there are no rows; nil for its head and its tail.
+    case document(
+        head: String = "", separator: String = "", tail: String = "", empty: String? = nil,
+        @Sendable (Row) -> String)
+
+    /// One JSON object on each line.
+    static func lines(_ object: @escaping @Sendable (Row) -> String) -> Self {
+        .document { object($0) + "\n" }
+    }
+
+    /// One JSON array, with an object on each line.
+    static func array(_ object: @escaping @Sendable (Row) -> String) -> Self {
+        .document(head: "[\n", separator: ",\n", tail: "\n]\n", empty: "[]\n", object)
+    }
+
+    /// Comma-separated values with a header.
+    static func csv(
+        _ csv: CSV, _ names: [String], _ fields: @escaping @Sendable (Row) -> [CSV.Field]
+    ) -> Self {
+        .document(head: csv.line(names.map { .value($0) }) + "\n") { csv.line(fields($0)) + "\n" }
+    }
+}
+
+/// The forms of a list that has no others.
+enum LineFormat: String, ExpressibleByArgument, CaseIterable {
+    case table, ndjson
+
+    func form<Row>(
+        _ columns: [Column<Row>], _ object: @escaping @Sendable (Row) -> String
+    ) -> ListingForm<Row> {
+        switch self {
+        case .table: .table(columns)
+        case .ndjson: .lines(object)
+        }
+    }
+}
+
+/// Rows on their way to standard output. Those beyond the limit are only counted.
+final class Listing<Row>: Sendable {
+    private let form: ListingForm<Row>
+    private let limit: RowLimit
+    private let state: Mutex<(count: Int, table: Table)>
+
+    init(
+        _ form: ListingForm<Row>, limit: RowLimit = RowLimit(),
+        at terminal: Terminal = StandardOutput.terminal
+    ) {
+        (self.form, self.limit) = (form, limit)
+        let columns =
+            if case .table(let columns) = form { columns.map(\.layout) } else { [] as [TableColumn] }
+        state = Mutex((0, Table(columns: columns, at: terminal)))
+    }
+
+    func append(_ row: Row) { StandardOutput.write(text(row)) }
+
+    /// Writes what is left.
+    ///
+    /// - Parameter what: what those that were shown are if there were more, such as "the newest".
+    func finish(_ what: String) {
+        StandardOutput.write(rest())
+        if !limit.admits(state.withLock { $0.count }) { limit.tellOfMore(what) }
+    }
+
+    /// Takes a row, and returns what can be written now.
+    func text(_ row: Row) -> String {
+        let cells =
+            if case .table(let columns) = form { columns.map { $0.cell(row) } } else { [] as [TableCell] }
+        let (count, lines) = state.withLock { state -> (Int, String) in
+            state.count += 1
+            return (state.count, limit.admits(state.count) && !cells.isEmpty ? state.table.append(cells) : "")
+        }
+        guard limit.admits(count), case .document(let head, let separator, _, _, let text) = form else {
+            return lines
+        }
+        return (count == 1 ? head : separator) + text(row)
+    }
+
+    /// What is left to write.
+    func rest() -> String {
+        state.withLock { state in
+            switch form {
+            case .table: state.table.finish()
+            case .document(let head, _, let tail, let empty, _): state.count > 0 ? tail : empty ?? head + tail
+            }
+        }
+    }
+}
+
+extension Array {
+    /// As the rows of a table.
+    func table(_ columns: [Column<Element>], at terminal: Terminal) -> String {
+        let listing = Listing(.table(columns), at: terminal)
+        return map(listing.text).joined() + listing.rest()
+    }
+}
