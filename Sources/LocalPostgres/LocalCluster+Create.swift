@@ -6,13 +6,14 @@ extension LocalCluster {
     func create(
         with binaries: PostgresBinaries, as account: ServerAccount, holding lock: HomeLock
     ) async throws {
-        let configuration = try Self.configuration(settings)
         let unfinished = "\(home)/data.new"
         try await FileSystem.removeTree(unfinished)
         do {
             try FileSystem.createPrivateDirectory(unfinished, for: account)
             try await initialize(unfinished, with: binaries, as: account, holding: lock)
-            try FileSystem.append(configuration, to: "\(unfinished)/quakes.conf", for: account)
+            // Of a setting that stands there twice, the last one counts.
+            try FileSystem.append(
+                configuration + "listen_addresses = ''\n", to: "\(unfinished)/quakes.conf", for: account)
             try FileSystem.append(
                 "\n# The settings of the quakes cluster:\ninclude 'quakes.conf'\n",
                 to: "\(unfinished)/postgresql.conf", for: account)
@@ -75,41 +76,12 @@ extension LocalCluster {
     }
 
     /// Without fsync, a cluster can be lost anyway, so its creation need not wait for the disk.
-    private var isDisposable: Bool { settings["fsync"] == "off" }
+    private var isDisposable: Bool { configuration.contains("fsync = 'off'\n") }
 
     /// C.UTF-8, which knows upper and lower case beyond ASCII, or C if the system lacks it.
     private static var locale: String {
         guard let locale = newlocale(1 << LC_CTYPE, "C.UTF-8", nil) else { return "C" }
         freelocale(locale)
         return "C.UTF-8"
-    }
-
-    /// The text of quakes.conf. Strings are written as the manual says under "Setting Parameters": with doubled quotes
-    /// and backslash escapes. The last setting of a name wins, so `listen_addresses` comes last.
-    package static func configuration(_ settings: [String: String]) throws(LocalPostgresError) -> String {
-        var text = ""
-        for (name, value) in settings.sorted(by: { $0.key < $1.key }) {
-            let isName = name.utf8.allSatisfy {
-                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-                    || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20) || "_.".utf8.contains($0)
-            }
-            guard isName, !name.isEmpty, !value.utf8.contains(0) else { throw .invalidSetting(name: name) }
-            text += "\(name) = '\(escaped(value))'\n"
-        }
-        return text + "listen_addresses = ''\n"
-    }
-
-    private static func escaped(_ value: String) -> String {
-        var escaped = ""
-        for scalar in value.unicodeScalars {
-            switch scalar {
-            case "'": escaped += "''"
-            case "\\": escaped += #"\\"#
-            case "\n": escaped += #"\n"#
-            case "\r": escaped += #"\r"#
-            default: escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
     }
 }

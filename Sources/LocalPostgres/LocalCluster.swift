@@ -13,9 +13,9 @@ import Glibc
 public struct LocalCluster: Sendable {
     /// Absolute path, symbolic links resolved.
     public let home: String
-    /// PostgreSQL settings by name. They go into the configuration when the cluster is created, and do not change an
-    /// existing cluster. They cannot change where the server listens.
-    public let settings: [String: String]
+    /// Lines for PostgreSQL's configuration. They are written when the cluster is created, and do not change an existing
+    /// cluster. They cannot change where the server listens.
+    package let configuration: String
 
     let socket: ServerSocket
 
@@ -26,9 +26,13 @@ public struct LocalCluster: Sendable {
     package static let role = "quakes"
 
     /// Touches nothing on disk.
-    public init(home: String, settings: [String: String] = [:]) {
+    public init(home: String) {
+        self.init(home: home, configuration: "")
+    }
+
+    package init(home: String, configuration: String) {
         self.home = FileSystem.resolved(home)
-        self.settings = settings
+        self.configuration = configuration
         socket = ServerSocket(home: self.home)
     }
 

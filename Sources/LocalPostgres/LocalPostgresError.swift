@@ -2,8 +2,7 @@ import Glibc
 
 /// Why a private cluster could not be found, created, started or stopped.
 ///
-/// Every text names the operation, its subject and a remedy. None contains a secret: the cluster has no password, and
-/// settings appear by name only.
+/// Every text names the operation, its subject and a remedy. None contains a secret: the cluster has no password.
 public enum LocalPostgresError: Error, Sendable, Equatable {
     /// No directory has `postgres`, `initdb` and `pg_ctl` of a supported major version, or of the wanted one.
     case noBinaries(wanted: Int?, lookedIn: [String])
@@ -19,8 +18,6 @@ public enum LocalPostgresError: Error, Sendable, Equatable {
     case otherMajorVersion(data: String, version: Int, available: [Int])
     /// The directory exists but does not say which version made it. It was not touched.
     case notACluster(data: String)
-    /// PostgreSQL could not read the setting's name, or the value contains a NUL.
-    case invalidSetting(name: String)
     /// `initdb` or the first statement failed. Nothing is left of the attempt, unless the clean-up failed too.
     case creationFailed(home: String, program: String, output: String)
     /// The server did not start. `log` holds the last lines that it wrote in this attempt.
@@ -65,9 +62,6 @@ extension LocalPostgresError: CustomStringConvertible {
         case .notACluster(let data):
             return "Cannot start the cluster in \(data): the directory has no readable PG_VERSION, so it is"
                 + " not a PostgreSQL cluster. It was not touched."
-        case .invalidSetting(let name):
-            return "Cannot write the PostgreSQL setting \(name.debugDescription): the name is not valid, or"
-                + " the value contains a NUL."
         case .creationFailed(let home, let program, let output):
             return "Cannot create a PostgreSQL cluster in \(home): \(program) failed:\(Self.block(output))"
         case .startFailed(let home, let output, let log):
@@ -108,8 +102,6 @@ extension LocalPostgresError: CustomStringConvertible {
                 + " pg_upgrade, or set QUAKES_HOME to another folder."
         case .notACluster:
             return "Move it away, or set QUAKES_HOME to another folder."
-        case .invalidSetting:
-            return "Use only letters, digits, underscores and dots in a name; SHOW ALL lists the settings."
         case .creationFailed, .startFailed:
             return "Fix the cause named above, then start again."
         case .unreachable(_, let pid, _):

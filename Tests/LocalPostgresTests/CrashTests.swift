@@ -66,7 +66,7 @@ struct CrashTests {
         try await withCluster { (cluster) async throws in
             await #expect(processExitsWith: .signal(SIGKILL)) { [home = cluster.home as String] in
                 try await withThrowingTaskGroup { group in
-                    group.addTask { _ = try await LocalCluster(home: home, settings: stuckSettings).start() }
+                    group.addTask { _ = try await LocalCluster(home: home, configuration: stuck).start() }
                     group.addTask {
                         try await waitUntil { try isStuck("\(home)/data.new") }
                         kill(getpid(), SIGKILL)
@@ -88,7 +88,7 @@ struct CrashTests {
     @Test("A creation that is cancelled leaves nothing behind, and the next one succeeds")
     func cancelledCreation() async throws {
         try await withCluster { (cluster) async throws in
-            let start = Task { try await LocalCluster(home: cluster.home, settings: stuckSettings).start() }
+            let start = Task { try await LocalCluster(home: cluster.home, configuration: stuck).start() }
             try await waitUntil { try isStuck("\(cluster.home)/data.new") }
             start.cancel()
             await #expect(throws: CancellationError.self) { try await start.value }
@@ -105,8 +105,8 @@ struct CrashTests {
     }
 }
 
-/// A creation with these stays in the middle, where the database is made: the session sleeps before it begins.
-private let stuckSettings = TemporaryCluster.settings.merging(["post_auth_delay": "2000"]) { $1 }
+/// A creation with this stays in the middle, where the database is made: the session sleeps before it begins.
+private let stuck = TemporaryCluster.configuration + "post_auth_delay = '2000'\n"
 
 /// initdb has ended, and the process that makes the database has begun.
 private func isStuck(_ data: String) throws -> Bool {

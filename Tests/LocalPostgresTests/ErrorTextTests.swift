@@ -25,7 +25,6 @@ struct ErrorTextTests {
                 ["/q/data", "PostgreSQL 13", "15, 14", "not touched", "postgresql-13", "pg_upgrade"]
             ),
             (.notACluster(data: "/q/data"), ["/q/data", "PG_VERSION", "not touched", "Move it away"]),
-            (.invalidSetting(name: "a b"), ["a b", "letters"]),
             (
                 .creationFailed(home: "/q", program: "initdb", output: "no room\n"),
                 ["/q", "initdb", "no room"]

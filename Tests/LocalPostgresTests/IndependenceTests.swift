@@ -15,7 +15,9 @@ struct IndependenceTests {
                 processExitsWith: .success,
                 observing: [\.standardOutputContent, \.standardErrorContent]
             ) { [home = cluster.home as String] in
-                let start = try await LocalCluster(home: home, settings: TemporaryCluster.settings).start()
+                let start = try await LocalCluster(
+                    home: home, configuration: TemporaryCluster.configuration
+                ).start()
                 print("start: \(start)")
             }
             let printed = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
@@ -63,7 +65,7 @@ struct IndependenceTests {
                 for (name, value) in ["PGDATA": "/nowhere", "PGPORT": "1", "PGOPTIONS": "-c nonsense=1"] {
                     setenv(name, value, 1)
                 }
-                let cluster = LocalCluster(home: home, settings: TemporaryCluster.settings)
+                let cluster = LocalCluster(home: home, configuration: TemporaryCluster.configuration)
                 let start = try await cluster.start()
                 #expect(start == .created)
             }

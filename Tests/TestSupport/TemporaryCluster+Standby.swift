@@ -5,14 +5,13 @@ extension TemporaryCluster {
     /// by streaming replication over the primary's socket.
     ///
     /// The primary needs nothing prepared: PostgreSQL's defaults and initdb's `trust` let it replicate. The
-    /// standby has its configuration; `settings` go before that.
+    /// standby has its configuration; `settings` come behind that.
     ///
     /// - Throws: `LocalPostgresError`, or CancellationError; nothing stays behind then either.
     package static func startStandby(
         of primary: LocalCluster, settings: [String: String] = [:]
     ) async throws -> TemporaryCluster {
-        let standby = try await guarded(
-            in: makeFolder(), settings: primary.settings.merging(settings) { _, callers in callers })
+        let standby = try await guarded(in: makeFolder())
         do {
             try await standby.cluster.copy(primary, settings: settings)
             try await standby.cluster.start()
@@ -28,7 +27,6 @@ extension LocalCluster {
     /// Fills `data` with a base backup that, once started, follows `primary`. A failure leaves a part of it.
     fileprivate func copy(_ primary: LocalCluster, settings: [String: String]) async throws {
         let account = try ServerAccount.current()
-        let configuration = try Self.configuration(settings)
         let arguments = [
             "--pgdata", data, "--host", primary.socketDirectory, "--port", "\(ServerSocket.port)",
             "--username", Self.role, "--no-password", "--write-recovery-conf", "--wal-method", "stream",
@@ -44,7 +42,8 @@ extension LocalCluster {
                     home: home, program: "pg_basebackup", output: outcome.output)
             }
             // Of a setting that stands there twice, the last one counts.
-            try FileSystem.append(configuration, to: "\(data)/quakes.conf", for: account)
+            try FileSystem.append(
+                TemporaryCluster.lines(settings), to: "\(data)/quakes.conf", for: account)
         }
     }
 }

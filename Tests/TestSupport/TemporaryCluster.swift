@@ -13,11 +13,20 @@ public final class TemporaryCluster: Sendable {
     private let folder: String
     private let watchdog: Watchdog
 
-    /// What makes it fast; the caller's settings go before these.
-    package static let settings = [
-        "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
-        "max_connections": "200", "shared_buffers": "128MB",
-    ]
+    /// What makes it fast. The caller's settings come behind these, and the last one of a name counts.
+    package static let configuration = """
+        fsync = 'off'
+        synchronous_commit = 'off'
+        full_page_writes = 'off'
+        max_connections = '200'
+        shared_buffers = '128MB'
+
+        """
+
+    /// Settings as lines of a configuration. No value may have a quote or a backslash.
+    package static func lines(_ settings: [String: String]) -> String {
+        settings.map { "\($0) = '\($1)'\n" }.sorted().joined()
+    }
 
     /// Creates and starts a cluster, in about a second.
     ///
@@ -46,7 +55,7 @@ public final class TemporaryCluster: Sendable {
     ) async throws -> TemporaryCluster {
         let cluster = LocalCluster(
             home: subfolder.isEmpty ? folder : "\(folder)/\(subfolder)",
-            settings: Self.settings.merging(settings) { _, callers in callers })
+            configuration: configuration + lines(settings))
         let watchdog = try await Watchdog(guarding: cluster, in: folder)
         return TemporaryCluster(cluster: cluster, folder: folder, watchdog: watchdog)
     }
