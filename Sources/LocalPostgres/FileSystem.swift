@@ -1,7 +1,15 @@
+import FoundationEssentials
 import Glibc
 
 /// The few file operations that a cluster needs. Their errors name the operation and the path.
 package enum FileSystem {
+    /// Throws what the last system call reported, unless it succeeded.
+    static func check(
+        _ succeeded: Bool, _ operation: String, _ path: String
+    ) throws(LocalPostgresError) {
+        guard succeeded else { throw .fileSystem(operation: operation, path: path, code: errno) }
+    }
+
     struct Entry {
         let owner: uid_t
         let isDirectory: Bool
@@ -10,9 +18,9 @@ package enum FileSystem {
     /// nil when there is nothing at `path`. For a symbolic link, this describes the link, not what it points to.
     static func entry(_ path: String) throws(LocalPostgresError) -> Entry? {
         var status = stat()
-        guard lstat(path, &status) == 0 else {
-            if errno == ENOENT || errno == ENOTDIR { return nil }
-            throw .fileSystem(operation: "look at", path: path, code: errno)
+        if lstat(path, &status) != 0 {
+            try check(errno == ENOENT || errno == ENOTDIR, "look at", path)
+            return nil
         }
         return Entry(owner: status.st_uid, isDirectory: status.st_mode & S_IFMT == S_IFDIR)
     }
@@ -28,11 +36,12 @@ package enum FileSystem {
             prefix += "/\(component)"
             let mode = prefix == path ? mode : parents
             if mkdir(prefix, mode) == 0 {
-                guard chmod(prefix, mode) == 0 else {
-                    throw .fileSystem(operation: "set the mode of", path: prefix, code: errno)
+                try check(chmod(prefix, mode) == 0, "set the mode of", prefix)
+            } else {
+                let code = errno
+                guard access(prefix, F_OK) == 0 else {
+                    throw .fileSystem(operation: "create the directory", path: prefix, code: code)
                 }
-            } else if access(prefix, F_OK) != 0 {
-                throw .fileSystem(operation: "create the directory", path: prefix, code: errno)
             }
         }
     }
@@ -43,9 +52,11 @@ package enum FileSystem {
         _ path: String, for account: ServerAccount
     ) throws(LocalPostgresError) {
         if mkdir(path, 0o700) == 0 {
-            try change(ownerOf: path, to: account)
-        } else if errno != EEXIST {
-            throw .fileSystem(operation: "create the directory", path: path, code: errno)
+            try check(
+                !account.isAnother || lchown(path, account.userID, account.groupID) == 0,
+                "change the owner of", path)
+        } else {
+            try check(errno == EEXIST, "create the directory", path)
         }
         guard let entry = try entry(path) else {
             throw .fileSystem(operation: "look at", path: path, code: ENOENT)
@@ -56,9 +67,7 @@ package enum FileSystem {
         guard entry.owner == account.userID else {
             throw .foreignOwner(path: path, owner: entry.owner, expected: account.userID)
         }
-        guard chmod(path, 0o700) == 0 else {
-            throw .fileSystem(operation: "set the mode of", path: path, code: errno)
-        }
+        try check(chmod(path, 0o700) == 0, "set the mode of", path)
     }
 
     /// Appends the text and waits until it is on disk. A missing file is created with mode 0600 for `account`.
@@ -66,24 +75,18 @@ package enum FileSystem {
         _ text: String, to path: String, for account: ServerAccount
     ) throws(LocalPostgresError) {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else {
-            throw .fileSystem(operation: "write", path: path, code: errno)
-        }
+        try check(descriptor >= 0, "write", path)
         defer { close(descriptor) }
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let written = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-            guard written >= 0 || errno == EINTR else {
-                throw .fileSystem(operation: "write", path: path, code: errno)
-            }
+            try check(written >= 0 || errno == EINTR, "write", path)
             rest = rest.dropFirst(max(written, 0))
         }
-        guard account.groups == nil || fchown(descriptor, account.userID, account.groupID) == 0 else {
-            throw .fileSystem(operation: "change the owner of", path: path, code: errno)
-        }
-        guard fsync(descriptor) == 0 else {
-            throw .fileSystem(operation: "write", path: path, code: errno)
-        }
+        try check(
+            !account.isAnother || fchown(descriptor, account.userID, account.groupID) == 0,
+            "change the owner of", path)
+        try check(fsync(descriptor) == 0, "write", path)
     }
 
     /// The file's bytes from `offset` to the end, at most the last `limit` of them. nil when there is no such file.
@@ -91,9 +94,9 @@ package enum FileSystem {
         _ path: String, from offset: Int = 0, last limit: Int = 65_536
     ) throws(LocalPostgresError) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            if errno == ENOENT || errno == ENOTDIR { return nil }
-            throw .fileSystem(operation: "read", path: path, code: errno)
+        if descriptor < 0 {
+            try check(errno == ENOENT || errno == ENOTDIR, "read", path)
+            return nil
         }
         defer { close(descriptor) }
         let end = lseek(descriptor, 0, SEEK_END)
@@ -101,9 +104,7 @@ package enum FileSystem {
         guard end > start else { return "" }
         var bytes = [UInt8](repeating: 0, count: end - start)
         let count = pread(descriptor, &bytes, bytes.count, start)
-        guard count >= 0 else {
-            throw .fileSystem(operation: "read", path: path, code: errno)
-        }
+        try check(count >= 0, "read", path)
         return String(decoding: bytes.prefix(count), as: UTF8.self)
     }
 
@@ -113,13 +114,13 @@ package enum FileSystem {
     }
 
     /// Removes the file or directory, with everything below it. Not an error when there is nothing.
-    static func removeTree(_ path: String) async throws {
+    static func removeTree(_ path: String) throws(LocalPostgresError) {
         guard try entry(path) != nil else { return }
-        let outcome = try await uncancelled {
-            try await ServerProgram("/bin/rm", ["-rf", "--", path]).run()
-        }
-        guard outcome.succeeded else {
-            throw LocalPostgresError.launchFailed(program: "rm -rf \(path)", reason: outcome.output)
+        do {
+            try FileManager.default.removeItem(atPath: path)
+        } catch {
+            let cause = (error as? CocoaError)?.underlying as? POSIXError
+            throw .fileSystem(operation: "remove", path: path, code: cause?.code.rawValue ?? EIO)
         }
     }
 
@@ -135,13 +136,5 @@ package enum FileSystem {
         let parent = resolved(
             (path.hasPrefix("/") ? "/" : "./") + components.dropLast().joined(separator: "/"))
         return parent == "/" ? "/\(last)" : "\(parent)/\(last)"
-    }
-
-    private static func change(
-        ownerOf path: String, to account: ServerAccount
-    ) throws(LocalPostgresError) {
-        guard account.groups == nil || lchown(path, account.userID, account.groupID) == 0 else {
-            throw .fileSystem(operation: "change the owner of", path: path, code: errno)
-        }
     }
 }

@@ -14,16 +14,12 @@ package struct HomeLock: Sendable {
         _ path: String, waitingUpTo limit: Duration, _ body: (HomeLock) async throws -> Value
     ) async throws -> Value {
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else {
-            throw LocalPostgresError.fileSystem(operation: "open the lock", path: path, code: errno)
-        }
+        try FileSystem.check(descriptor >= 0, "open the lock", path)
         defer { close(descriptor) }
         // Polls, because a blocking flock would occupy a thread of the pool and could not be cancelled.
         let locked = try await poll(upTo: limit) {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
-            guard errno == EWOULDBLOCK || errno == EINTR else {
-                throw LocalPostgresError.fileSystem(operation: "lock", path: path, code: errno)
-            }
+            try FileSystem.check(errno == EWOULDBLOCK || errno == EINTR, "lock", path)
             return false
         }
         guard locked else { throw LocalPostgresError.lockTimedOut(path: path, after: limit) }

@@ -7,7 +7,7 @@ extension LocalCluster {
         with binaries: PostgresBinaries, as account: ServerAccount, holding lock: HomeLock
     ) async throws {
         let unfinished = "\(home)/data.new"
-        try await FileSystem.removeTree(unfinished)
+        try FileSystem.removeTree(unfinished)
         do {
             try FileSystem.createPrivateDirectory(unfinished, for: account)
             try await initialize(unfinished, with: binaries, as: account, holding: lock)
@@ -18,20 +18,17 @@ extension LocalCluster {
                 "\n# The settings of the quakes cluster:\ninclude 'quakes.conf'\n",
                 to: "\(unfinished)/postgresql.conf", for: account)
             try await createDatabase(in: unfinished, with: binaries, as: account, holding: lock)
-            guard rename(unfinished, data) == 0 else {
-                throw LocalPostgresError.fileSystem(
-                    operation: "put the new cluster in place as", path: data, code: errno)
-            }
+            try FileSystem.check(rename(unfinished, data) == 0, "put the new cluster in place as", data)
         } catch {
-            try await remove(unfinished, after: error)
+            try remove(unfinished, after: error)
             throw error
         }
     }
 
     /// If the removal fails too, the error tells both failures.
-    private func remove(_ unfinished: String, after failure: any Error) async throws {
+    private func remove(_ unfinished: String, after failure: any Error) throws {
         do {
-            try await FileSystem.removeTree(unfinished)
+            try FileSystem.removeTree(unfinished)
         } catch {
             throw LocalPostgresError.creationFailed(
                 home: home, program: "the creation and then the clean-up", output: "\(failure)\n\(error)")

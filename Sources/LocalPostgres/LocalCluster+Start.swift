@@ -73,7 +73,7 @@ extension LocalCluster {
 
     /// When root is the caller, root keeps the home itself; only what the server writes belongs to the server's user.
     private func prepareHome(for account: ServerAccount) async throws {
-        let isRoot = account.groups != nil
+        let isRoot = account.isAnother
         try FileSystem.createDirectories(
             home, mode: isRoot ? 0o711 : 0o700, parents: isRoot ? 0o755 : 0o700)
         if isRoot { try await checkEntry(for: account) }
@@ -141,10 +141,7 @@ extension LocalCluster {
     }
 
     private static func shellQuoted(_ text: String) -> String {
-        var quoted = "'"
-        for character in text.unicodeScalars {
-            if character == "'" { quoted += #"'\''"# } else { quoted.unicodeScalars.append(character) }
-        }
-        return quoted + "'"
+        let parts = text.unicodeScalars.split(separator: "'", omittingEmptySubsequences: false)
+        return "'" + parts.map { String($0) }.joined(separator: #"'\''"#) + "'"
     }
 }

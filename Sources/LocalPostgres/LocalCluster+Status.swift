@@ -7,8 +7,8 @@ extension LocalCluster {
         case absent
         /// There is a cluster, but no server is running.
         case stopped(majorVersion: Int)
-        /// A server is running; it may still be starting or already be stopping. `uptime` is in whole seconds.
-        case running(pid: pid_t, majorVersion: Int, uptime: Duration)
+        /// A server is running; it may still be starting or already be stopping.
+        case running(pid: pid_t, majorVersion: Int)
     }
 
     /// Looks without changing anything. It costs a few system calls.
@@ -19,8 +19,6 @@ extension LocalCluster {
         guard let postmaster = try Postmaster.running(in: data, socket: socket) else {
             return .stopped(majorVersion: version)
         }
-        return .running(
-            pid: postmaster.pid, majorVersion: version,
-            uptime: .seconds(max(0, time(nil) - postmaster.startTime)))
+        return .running(pid: postmaster.pid, majorVersion: version)
     }
 }

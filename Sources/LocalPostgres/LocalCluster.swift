@@ -90,18 +90,9 @@ public struct LocalCluster: Sendable {
 
     /// Encodes everything but the unreserved characters (RFC 3986, 2.1).
     private static func percentEncoded(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var encoded: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"), UInt8(ascii: "~"):
-                encoded.append(byte)
-            default:
-                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: encoded, as: UTF8.self)
+        text.utf8.map { byte -> String in
+            if byte.isAlphanumeric || "-._~".utf8.contains(byte) { return String(UnicodeScalar(byte)) }
+            return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+        }.joined()
     }
 }

@@ -24,8 +24,8 @@ public enum LocalPostgresError: Error, Sendable, Equatable {
     case startFailed(home: String, output: String, log: [String])
     /// A process serves these data, but not on this cluster's socket.
     case unreachable(data: String, pid: pid_t, socketDirectory: String)
-    /// The server was asked to stop, in this mode, and is still running.
-    case stopTimedOut(home: String, mode: LocalCluster.StopMode, pid: pid_t, after: Duration)
+    /// The server was asked to stop, and is still running.
+    case stopTimedOut(home: String, pid: pid_t, after: Duration)
     /// Another process has been starting or stopping this cluster for longer than the time limit.
     case lockTimedOut(path: String, after: Duration)
     /// A program could not be launched.
@@ -36,86 +36,115 @@ public enum LocalPostgresError: Error, Sendable, Equatable {
 
 extension LocalPostgresError: CustomStringConvertible {
     public var description: String {
-        "\(problem) \(remedy)"
+        let (problem, remedy) = texts
+        return "\(problem) \(remedy)"
     }
 
-    private var problem: String {
+    private var texts: (problem: String, remedy: String) {
         switch self {
         case .noBinaries(let wanted, let lookedIn):
-            let version = wanted.map { "\($0)" } ?? "\(PostgresBinaries.supported.shownAsRange)"
-            return "Cannot find the programs of PostgreSQL \(version) (postgres, initdb, pg_ctl)."
-                + " Looked in: \(lookedIn.isEmpty ? "no directory" : lookedIn.joined(separator: ", "))."
+            let supported = PostgresBinaries.supported
+            let version = wanted.map { "\($0)" } ?? "\(supported.lowerBound) to \(supported.upperBound)"
+            let places = lookedIn.isEmpty ? "no directory" : lookedIn.joined(separator: ", ")
+            return (
+                """
+                Cannot find the programs of PostgreSQL \(version) (postgres, initdb, pg_ctl). \
+                Looked in: \(places).
+                """,
+                "Install them: apt-get install postgresql\(wanted.map { "-\($0)" } ?? "")"
+            )
         case .noProgram(let name, let directory):
-            return "Cannot find the program \(name) in \(directory)."
+            return (
+                "Cannot find the program \(name) in \(directory).",
+                "Install it: apt-get install postgresql-client"
+            )
         case .noServerAccount(let name):
-            return "Cannot run PostgreSQL: it refuses root, and there is no OS user \(name) to run it as."
+            return (
+                "Cannot run PostgreSQL: it refuses root, and there is no OS user \(name) to run it as.",
+                "Create it (useradd --system \(name)), or run as a normal user."
+            )
         case .cannotEnter(let directory, let home, let user):
-            return "Cannot keep a PostgreSQL cluster in \(home): the OS user \(user), who runs the server,"
-                + " may not enter \(directory)."
+            return (
+                """
+                Cannot keep a PostgreSQL cluster in \(home): the OS user \(user), who runs the server, may not enter \
+                \(directory).
+                """,
+                "Allow it (chmod o+x \(directory)), or set QUAKES_HOME to another folder."
+            )
         case .foreignOwner(let path, let owner, let expected):
-            return "Cannot use \(path): it belongs to user ID \(owner), but user ID \(expected) would run the"
-                + " server."
+            return (
+                """
+                Cannot use \(path): it belongs to user ID \(owner), but user ID \(expected) would run the server.
+                """,
+                "Run as its owner, or set QUAKES_HOME to another folder."
+            )
         case .otherMajorVersion(let data, let version, let available):
             let here = available.isEmpty ? "none" : available.map(String.init).joined(separator: ", ")
-            return "Cannot start the cluster in \(data): it was made by PostgreSQL \(version), and the"
-                + " versions installed here are: \(here). It was not touched."
+            return (
+                """
+                Cannot start the cluster in \(data): it was made by PostgreSQL \(version), and the versions installed \
+                here are: \(here). It was not touched.
+                """,
+                """
+                Install that version (apt-get install postgresql-\(version)), move the data with pg_upgrade, or set \
+                QUAKES_HOME to another folder.
+                """
+            )
         case .notACluster(let data):
-            return "Cannot start the cluster in \(data): the directory has no readable PG_VERSION, so it is"
-                + " not a PostgreSQL cluster. It was not touched."
+            return (
+                """
+                Cannot start the cluster in \(data): the directory has no readable PG_VERSION, so it is not a \
+                PostgreSQL cluster. It was not touched.
+                """,
+                "Move it away, or set QUAKES_HOME to another folder."
+            )
         case .creationFailed(let home, let program, let output):
-            return "Cannot create a PostgreSQL cluster in \(home): \(program) failed:\(Self.block(output))"
+            return (
+                "Cannot create a PostgreSQL cluster in \(home): \(program) failed:\(Self.block(output))",
+                "Fix the cause named above, then start again."
+            )
         case .startFailed(let home, let output, let log):
-            return "Cannot start the PostgreSQL cluster in \(home):\(Self.block(output))"
-                + "\nLast lines of \(home)/log:\(Self.block(log.joined(separator: "\n")))"
+            return (
+                """
+                Cannot start the PostgreSQL cluster in \(home):\(Self.block(output))
+                Last lines of \(home)/log:\(Self.block(log.joined(separator: "\n")))
+                """,
+                "Fix the cause named above, then start again."
+            )
         case .unreachable(let data, let pid, let socketDirectory):
-            return "Cannot reach the server of \(data): process \(pid) serves it, but not on the socket in"
-                + " \(socketDirectory)."
-        case .stopTimedOut(let home, let mode, let pid, let after):
-            return "Cannot stop the PostgreSQL cluster in \(home): process \(pid) is still running"
-                + " \(after.components.seconds) s after a \(mode.rawValue) stop."
+            return (
+                """
+                Cannot reach the server of \(data): process \(pid) serves it, but not on the socket in \
+                \(socketDirectory).
+                """,
+                "Stop it (kill -INT \(pid)), then start again."
+            )
+        case .stopTimedOut(let home, let pid, let after):
+            return (
+                """
+                Cannot stop the PostgreSQL cluster in \(home): process \(pid) is still running \
+                \(after.components.seconds) s after a fast stop.
+                """,
+                "Stop it in immediate mode, or kill -QUIT \(pid)."
+            )
         case .lockTimedOut(let path, let after):
-            return "Cannot lock \(path): another process has been starting or stopping this cluster for"
-                + " \(after.components.seconds) s."
+            return (
+                """
+                Cannot lock \(path): another process has been starting or stopping this cluster for \
+                \(after.components.seconds) s.
+                """,
+                "To see which process holds it, run: fuser -v \(path)"
+            )
         case .launchFailed(let program, let reason):
-            return "Cannot launch \(program): \(reason)"
+            return (
+                "Cannot launch \(program): \(reason)",
+                "Check that the program exists and is executable, then start again."
+            )
         case .fileSystem(let operation, let path, let code):
-            return "Cannot \(operation) \(path): \(String(cString: strerror(code)))."
-        }
-    }
-
-    private var remedy: String {
-        switch self {
-        case .noBinaries(.some(let wanted), _):
-            return "Install them: apt-get install postgresql-\(wanted)"
-        case .noBinaries(nil, _):
-            return "Install them: apt-get install postgresql"
-        case .noProgram:
-            return "Install it: apt-get install postgresql-client"
-        case .noServerAccount(let name):
-            return "Create it (useradd --system \(name)), or run as a normal user."
-        case .cannotEnter(let directory, _, _):
-            return "Allow it (chmod o+x \(directory)), or set QUAKES_HOME to another folder."
-        case .foreignOwner:
-            return "Run as its owner, or set QUAKES_HOME to another folder."
-        case .otherMajorVersion(_, let version, _):
-            return "Install that version (apt-get install postgresql-\(version)), move the data with"
-                + " pg_upgrade, or set QUAKES_HOME to another folder."
-        case .notACluster:
-            return "Move it away, or set QUAKES_HOME to another folder."
-        case .creationFailed, .startFailed:
-            return "Fix the cause named above, then start again."
-        case .unreachable(_, let pid, _):
-            return "Stop it (kill -INT \(pid)), then start again."
-        case .stopTimedOut(_, .smart, _, _):
-            return "It is waiting for its clients to leave; stop it in fast mode to disconnect them."
-        case .stopTimedOut(_, _, let pid, _):
-            return "Stop it in immediate mode, or kill -QUIT \(pid)."
-        case .lockTimedOut(let path, _):
-            return "To see which process holds it, run: fuser -v \(path)"
-        case .launchFailed:
-            return "Check that the program exists and is executable, then start again."
-        case .fileSystem:
-            return "Check that the folder exists, has room and belongs to you, or set QUAKES_HOME to another."
+            return (
+                "Cannot \(operation) \(path): \(String(cString: strerror(code))).",
+                "Check that the folder exists, has room and belongs to you, or set QUAKES_HOME to another."
+            )
         }
     }
 
@@ -123,8 +152,4 @@ extension LocalPostgresError: CustomStringConvertible {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: true)
         return lines.isEmpty ? " (no output)." : lines.map { "\n    \($0)" }.joined() + "\n"
     }
-}
-
-extension ClosedRange<Int> {
-    fileprivate var shownAsRange: String { "\(lowerBound) to \(upperBound)" }
 }

@@ -9,17 +9,14 @@ struct Postmaster: Sendable, Equatable {
     enum Phase: Sendable, Equatable { case starting, ready, stopping }
 
     let pid: pid_t
-    /// Seconds since 1970.
-    let startTime: Int
     let phase: Phase
 
     init?(file text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        guard lines.count >= 3, let pid = pid_t(lines[0]), let startTime = Int(lines[2]), pid > 0 else {
+        guard lines.count >= 3, let pid = pid_t(lines[0]), pid > 0, Int(lines[2]) != nil else {
             return nil
         }
         self.pid = pid
-        self.startTime = startTime
         switch lines.count > 7 ? lines[7].prefix(while: { $0 != " " }) : "" {
         case "ready", "standby": phase = .ready
         case "stopping": phase = .stopping
@@ -63,9 +60,7 @@ struct Postmaster: Sendable, Equatable {
             return
         }
         for path in ["\(data)/postmaster.pid", "\(socket.path).lock"] {
-            guard unlink(path) == 0 || errno == ENOENT else {
-                throw .fileSystem(operation: "remove the stale file", path: path, code: errno)
-            }
+            try FileSystem.check(unlink(path) == 0 || errno == ENOENT, "remove the stale file", path)
         }
     }
 }

@@ -15,17 +15,10 @@ package struct ServerSocket: Sendable, Equatable {
     init(home: String) {
         let inHome = "\(home)/run"
         let fits = "\(inHome)/.s.PGSQL.\(Self.port)".utf8.count <= Self.longestPath
+        // unix_socket_directories is a list, in which commas and quotes have a special meaning.
         directory =
-            fits && inHome.utf8.allSatisfy(Self.isPlain)
+            fits && inHome.utf8.allSatisfy { $0.isAlphanumeric || "/._-+@".utf8.contains($0) }
             ? inHome : "/tmp/quakes-\(geteuid())-\(String(Self.hash(home), radix: 36))"
-    }
-
-    /// unix_socket_directories is a list, in which commas and quotes have a special meaning.
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        switch UInt8(ascii: "a")...UInt8(ascii: "z") {
-        case let letters where letters.contains(byte | 0x20): true
-        default: (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "/._-+@".utf8.contains(byte)
-        }
     }
 
     /// FNV-1a with 64 bits. Unlike Hasher, it gives the same value in every process.
@@ -48,5 +41,13 @@ package struct ServerSocket: Sendable, Equatable {
             }
         }
         return result == 0 || errno == EAGAIN
+    }
+}
+
+extension UInt8 {
+    /// Whether it is a letter or a digit of ASCII.
+    var isAlphanumeric: Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
     }
 }

@@ -38,10 +38,9 @@ struct ErrorTextTests {
                 ["/q/data", "process 12", "/q/run", "kill -INT 12"]
             ),
             (
-                .stopTimedOut(home: "/q", mode: .smart, pid: 12, after: .seconds(60)),
-                ["/q", "process 12", "60 s", "smart", "fast"]
+                .stopTimedOut(home: "/q", pid: 12, after: .seconds(60)),
+                ["/q", "process 12", "60 s", "fast", "kill -QUIT 12"]
             ),
-            (.stopTimedOut(home: "/q", mode: .fast, pid: 12, after: .seconds(60)), ["kill -QUIT 12"]),
             (.lockTimedOut(path: "/q/lock", after: .seconds(120)), ["/q/lock", "120 s", "fuser"]),
             (
                 .launchFailed(program: "/a/bin/initdb", reason: "no such thing."),

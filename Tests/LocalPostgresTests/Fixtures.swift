@@ -32,7 +32,7 @@ extension LocalCluster {
     }
 
     func pid() async throws -> pid_t {
-        guard case .running(let pid, _, _) = try await status() else {
+        guard case .running(let pid, _) = try await status() else {
             throw NotRunning(home: home)
         }
         return pid

@@ -1,7 +1,6 @@
 import Feed
 import Foundation
 import Glibc
-import LocalPostgres
 import PostgreSQL
 import Subprocess
 import Synchronization
@@ -77,15 +76,15 @@ struct FollowFaultTests {
 
     @Test(
         "Following continues after a restart of the server, clean or not",
-        arguments: [LocalCluster.StopMode.fast, .immediate])
-    func restarted(_ mode: LocalCluster.StopMode) async throws {
+        arguments: [SIGINT, SIGQUIT])
+    func restarted(_ signal: Int32) async throws {
         // Else a commit that the view has might be lost.
         try await withServer(["synchronous_commit": "on"]) { server, database in
             let view = MemoryView()
             try await database.following(view) {
                 try await waitUntil { view.now.position != nil }
                 for magnitude in 1...3 {
-                    try await server.cluster.stop(mode)
+                    try await server.cluster.stop(signal: signal)
                     try await server.cluster.start()
                     try await database.setMagnitude(Double(magnitude))
                     try await database.waitForCatchUp(of: view)
@@ -286,7 +285,7 @@ struct FollowFaultTests {
                 try await standby.disconnect()
                 try await primary.setMagnitude(2)
                 try await primary.catchUp(view)
-                try await server.cluster.stop(.immediate)
+                try await server.cluster.stop(signal: SIGQUIT)
                 try await standby.promote()
                 let promoted = TestDatabase(url: standby.url())
 

@@ -1,3 +1,4 @@
+import Glibc
 import PostgreSQL
 import QuakeStore
 import TestSupport
@@ -69,7 +70,7 @@ struct StandbyTests {
                 #expect(try await changedKeys(copy) == ["kept"])
                 try await standby.disconnect()
                 let lost = try await insert("lost", into: primary)
-                try await server.cluster.stop(.immediate)
+                try await server.cluster.stop(signal: SIGQUIT)
 
                 try await standby.promote()
 

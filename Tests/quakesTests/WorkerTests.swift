@@ -29,7 +29,7 @@ struct WorkerTests {
                 feed.grow()
                 try await waitUntil { try await database.quakes() == 2 }
 
-                try await server.cluster.stop(.immediate)
+                try await server.cluster.stop(signal: SIGQUIT)
                 feed.grow()
                 try await server.cluster.start()
                 try await waitUntil { try await database.quakes() == 3 }

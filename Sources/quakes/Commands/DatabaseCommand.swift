@@ -49,7 +49,7 @@ struct DatabaseCommand: AsyncParsableCommand {
             switch try await cluster.status() {
             case .absent: StandardOutput.print("there is no cluster in \(cluster.home)")
             case .stopped(_): StandardOutput.print("stopped in \(cluster.home)")
-            case .running(let pid, let version, _):
+            case .running(let pid, let version):
                 StandardOutput.print("running in \(cluster.home): PostgreSQL \(version), process \(pid)")
             }
         }

@@ -1,4 +1,4 @@
-import LocalPostgres
+import Glibc
 import PostgreSQL
 import QuakeServer
 import QuakeStore
@@ -175,15 +175,15 @@ struct ChangesResumeTests {
             try await StreamClient.with(site) { client in
                 var replica = StreamReplica()
                 try replica.apply(await client.pass())
-                for mode in [LocalCluster.StopMode.fast, .immediate] {
-                    try await server.cluster.stop(mode)
+                for signal in [SIGINT, SIGQUIT] {
+                    try await server.cluster.stop(signal: signal)
                     try await server.cluster.start()
                     try await writer.write(5, to: database)
                     let newest = try await database.newestToken()
                     try replica.apply(await client.events(upTo: newest))
                     #expect(replica.token == newest)
                     #expect(
-                        try await replica.rows == StreamReplica.table(of: database), "\(mode), \(replica)")
+                        try await replica.rows == StreamReplica.table(of: database), "\(signal), \(replica)")
                 }
                 #expect(replica.snapshots == ["first start"])
                 #expect(Set(replica.changes).count == replica.changes.count)
