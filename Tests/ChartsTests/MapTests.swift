@@ -18,7 +18,7 @@ struct MapTests {
         ]
         let events = places.map { event($0.0, $0.1, magnitude: 6) }
 
-        let picture = try #require(Picture(QuakeMap(events, region: region, caption: caption).svg()))
+        let picture = try #require(Picture(QuakeMap.svg(events, region: region, caption: caption)))
 
         // The frame, from its path.
         let frame = try #require(picture.elements.first { $0.attributes["class"] == "sea" }?.attributes["d"])
@@ -93,7 +93,7 @@ struct MapTests {
             event(0, 0, magnitude: 5, depth: 10), event(10, 0, magnitude: 7, depth: 600),
             event(20, 0, magnitude: 6, depth: 100), event(30, 0, magnitude: 4, depth: nil),
         ]
-        let picture = try #require(Picture(QuakeMap(events, region: .world, caption: caption).svg()))
+        let picture = try #require(Picture(QuakeMap.svg(events, region: .world, caption: caption)))
 
         #expect(picture.events.map { $0.attributes["class"] } == ["d5", "d2", "d0", "d6"])
         let radii = picture.events.compactMap { $0.number("r") }
@@ -128,7 +128,7 @@ struct MapTests {
     func escaping() throws {
         let title = "<b>&\"'\u{1}]]> Ōmori"
         let picture = try #require(
-            Picture(QuakeMap([], region: .world, caption: Caption(title: title, lines: [title])).svg()))
+            Picture(QuakeMap.svg([], region: .world, caption: Caption(title: title, lines: [title]))))
         #expect(picture.texts.count { $0 == title.replacing("\u{1}", with: "\u{FFFD}") } == 2)
     }
 
@@ -141,7 +141,7 @@ struct MapTests {
                 magnitude: .random(in: 0...1, using: &random) * .random(in: 1...8, using: &random),
                 depth: .random(in: 0...700, using: &random))
         }
-        let svg = QuakeMap(events, region: .world, caption: caption).svg()
+        let svg = QuakeMap.svg(events, region: .world, caption: caption)
         #expect(svg.utf8.count < 4_000_000)
         #expect(Picture(svg) != nil)
     }

@@ -16,7 +16,7 @@ struct PlotTests {
                 time: Instant(milliseconds: Int64(hour) * 3_600_000), depth: 10,
                 magnitude: 4 + Double(hour) / 4)
         }
-        let picture = try #require(Picture(TimePlot(events, caption: caption).svg()))
+        let picture = try #require(Picture(Plot.time(events, caption: caption)))
 
         let circles = picture.events.compactMap { circle in
             circle.number("cx").flatMap { x in circle.number("cy").map { (x: x, y: $0) } }
@@ -40,7 +40,7 @@ struct PlotTests {
         let events = (0..<5000).map {
             ChartEvent(time: Instant(milliseconds: Int64($0 * 7919 % 5000) * 60_000))
         }
-        let picture = try #require(Picture(CumulativePlot(events, caption: caption).svg()))
+        let picture = try #require(Picture(Plot.cumulative(events, caption: caption)))
 
         let line = try #require(picture.elements.first { $0.attributes["class"] == "line" }?.attributes["d"])
         let points = line.dropFirst().split(separator: "L").map {
@@ -58,7 +58,7 @@ struct PlotTests {
     func magnitudes() throws {
         let magnitudes = [2.0, 2, 2, 2.1, 2.1, 2.5, 3, 3.04, 4]
         let events = magnitudes.map { ChartEvent(time: Instant(milliseconds: 0), magnitude: $0) }
-        let picture = try #require(Picture(MagnitudePlot(events, caption: caption).svg()))
+        let picture = try #require(Picture(Plot.magnitudes(events, caption: caption)))
 
         // Bins 2.0, 2.1, 2.5, 3.0 and 4.0, and one mark of each kind in the legend.
         #expect(picture.elements.count { $0.attributes["class"] == "full" } == 6)
@@ -81,9 +81,9 @@ struct PlotTests {
         let events = [ChartEvent(quake)]
         #expect(events[0].magnitude == nil && events[0].depth == nil)
         for svg in [
-            TimePlot(events, caption: caption).svg(), CumulativePlot(events, caption: caption).svg(),
-            MagnitudePlot(events, caption: caption).svg(),
-            QuakeMap(events, region: Region(fitting: events) ?? .world, caption: caption).svg(),
+            Plot.time(events, caption: caption), Plot.cumulative(events, caption: caption),
+            Plot.magnitudes(events, caption: caption),
+            QuakeMap.svg(events, region: Region(fitting: events) ?? .world, caption: caption),
         ] {
             #expect(Picture(svg) != nil)
         }
@@ -94,7 +94,7 @@ struct PlotTests {
         // All within an hour, a hundred days later.
         let rate = AftershockRate((0..<50).map { 100 + Double($0 * $0) / 60_000 }, observed: 1000)
         #expect((rate.omori?.k ?? 0) > 1e18)
-        #expect(Picture(AftershockPlot(rate, caption: caption).svg()) != nil)
+        #expect(Picture(Plot.aftershocks(rate, caption: caption)) != nil)
         for number in [Double.infinity, -.infinity, .nan, 1e300] {
             #expect(Axis.decimal(number, 2) == "\(number)")
         }
@@ -104,8 +104,8 @@ struct PlotTests {
     func empty() {
         let none = AftershockRate([], observed: 0)
         for svg in [
-            TimePlot([], caption: caption).svg(), CumulativePlot([], caption: caption).svg(),
-            MagnitudePlot([], caption: caption).svg(), AftershockPlot(none, caption: caption).svg(),
+            Plot.time([], caption: caption), Plot.cumulative([], caption: caption),
+            Plot.magnitudes([], caption: caption), Plot.aftershocks(none, caption: caption),
         ] {
             #expect(Picture(svg)?.texts.contains("Plot") == true)
         }

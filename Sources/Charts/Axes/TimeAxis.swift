@@ -6,7 +6,7 @@ extension Axis {
     static func time(_ times: ClosedRange<Double>) -> Axis {
         let lower = times.lowerBound
         let upper = max(times.upperBound, lower + 60_000)
-        let step = TimeStep.all.first { (upper - lower) / $0.length <= 8 } ?? .years(1000)
+        let step = TimeStep.all.first { (upper - lower) / $0.length <= 8 } ?? .months(12_000)
         let ticks = step.instants(from: lower, through: upper).map {
             Tick(value: Double($0.milliseconds), label: step.label($0))
         }
@@ -18,7 +18,7 @@ extension Axis {
             title += ", \(first.day) \(TimeStep.months[first.month - 1]) \(first.year)"
             if last != first { title += " – \(last.day) \(TimeStep.months[last.month - 1]) \(last.year)" }
         case .days: title += ", " + (first.year == last.year ? "\(first.year)" : "\(first.year)–\(last.year)")
-        case .months, .years: break
+        case .months: break
         }
         return Axis(title, lower...upper, ticks: ticks)
     }
@@ -28,12 +28,12 @@ extension Axis {
 enum TimeStep {
     case minutes(Int)
     case days(Int)
+    /// A year is twelve.
     case months(Int)
-    case years(Int)
 
     static let all: [TimeStep] =
         [1, 5, 10, 30, 60, 180, 360, 720].map { .minutes($0) } + [1, 2, 5, 10].map { .days($0) }
-        + [1, 2, 3, 6].map { .months($0) } + [1, 2, 5, 10, 20, 50, 100, 200, 500].map { .years($0) }
+        + [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6000].map { .months($0) }
 
     static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
@@ -42,8 +42,7 @@ enum TimeStep {
         switch self {
         case .minutes(let count): Double(count) * 60_000
         case .days(let count): Double(count) * 86_400_000
-        case .months(let count): Double(count) * 30.44 * 86_400_000
-        case .years(let count): Double(count) * 365.25 * 86_400_000
+        case .months(let count): Double(count) / 12 * 365.25 * 86_400_000
         }
     }
 
@@ -73,10 +72,6 @@ enum TimeStep {
             where month % count == 0 {
                 if let date = CivilDate(year: month / 12, month: month % 12 + 1, day: 1) { add(date.start) }
             }
-        case .years(let count):
-            for year in first.year...last.year where year % count == 0 {
-                if let date = CivilDate(year: year, month: 1, day: 1) { add(date.start) }
-            }
         }
         return instants
     }
@@ -86,8 +81,8 @@ enum TimeStep {
         switch self {
         case .minutes: return String(instant.shortText.dropFirst(instant.shortText.count - 8).prefix(5))
         case .days: return "\(date.day) \(Self.months[date.month - 1])"
-        case .months: return "\(Self.months[date.month - 1]) \(date.year)"
-        case .years: return "\(date.year)"
+        case .months(let count):
+            return count % 12 == 0 ? "\(date.year)" : "\(Self.months[date.month - 1]) \(date.year)"
         }
     }
 }

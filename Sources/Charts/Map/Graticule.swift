@@ -66,11 +66,7 @@ struct Graticule {
 
     private func label(_ degrees: Double, _ positive: String, _ negative: String) -> String {
         let hundredths = Int((abs(degrees) * 100).rounded())
-        var text = "\(hundredths / 100)"
-        if hundredths % 100 != 0 {
-            let fraction = hundredths % 100
-            text += fraction % 10 == 0 ? ".\(fraction / 10)" : ".\(fraction < 10 ? "0" : "")\(fraction)"
-        }
+        let text = hundredths % 100 == 0 ? "\(hundredths / 100)" : "\(Double(hundredths) / 100)"
         if hundredths == 0 || hundredths == 18_000 { return text + "°" }
         return "\(text)°\(degrees > 0 ? positive : negative)"
     }

@@ -18,10 +18,9 @@ struct Projection {
     private let unit: Double
     private let narrowing: Double
 
-    /// Fits the region into a picture.
+    /// Fits the region into a part of a picture, in the middle between left and right.
     init(_ region: Region, origin: SVG.Point, maximumWidth: Double, maximumHeight: Double) {
         self.region = region
-        self.origin = origin
         isWorld = region == .world
         centre = region.west + region.width / 2
         narrowing = max(0.05, cos((region.south + region.north) / 2 * .pi / 180))
@@ -31,6 +30,7 @@ struct Projection {
             : (region.width * narrowing, region.north - region.south)
         unit = min(maximumWidth / wide, maximumHeight / high)
         (width, height) = (wide * unit, high * unit)
+        self.origin = .init(x: origin.x + (maximumWidth - width) / 2, y: origin.y)
     }
 
     /// Degrees east of the middle meridian, from −180 to 180.

@@ -1,5 +1,5 @@
-/// The frame of a plot: title, axes with their labels, grid, legend and caption.
-struct Plot {
+/// A diagram: title, axes with their labels, grid, legend and caption around what it shows.
+public struct Plot {
     let x: Axis
     let y: Axis
     let caption: Caption
@@ -25,7 +25,7 @@ struct Plot {
     func svg(
         legend: (SVG.Point, inout SVG) -> Double = { _, _ in 0 }, _ content: (inout SVG) -> Void
     ) -> String {
-        var svg = SVG()
+        var svg = SVG(caption, width: Self.width)
         let corners = [(x.range.lowerBound, y.range.lowerBound), (x.range.upperBound, y.range.upperBound)]
             .map { point($0.0, $0.1) }
         let frame = SVG.path(
@@ -34,19 +34,13 @@ struct Plot {
                 corners[0],
             ], isClosed: true)
         svg.definition("<clipPath id=\"frame\"><path d=\"\(frame)\"/></clipPath>")
-        svg.text(caption.title, at: .init(x: Self.width / 2, y: 32), size: 19, anchor: .middle, class: "h")
         drawAxes(in: &svg)
         svg.group(["clip-path": "url(#frame)"], content)
         svg.element("path", ["class": "axis", "d": frame])
 
-        var y = Self.top + Self.height + 68
-        let legendHeight = legend(.init(x: Self.left, y: y), &svg)
-        y += legendHeight
-        for line in caption.lines {
-            svg.text(line, at: .init(x: Self.left, y: y), size: 11, class: "s")
-            y += 16
-        }
-        return svg.document(width: Self.width, height: y + 6, title: caption.title, style: Palette.style)
+        var below = SVG.Point(x: Self.left, y: Self.top + Self.height + 68)
+        below.y += legend(below, &svg)
+        return svg.document(linesFrom: below)
     }
 
     private func drawAxes(in svg: inout SVG) {

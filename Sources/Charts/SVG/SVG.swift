@@ -3,7 +3,15 @@ import XML
 /// A picture as Scalable Vector Graphics (https://www.w3.org/TR/SVG11/), written front to back. Lengths are in pixels, to a
 /// tenth, from the upper left corner.
 struct SVG {
+    private let caption: Caption
+    private let width: Double
     private var body = ""
+
+    /// A picture with the caption's title at the top.
+    init(_ caption: Caption, width: Double) {
+        (self.caption, self.width) = (caption, width)
+        text(caption.title, at: .init(x: width / 2, y: 32), size: 19, anchor: .middle, class: "h")
+    }
 
     /// A point in pixels.
     struct Point: Equatable {
@@ -16,22 +24,25 @@ struct SVG {
         case start, middle, end
     }
 
-    /// The whole document.
-    ///
-    /// - Parameters:
-    ///   - title: what the picture shows, for programs that read it aloud.
-    ///   - style: rules of CSS.
-    func document(width: Double, height: Double, title: String, style: String) -> String {
-        """
-        <?xml version="1.0" encoding="UTF-8"?>
-        <svg xmlns="http://www.w3.org/2000/svg" width="\(Self.number(width))" height="\(Self.number(height))" \
-        viewBox="0 0 \(Self.number(width)) \(Self.number(height))" role="img" font-family="sans-serif">
-        <title>\(xmlEscaped(title))</title>
-        <style>\(style)</style>
-        <rect width="100%" height="100%" fill="#fff"/>
-        \(body)</svg>
+    /// The whole document, with the caption's lines from this point downwards.
+    mutating func document(linesFrom start: Point) -> String {
+        var point = start
+        for line in caption.lines {
+            text(line, at: point, size: 11, class: "s")
+            point.y += 16
+        }
+        let size = (width: Self.number(width), height: Self.number(point.y + 6))
+        // The title is also for programs that read it aloud.
+        return """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <svg xmlns="http://www.w3.org/2000/svg" width="\(size.width)" height="\(size.height)" \
+            viewBox="0 0 \(size.width) \(size.height)" role="img" font-family="sans-serif">
+            <title>\(xmlEscaped(caption.title))</title>
+            <style>\(Palette.style)</style>
+            <rect width="100%" height="100%" fill="#fff"/>
+            \(body)</svg>
 
-        """
+            """
     }
 
     /// - Parameter attributes: names and values; values are escaped.

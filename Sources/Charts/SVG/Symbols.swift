@@ -80,8 +80,8 @@ struct Symbols {
         }
     }
 
-    /// Explains sizes and colours, in a row that begins at `origin`.
-    func drawLegend(of events: [ChartEvent], at origin: SVG.Point, in svg: inout SVG) {
+    /// Explains sizes and colours, in a row that begins at `origin`. Returns how high it is.
+    func drawLegend(of events: [ChartEvent], at origin: SVG.Point, in svg: inout SVG) -> Double {
         let smallest = events.lazy.compactMap(\.magnitude).min() ?? 0
         var x = origin.x
         svg.text("Magnitude", at: .init(x: x, y: origin.y + 4), class: "h")
@@ -101,5 +101,6 @@ struct Symbols {
             svg.text(label, at: .init(x: x + 16, y: origin.y + 4))
             x += 28 + 6.8 * Double(label.count)
         }
+        return 34
     }
 }

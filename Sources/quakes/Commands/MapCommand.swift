@@ -36,7 +36,7 @@ struct MapCommand: AsyncParsableCommand {
         if let whyEmpty { StandardError.print("quakes: \(whyEmpty)") }
         let caption = drawn.caption(picture.title ?? "Earthquakes", selection.words, hasLand: true)
         try await picture.write(
-            QuakeMap(drawn.events, region: region(of: drawn.events), caption: caption).svg())
+            QuakeMap.svg(drawn.events, region: region(of: drawn.events), caption: caption))
     }
 
     private func region(of events: [ChartEvent]) -> Region {

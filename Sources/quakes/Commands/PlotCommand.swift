@@ -75,9 +75,9 @@ struct PlotCommand: AsyncParsableCommand {
         let drawn = try await portrait(of: selection.selection)
         let caption = drawn.caption(picture.title ?? title, selection.words)
         switch kind {
-        case .time: try await picture.write(TimePlot(drawn.events, caption: caption).svg())
-        case .magnitudes: try await picture.write(MagnitudePlot(drawn.events, caption: caption).svg())
-        case .cumulative: try await picture.write(CumulativePlot(drawn.events, caption: caption).svg())
+        case .time: try await picture.write(Plot.time(drawn.events, caption: caption))
+        case .magnitudes: try await picture.write(Plot.magnitudes(drawn.events, caption: caption))
+        case .cumulative: try await picture.write(Plot.cumulative(drawn.events, caption: caption))
         case .aftershocks: break
         }
     }
@@ -127,7 +127,7 @@ struct PlotCommand: AsyncParsableCommand {
             "within \(Int(window.kilometres.rounded())) km and \(Int(window.days.rounded())) days of \(code)"
         ]
         let caption = drawn.caption(picture.title ?? "Aftershocks of \(name)", words + selection.words)
-        try await picture.write(AftershockPlot(rate, caption: caption).svg())
+        try await picture.write(Plot.aftershocks(rate, caption: caption))
     }
 
     /// The newest event of the whole catalogue, or of what `narrow` makes of it.

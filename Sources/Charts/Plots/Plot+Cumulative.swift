@@ -1,16 +1,10 @@
-/// How many events there have been, over time.
-public struct CumulativePlot: Sendable {
-    private let events: [ChartEvent]
-    private let caption: Caption
-
-    public init(_ events: [ChartEvent], caption: Caption) {
-        (self.events, self.caption) = (events.sorted { $0.time < $1.time }, caption)
-    }
-
-    /// The picture as an SVG document. However many events there are, the line has at most two points a pixel.
-    public func svg() -> String {
+extension Plot {
+    /// How many events there have been, over time, as an SVG document. However many events there are, the line has at most
+    /// two points a pixel.
+    public static func cumulative(_ events: [ChartEvent], caption: Caption) -> String {
+        let events = events.sorted { $0.time < $1.time }
         let plot = Plot(
-            x: .time(TimePlot.range(of: events)),
+            x: .time(range(of: events)),
             y: .linear("Number of events", 0...Double(max(1, events.count))), caption: caption)
         return plot.svg { svg in
             var points = [plot.point(plot.x.range.lowerBound, 0)]

@@ -1,25 +1,18 @@
 import Feed
 
-/// Magnitudes over time.
-public struct TimePlot: Sendable {
-    private let events: [ChartEvent]
-    private let caption: Caption
-
+extension Plot {
+    /// Magnitudes over time, as an SVG document.
+    ///
     /// - Parameter events: those without a magnitude are left out.
-    public init(_ events: [ChartEvent], caption: Caption) {
-        (self.events, self.caption) = (events.filter { $0.magnitude != nil }, caption)
-    }
-
-    /// The picture as an SVG document.
-    public func svg() -> String {
+    public static func time(_ events: [ChartEvent], caption: Caption) -> String {
+        let events = events.filter { $0.magnitude != nil }
         let magnitudes = events.compactMap(\.magnitude)
         let plot = Plot(
-            x: .time(TimePlot.range(of: events)),
+            x: .time(range(of: events)),
             y: .linear("Magnitude", (magnitudes.min() ?? 0)...(magnitudes.max() ?? 5)), caption: caption)
         let symbols = Symbols(events)
         return plot.svg { origin, svg in
             symbols.drawLegend(of: events, at: origin, in: &svg)
-            return 34
         } _: { svg in
             let points = events.map {
                 ($0, plot.point(Double($0.time.milliseconds), $0.magnitude ?? 0))
