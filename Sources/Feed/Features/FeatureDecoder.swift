@@ -36,7 +36,7 @@ public struct FeatureDecoder {
             try cursor.expectEnd()
         } catch {
             // Broken JSON is the graver fault, wherever it is in the feature.
-            if case .refused = error.kind, let fault = JSONCursor.fault(in: bytes) {
+            if error.isRefusal, let fault = JSONCursor.fault(in: bytes) {
                 throw Rejection(fault, member: nil)
             }
             throw Rejection(error, member: feature.member)
@@ -57,21 +57,15 @@ private struct FeatureReader: ~Copyable {
 
     // MARK: The feature
 
+    private static let members: [StaticString] = ["type", "properties", "geometry", "id"]
+
     mutating func read(_ cursor: inout JSONCursor, _ table: inout PropertyTable) throws(JSONError) {
-        let bytes = cursor.bytes
-        var otherNames = MemberNames()
-        var seen = FeatureMembers()
-        try cursor.readObject { (cursor, name) throws(JSONError) in
-            let member = FeatureMembers(name, in: bytes)
-            let isNew = member.isEmpty ? otherNames.insert(name, in: bytes) : seen.isDisjoint(with: member)
-            guard isNew else { throw cursor.error(.duplicate, at: name.start) }
-            seen.formUnion(member)
-            switch member {
-            case .type: try readConstant(&cursor, "Feature", of: "type")
-            case .id: try readID(&cursor)
-            case .properties: try readProperties(&cursor, &table)
-            case .geometry: try readGeometry(&cursor, table)
-            default: try cursor.skipValue()
+        try cursor.readMembers(Self.members) { (cursor, index) throws(JSONError) in
+            switch index {
+            case 0: try readConstant(&cursor, "Feature", of: "type")
+            case 1: try readProperties(&cursor, &table)
+            case 2: try readGeometry(&cursor, table)
+            default: try readID(&cursor)
             }
         }
         try cursor.expectNoNUL()
@@ -108,7 +102,7 @@ private struct FeatureReader: ~Copyable {
         table.beginFeature()
         try cursor.readObject { (cursor, name) throws(JSONError) in
             if let (found, kind) = table.property(name, in: cursor.bytes) {
-                guard seenProperties & found.bit == 0 else { throw cursor.error(.duplicate, at: name.start) }
+                guard seenProperties & found.bit == 0 else { throw cursor.duplicate(name) }
                 seenProperties |= found.bit
                 property = found
                 record[found] = try cursor.readValue(of: kind)
@@ -122,7 +116,7 @@ private struct FeatureReader: ~Copyable {
 
     private mutating func readUnknown(_ name: JSONText, _ cursor: inout JSONCursor) throws(JSONError) {
         guard unknownNames.insert(name, in: cursor.bytes) else {
-            throw cursor.error(.duplicate, at: name.start)
+            throw cursor.duplicate(name)
         }
         cursor.sawOversizedNumber = false
         let start = cursor.position
@@ -136,6 +130,8 @@ private struct FeatureReader: ~Copyable {
 
     // MARK: Geometry
 
+    private static let geometryMembers: [StaticString] = ["type", "coordinates"]
+
     private mutating func readGeometry(
         _ cursor: inout JSONCursor, _ table: borrowing PropertyTable
     ) throws(JSONError) {
@@ -143,18 +139,10 @@ private struct FeatureReader: ~Copyable {
         guard cursor.next == UInt8(ascii: "{") else {
             throw cursor.refusal(.type, "geometry is not an object")
         }
-        var otherNames = MemberNames()
-        var seen = GeometryMembers()
-        try cursor.readObject { (cursor, name) throws(JSONError) in
-            let member = GeometryMembers(name, in: cursor.bytes)
-            let isNew =
-                member.isEmpty ? otherNames.insert(name, in: cursor.bytes) : seen.isDisjoint(with: member)
-            guard isNew else { throw cursor.error(.duplicate, at: name.start) }
-            seen.formUnion(member)
-            switch member {
-            case .type: try readConstant(&cursor, "Point", of: "geometry.type")
-            case .coordinates: try readCoordinates(&cursor, table)
-            default: try cursor.skipValue()
+        try cursor.readMembers(Self.geometryMembers) { (cursor, index) throws(JSONError) in
+            switch index {
+            case 0: try readConstant(&cursor, "Point", of: "geometry.type")
+            default: try readCoordinates(&cursor, table)
             }
         }
     }
@@ -230,51 +218,24 @@ extension JSONCursor {
     fileprivate func expectNoNUL() throws(JSONError) {
         if sawNUL { throw refusal(.encoding, "NUL character in a string") }
     }
-}
 
-/// The members of a feature that are read; others are checked and skipped.
-private struct FeatureMembers: OptionSet {
-    let rawValue: UInt8
-
-    static let type = Self(rawValue: 1)
-    static let properties = Self(rawValue: 2)
-    static let geometry = Self(rawValue: 4)
-    static let id = Self(rawValue: 8)
-}
-
-extension FeatureMembers {
-    /// The member with this name; empty for any other name.
-    init(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) {
-        if name.equals("type", in: bytes) {
-            self = .type
-        } else if name.equals("properties", in: bytes) {
-            self = .properties
-        } else if name.equals("geometry", in: bytes) {
-            self = .geometry
-        } else if name.equals("id", in: bytes) {
-            self = .id
-        } else {
-            self = []
-        }
-    }
-}
-
-/// The members of a geometry that are read.
-private struct GeometryMembers: OptionSet {
-    let rawValue: UInt8
-
-    static let type = Self(rawValue: 1)
-    static let coordinates = Self(rawValue: 2)
-}
-
-extension GeometryMembers {
-    init(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) {
-        if name.equals("type", in: bytes) {
-            self = .type
-        } else if name.equals("coordinates", in: bytes) {
-            self = .coordinates
-        } else {
-            self = []
+    /// Reads an object, in which no name may occur twice. `body` gets the place of each of the `names` that occurs, and must
+    /// read its value. Other members are checked and skipped.
+    @inline(__always)
+    fileprivate mutating func readMembers(
+        _ names: [StaticString], _ body: (inout JSONCursor, Int) throws(JSONError) -> Void
+    ) throws(JSONError) {
+        let bytes = bytes
+        var otherNames = MemberNames()
+        var seen: UInt8 = 0
+        try readObject { (cursor, name) throws(JSONError) in
+            guard let index = names.firstIndex(where: { name.equals($0, in: bytes) }) else {
+                guard otherNames.insert(name, in: bytes) else { throw cursor.duplicate(name) }
+                return try cursor.skipValue()
+            }
+            guard seen >> index & 1 == 0 else { throw cursor.duplicate(name) }
+            seen |= 1 << index
+            try body(&cursor, index)
         }
     }
 }

@@ -198,7 +198,7 @@ public struct FeatureScanner {
             end = try slicer.consume(chunk, from: index)
         } catch {
             try checkSize(captured.size(upTo: error.offset))
-            throw broken(error.kind.text, at: consumed + error.offset)
+            throw broken(error.text, at: consumed + error.offset)
         }
         try checkSize(captured.size(upTo: end ?? chunk.count))
         guard let end else { return chunk.count }
@@ -255,7 +255,7 @@ public struct FeatureScanner {
 
     private mutating func endValue(_ bytes: UnsafeBufferPointer<UInt8>) throws {
         if let fault = JSONCursor.fault(in: bytes) {
-            throw broken(fault.kind.text, at: valueOffset + fault.offset)
+            throw broken(fault.text, at: valueOffset + fault.offset)
         }
         switch memberName {
         case .type:
@@ -279,7 +279,7 @@ public struct FeatureScanner {
         do {
             return try cursor.readString()
         } catch {
-            throw broken(error.kind.text, at: valueOffset + error.offset)
+            throw broken(error.text, at: valueOffset + error.offset)
         }
     }
 

@@ -30,13 +30,7 @@ public struct Rejection: Error, Sendable, Equatable {
 
     init(_ error: JSONError, member: String?) {
         let place = member.map { "\($0): " } ?? ""
-        let text = "\(place)\(error.kind.text) at byte \(error.offset) of the feature"
-        switch error.kind {
-        case .refused(let reason, let message): self.init(reason, place + message)
-        case .surrogate, .invalidUTF8: self.init(.encoding, text)
-        case .duplicate: self.init(.duplicate, text)
-        case .expected, .number, .unterminatedString, .controlCharacter, .escape, .nesting:
-            self.init(.syntax, text)
-        }
+        let byte = error.isRefusal ? "" : " at byte \(error.offset) of the feature"
+        self.init(error.reason, place + error.text + byte)
     }
 }

@@ -59,26 +59,6 @@ extension UnsafeBufferPointer<UInt8> {
         }
         return count
     }
-
-    /// The index of the first byte, from `index` on, that is a quote or a backslash; `count` when there is none.
-    @inline(__always)
-    func firstQuoteOrBackslash(from index: Int) -> Int {
-        var index = index
-        let base = UnsafeRawPointer(baseAddress)
-        while index + 8 <= count, let base {
-            let word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            let found =
-                (zeroBytes(word ^ 0x2222_2222_2222_2222) | zeroBytes(word ^ 0x5C5C_5C5C_5C5C_5C5C)) & highBits
-            if found != 0 { return index + found.trailingZeroBitCount / 8 }
-            index += 8
-        }
-        while index < count {
-            let byte = self[index]
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return index }
-            index += 1
-        }
-        return count
-    }
 }
 
 private let highBits: UInt64 = 0x8080_8080_8080_8080
@@ -88,21 +68,4 @@ private let highBits: UInt64 = 0x8080_8080_8080_8080
 @inline(__always)
 private func zeroBytes(_ word: UInt64) -> UInt64 {
     (word &- 0x0101_0101_0101_0101) & ~word
-}
-
-extension UnsafeBufferPointer<UInt8> {
-    /// The index of the first byte, from `index` on, that is a quote, a bracket or a brace; `count` when there is none.
-    @inline(__always)
-    func firstStructuralByte(from index: Int) -> Int {
-        var index = index
-        while index < count {
-            switch self[index] {
-            case UInt8(ascii: "\""), UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "["),
-                UInt8(ascii: "]"):
-                return index
-            default: index += 1
-            }
-        }
-        return count
-    }
 }

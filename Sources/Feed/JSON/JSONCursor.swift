@@ -40,8 +40,14 @@ struct JSONCursor {
         return true
     }
 
-    func error(_ kind: JSONError.Kind, at offset: Int? = nil) -> JSONError {
-        JSONError(kind: kind, offset: offset ?? position)
+    func error(
+        _ text: String, _ reason: Rejection.Reason = .syntax, at offset: Int? = nil
+    ) -> JSONError {
+        JSONError(reason: reason, text: text, offset: offset ?? position)
+    }
+
+    func duplicate(_ name: JSONText) -> JSONError {
+        error("duplicate member name", .duplicate, at: name.start)
     }
 
     // MARK: Containers
@@ -52,39 +58,39 @@ struct JSONCursor {
     mutating func readObject(
         _ body: (inout JSONCursor, JSONText) throws(JSONError) -> Void
     ) throws(JSONError) {
-        guard consume(UInt8(ascii: "{")) else { throw error(.expected("an object")) }
+        guard consume(UInt8(ascii: "{")) else { throw error("expected an object") }
         try enter()
         if !consume(UInt8(ascii: "}")) {
             repeat {
                 skipWhitespace()
-                guard next == UInt8(ascii: "\"") else { throw error(.expected("a member name")) }
+                guard next == UInt8(ascii: "\"") else { throw error("expected a member name") }
                 let name = try readString()
-                guard consume(UInt8(ascii: ":")) else { throw error(.expected("':'")) }
+                guard consume(UInt8(ascii: ":")) else { throw error("expected ':'") }
                 skipWhitespace()
                 try body(&self, name)
             } while consume(UInt8(ascii: ","))
-            guard consume(UInt8(ascii: "}")) else { throw error(.expected("',' or '}'")) }
+            guard consume(UInt8(ascii: "}")) else { throw error("expected ',' or '}'") }
         }
         depth -= 1
     }
 
     /// Reads an array; `body` must read each element.
     mutating func readArray(_ body: (inout JSONCursor) throws(JSONError) -> Void) throws(JSONError) {
-        guard consume(UInt8(ascii: "[")) else { throw error(.expected("an array")) }
+        guard consume(UInt8(ascii: "[")) else { throw error("expected an array") }
         try enter()
         if !consume(UInt8(ascii: "]")) {
             repeat {
                 skipWhitespace()
                 try body(&self)
             } while consume(UInt8(ascii: ","))
-            guard consume(UInt8(ascii: "]")) else { throw error(.expected("',' or ']'")) }
+            guard consume(UInt8(ascii: "]")) else { throw error("expected ',' or ']'") }
         }
         depth -= 1
     }
 
     private mutating func enter() throws(JSONError) {
         depth += 1
-        guard depth <= Self.nestingLimit else { throw error(.nesting) }
+        guard depth <= Self.nestingLimit else { throw error(JSONError.tooDeep) }
     }
 
     /// Reads any value, checking all of it.
@@ -95,7 +101,7 @@ struct JSONCursor {
             var names = MemberNames()
             try readObject { (cursor, name) throws(JSONError) in
                 guard names.insert(name, in: cursor.bytes) else {
-                    throw cursor.error(.duplicate, at: name.start)
+                    throw cursor.duplicate(name)
                 }
                 try cursor.skipValue()
             }
@@ -124,7 +130,7 @@ struct JSONCursor {
     /// Checks that only whitespace follows.
     mutating func expectEnd() throws(JSONError) {
         skipWhitespace()
-        guard position == bytes.count else { throw error(.expected("the end")) }
+        guard position == bytes.count else { throw error("expected the end") }
     }
 
     // MARK: Scalars
@@ -140,14 +146,14 @@ struct JSONCursor {
             position += 4
             return true
         }
-        throw error(.expected("a value"))
+        throw error("expected a value")
     }
 
     private mutating func readLiteral(_ literal: StaticString) throws(JSONError) {
         let count = literal.utf8CodeUnitCount
-        guard position + count <= bytes.count else { throw error(.expected("a value")) }
+        guard position + count <= bytes.count else { throw error("expected a value") }
         for index in 0..<count where bytes[position + index] != literal.utf8Start[index] {
-            throw error(.expected("a value"))
+            throw error("expected a value")
         }
         position += count
     }
@@ -161,14 +167,14 @@ struct JSONCursor {
         var isASCII = true
         while true {
             index = bytes.firstSpecialByte(from: index)
-            guard index < bytes.count else { throw error(.unterminatedString) }
+            guard index < bytes.count else { throw error("unterminated string") }
             let byte = bytes[index]
             if byte == UInt8(ascii: "\"") { break }
             if byte == UInt8(ascii: "\\") {
                 isEscaped = true
                 index = try checkEscape(at: index)
             } else if byte < 0x20 {
-                throw error(.controlCharacter, at: index)
+                throw error("control character in a string", at: index)
             } else {
                 isASCII = false
                 index += 1
@@ -184,66 +190,41 @@ struct JSONCursor {
         do {
             _ = try UTF8Span(validating: bytes.extracting(range).span)
         } catch {
-            throw self.error(.invalidUTF8, at: range.lowerBound + error.byteOffsets.lowerBound)
+            throw self.error("invalid UTF-8", .encoding, at: range.lowerBound + error.byteOffsets.lowerBound)
         }
     }
 
     /// Checks the escape that begins at `index`, and returns the index after it.
     private mutating func checkEscape(at index: Int) throws(JSONError) -> Int {
-        guard index + 1 < bytes.count else { throw error(.unterminatedString) }
+        guard index + 1 < bytes.count else { throw error("unterminated string") }
         switch bytes[index + 1] {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
             UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
             return index + 2
         case UInt8(ascii: "u"):
-            guard let unit = bytes.utf16Unit(at: index) else { throw error(.escape, at: index) }
+            guard let unit = bytes.utf16Unit(at: index) else { throw error("invalid escape", at: index) }
             if unit == 0 { sawNUL = true }
-            if UTF16.isTrailSurrogate(unit) { throw error(.surrogate, at: index) }
+            if UTF16.isTrailSurrogate(unit) { throw error("lone surrogate", .encoding, at: index) }
             guard UTF16.isLeadSurrogate(unit) else { return index + 6 }
             guard let trail = bytes.utf16Unit(at: index + 6), UTF16.isTrailSurrogate(trail) else {
-                throw error(.surrogate, at: index)
+                throw error("lone surrogate", .encoding, at: index)
             }
             return index + 12
-        default: throw error(.escape, at: index)
+        default: throw error("invalid escape", at: index)
         }
     }
 }
 
 /// Why bytes are not JSON, and where: an offset into the bytes that were read.
-struct JSONError: Error, Equatable {
-    enum Kind: Equatable {
-        case expected(StaticString)
-        case number
-        case unterminatedString
-        case controlCharacter
-        case escape
-        case surrogate
-        case invalidUTF8
-        case nesting
-        case duplicate
-        /// The JSON is well-formed, but its content is not accepted.
-        case refused(Rejection.Reason, String)
-
-        static func == (left: Kind, right: Kind) -> Bool { left.text == right.text }
-
-        var text: String {
-            switch self {
-            case .expected(let what): "expected \(what)"
-            case .number: "malformed number"
-            case .unterminatedString: "unterminated string"
-            case .controlCharacter: "control character in a string"
-            case .escape: "invalid escape"
-            case .surrogate: "lone surrogate"
-            case .invalidUTF8: "invalid UTF-8"
-            case .nesting: "nested more than \(JSONCursor.nestingLimit) levels deep"
-            case .duplicate: "duplicate member name"
-            case .refused(_, let message): message
-            }
-        }
-    }
-
-    let kind: Kind
+struct JSONError: Error {
+    let reason: Rejection.Reason
+    /// For people; without the offset.
+    let text: String
     let offset: Int
+    /// Whether the JSON is well-formed, but its content is not accepted.
+    var isRefusal = false
+
+    static let tooDeep = "nested more than \(JSONCursor.nestingLimit) levels deep"
 }
 
 /// The names seen in one object, compared by their characters and not by their escapes.

@@ -70,21 +70,23 @@ private let powersOfTen: [Double] = [
 ]
 
 extension JSONCursor {
+    private static var malformed: String { "malformed number" }
+
     /// Reads a number: `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?`
     mutating func readNumber() throws(JSONError) -> JSONNumber {
         let start = position
         let isNegative = next == UInt8(ascii: "-")
         if isNegative { position += 1 }
         var digits = Digits()
-        guard next.isDigit else { throw error(isNegative ? .number : .expected("a value"), at: start) }
+        guard next.isDigit else { throw error(isNegative ? Self.malformed : "expected a value", at: start) }
         let startsWithZero = next == UInt8(ascii: "0")
         let integerDigits = readDigits(&digits, start)
-        guard !startsWithZero || integerDigits == 1 else { throw error(.number, at: start) }
+        guard !startsWithZero || integerDigits == 1 else { throw error(Self.malformed, at: start) }
         var fractionDigits = 0
         if next == UInt8(ascii: ".") {
             position += 1
             fractionDigits = readDigits(&digits, start)
-            guard fractionDigits > 0 else { throw error(.number, at: start) }
+            guard fractionDigits > 0 else { throw error(Self.malformed, at: start) }
         }
         let exponent = try readExponent(start)
         // https://www.postgresql.org/docs/current/datatype-numeric.html: 131072 digits before the point, 16383 after.
@@ -129,7 +131,7 @@ extension JSONCursor {
         position += 1
         let isNegative = next == UInt8(ascii: "-")
         if isNegative || next == UInt8(ascii: "+") { position += 1 }
-        guard next.isDigit else { throw error(.number, at: start) }
+        guard next.isDigit else { throw error(Self.malformed, at: start) }
         var exponent = 0
         while next.isDigit {
             exponent = min(exponent * 10 + Int(next - UInt8(ascii: "0")), 1_000_000_000)

@@ -12,12 +12,12 @@ extension JSONCursor {
         case .flag: .flag(try readFlag())
         case .time: .time(try readTimestamp())
         // No single member of a feature is of this kind.
-        case .json: throw error(.expected("a value"))
+        case .json: throw error("expected a value")
         }
     }
 
     func refusal(_ reason: Rejection.Reason, _ message: String) -> JSONError {
-        error(.refused(reason, message))
+        JSONError(reason: reason, text: message, offset: position, isRefusal: true)
     }
 
     @inline(__always)

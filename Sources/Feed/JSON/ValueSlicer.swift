@@ -8,8 +8,8 @@ struct ValueSlicer {
     private var kind = Kind.undecided
     private var isInString = false
     private var isAfterBackslash = false
-    /// The open brackets, one bit each, 1 for a brace.
-    private var brackets = BitStack()
+    /// What closes the open brackets, the innermost last.
+    private var closers: [UInt8] = []
 
     private enum Kind { case undecided, string, container, scalar }
 
@@ -28,25 +28,35 @@ struct ValueSlicer {
                 if kind == .string { return end }
                 index = end
             }
-            index = bytes.firstStructuralByte(from: index)
-            guard index < bytes.count else { return nil }
+            guard let found = bytes[index...].firstIndex(where: Self.isStructural) else { return nil }
+            index = found
             let byte = bytes[index]
             index += 1
             if byte == UInt8(ascii: "\"") {
                 isInString = true
             } else if byte | 0x20 == UInt8(ascii: "{") {
-                guard brackets.count < Self.nestingLimit else {
-                    throw JSONError(kind: .nesting, offset: index - 1)
+                guard closers.count < Self.nestingLimit else {
+                    throw JSONError(reason: .syntax, text: JSONError.tooDeep, offset: index - 1)
                 }
-                brackets.push(byte == UInt8(ascii: "{"))
+                // In ASCII, a closing bracket or brace is two places behind the opening one.
+                closers.append(byte + 2)
             } else {
-                guard brackets.pop() == (byte == UInt8(ascii: "}")) else {
-                    throw JSONError(kind: .expected("the matching bracket"), offset: index - 1)
+                guard closers.popLast() == byte else {
+                    throw JSONError(
+                        reason: .syntax, text: "expected the matching bracket", offset: index - 1)
                 }
-                if brackets.count == 0 { return index }
+                if closers.isEmpty { return index }
             }
         }
         return nil
+    }
+
+    private static func isStructural(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "["), UInt8(ascii: "]"):
+            true
+        default: false
+        }
     }
 
     private mutating func begin(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Int {
@@ -82,36 +92,16 @@ struct ValueSlicer {
             index += 1
         }
         while true {
-            index = bytes.firstQuoteOrBackslash(from: index)
-            guard index < bytes.count else { return nil }
-            if bytes[index] == UInt8(ascii: "\"") { return index + 1 }
-            index += 2
+            let found = bytes[index...].firstIndex {
+                $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\")
+            }
+            guard let found else { return nil }
+            if bytes[found] == UInt8(ascii: "\"") { return found + 1 }
+            index = found + 2
             if index > bytes.count {
                 isAfterBackslash = true
                 return nil
             }
         }
-    }
-}
-
-/// A stack of bits; the first 64 need no allocation.
-private struct BitStack {
-    private(set) var count = 0
-    private var top: UInt64 = 0
-    private var below: [UInt64] = []
-
-    mutating func push(_ bit: Bool) {
-        if count > 0, count & 63 == 0 { below.append(top) }
-        top = top << 1 | (bit ? 1 : 0)
-        count += 1
-    }
-
-    mutating func pop() -> Bool? {
-        guard count > 0 else { return nil }
-        let bit = top & 1 == 1
-        top >>= 1
-        count -= 1
-        if count > 0, count & 63 == 0 { top = below.removeLast() }
-        return bit
     }
 }
