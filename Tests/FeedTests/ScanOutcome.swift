@@ -1,9 +1,10 @@
 // The scanner's and the decoder's results for a document, and what must hold for any bytes at all. The fuzzer in Fuzz/
-// compiles this file together with the sources, so it imports nothing else.
+// compiles this file together with the sources and Tests/TestSupport/Quake+Record.swift, so it imports nothing else.
 
 #if canImport(Feed)
     @testable import Feed
     import SampleFeed
+    import TestSupport
 #endif
 
 /// The complete result of scanning a document in certain chunks.

@@ -44,26 +44,17 @@ extension [UInt8] {
             let scaled = (number * power).rounded()
             guard scaled.magnitude < 9_007_199_254_740_992 else { break }
             if scaled / power == number {
-                append(
-                    Int64(scaled), decimals: decimals, power: UInt64(power), isNegative: number.sign == .minus
-                )
+                if number.sign == .minus { append(UInt8(ascii: "-")) }
+                let (whole, rest) = UInt64(scaled.magnitude).quotientAndRemainder(dividingBy: UInt64(power))
+                append(digits: whole)
+                if decimals > 0 {
+                    append(UInt8(ascii: "."))
+                    append(digits: rest, width: decimals)
+                }
                 return true
             }
             power *= 10
         }
         return false
-    }
-
-    private mutating func append(_ scaled: Int64, decimals: Int, power: UInt64, isNegative: Bool) {
-        if isNegative { append(UInt8(ascii: "-")) }
-        let (whole, rest) = scaled.magnitude.quotientAndRemainder(dividingBy: power)
-        append(digits: whole)
-        guard decimals > 0 else { return }
-        append(UInt8(ascii: "."))
-        var place = power / 10
-        while place > 0 {
-            append(UInt8(ascii: "0") + UInt8(rest / place % 10))
-            place /= 10
-        }
     }
 }

@@ -16,8 +16,8 @@ public enum Property: Int, CaseIterable, Sendable {
         switch self {
         case .code:
             Declaration(
-                .id, .text, "code", isRequired: true,
-                "Network-qualified event id, such as us7000abcd: unique, and the key of every import.")
+                origin: .id, kind: .text, column: "code", isRequired: true,
+                meaning: "Network-qualified event id, such as us7000abcd: unique, and the key of every import.")
         case .net:
             .member("net", .text, isRequired: true, "Preferred network of the event, such as us or ci.")
         case .netCode:
@@ -47,7 +47,7 @@ public enum Property: Int, CaseIterable, Sendable {
                 "updated", .time, isRequired: true,
                 "When the event was last revised upstream, to the millisecond. An import never replaces a row with an older version."
             )
-        case .tz: .member("tz", .integer, unit: "minutes", "Offset of local time from UTC at the epicentre.")
+        case .tz: .member("tz", .integer, "Offset of local time from UTC at the epicentre, in minutes.")
         case .felt: .member("felt", .integer, "Number of felt reports.")
         case .sig: .member("sig", .integer, "Significance, 0 to about 1000: larger is more significant.")
         case .nst: .member("nst", .integer, "Number of seismic stations used for the location.")
@@ -56,10 +56,9 @@ public enum Property: Int, CaseIterable, Sendable {
         case .mmi:
             .member("mmi", .number, "Maximum estimated instrumental intensity (modified Mercalli), 0 to 10.")
         case .dmin:
-            .member("dmin", .number, unit: "degrees", "Distance from the epicentre to the nearest station.")
-        case .rms: .member("rms", .number, unit: "seconds", "Root-mean-square travel time residual.")
-        case .gap:
-            .member("gap", .number, unit: "degrees", "Largest azimuthal gap between adjacent stations.")
+            .member("dmin", .number, "Distance from the epicentre to the nearest station, in degrees.")
+        case .rms: .member("rms", .number, "Root-mean-square travel time residual, in seconds.")
+        case .gap: .member("gap", .number, "Largest azimuthal gap between adjacent stations, in degrees.")
         case .tsunami:
             .member(
                 "tsunami", .flag,
@@ -70,21 +69,22 @@ public enum Property: Int, CaseIterable, Sendable {
         case .types: .member("types", .list, "Types of the products that exist for the event.")
         case .longitude:
             // Two conventions are in use: −180 to 180, and 0 to 360.
-            .coordinate(
-                0, "longitude", isRequired: true, unit: "degrees", limit: 360,
-                "Longitude of the epicentre, positive east.")
+            Declaration(
+                origin: .coordinate(0), kind: .number, column: "longitude", isRequired: true, limit: 360,
+                meaning: "Longitude of the epicentre, positive east, in degrees.")
         case .latitude:
-            .coordinate(
-                1, "latitude", isRequired: true, unit: "degrees", limit: 90,
-                "Latitude of the epicentre, positive north.")
+            Declaration(
+                origin: .coordinate(1), kind: .number, column: "latitude", isRequired: true, limit: 90,
+                meaning: "Latitude of the epicentre, positive north, in degrees.")
         case .depth:
             // The Earth's radius is 6378 km.
-            .coordinate(
-                2, "depth", unit: "km", limit: 6400, "Depth of the hypocentre, negative above sea level.")
+            Declaration(
+                origin: .coordinate(2), kind: .number, column: "depth", limit: 6400,
+                meaning: "Depth of the hypocentre, negative above sea level, in km.")
         case .extra:
             Declaration(
-                .otherProperties, .json, "extra",
-                "Properties of the feed that this version does not know; null if there are none.")
+                origin: .otherProperties, kind: .json, column: "extra",
+                meaning: "Properties of the feed that this version does not know; null if there are none.")
         }
     }
 
@@ -147,40 +147,19 @@ struct Declaration {
     let origin: Origin
     let kind: Property.Kind
     let column: String
-    let isRequired: Bool
+    var isRequired = false
     /// The greatest absolute value of a number.
-    let limit: Double?
+    var limit: Double?
     let meaning: String
-
-    init(
-        _ origin: Origin, _ kind: Property.Kind, _ column: String, isRequired: Bool = false,
-        unit: String? = nil, limit: Double? = nil, _ meaning: String
-    ) {
-        self.origin = origin
-        self.kind = kind
-        self.column = column
-        self.isRequired = isRequired
-        self.limit = limit
-        self.meaning = unit.map { "\(meaning.dropLast()), in \($0)." } ?? meaning
-    }
 
     /// A member of `properties`. Its column has the same name, unless another one is given.
     static func member(
         _ name: StaticString, _ kind: Property.Kind, column: String? = nil, isRequired: Bool = false,
-        unit: String? = nil, limit: Double? = nil, _ meaning: String
+        limit: Double? = nil, _ meaning: String
     ) -> Declaration {
         Declaration(
-            .property(name), kind, column ?? "\(name)", isRequired: isRequired, unit: unit, limit: limit,
-            meaning)
-    }
-
-    /// An element of `geometry.coordinates`.
-    static func coordinate(
-        _ index: Int, _ column: String, isRequired: Bool = false, unit: String, limit: Double? = nil,
-        _ meaning: String
-    ) -> Declaration {
-        Declaration(
-            .coordinate(index), .number, column, isRequired: isRequired, unit: unit, limit: limit, meaning)
+            origin: .property(name), kind: kind, column: column ?? "\(name)", isRequired: isRequired,
+            limit: limit, meaning: meaning)
     }
 
     /// Its name in rejections, which is the feed's name for it.

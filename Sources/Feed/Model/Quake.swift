@@ -25,13 +25,6 @@ public struct Quake: Sendable, Equatable {
         }
     }
 
-    /// Copies a record out of its feature's bytes.
-    public init(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
-        values = []
-        values.reserveCapacity(Property.count)
-        record.forEachValue { values.append(Value($0, of: record, from: bytes)) }
-    }
-
     public subscript(property: Property) -> Value {
         get { values[property.rawValue] }
         set { values[property.rawValue] = newValue }
@@ -54,28 +47,6 @@ extension Quake {
 }
 
 extension Quake.Value {
-    fileprivate init(
-        _ value: QuakeRecord.Value, of record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>
-    ) {
-        switch value {
-        case .null: self = .null
-        case .text(let text): self = .text(text.string(from: bytes))
-        case .number(let number): self = .number(number)
-        case .integer(let integer): self = .integer(integer)
-        case .flag(let flag): self = .flag(flag)
-        case .time(let milliseconds): self = .time(Instant(milliseconds: milliseconds))
-        case .list(let list):
-            var elements: [String] = []
-            list.forEachElement(in: bytes) { elements.append(String(decoding: $0, as: UTF8.self)) }
-            self = .list(elements)
-        case .code: self = .text(record.withCode(in: bytes) { String(decoding: $0, as: UTF8.self) })
-        case .extra:
-            var object: [UInt8] = []
-            record.appendExtra(to: &object, from: bytes)
-            self = .json(String(decoding: object, as: UTF8.self))
-        }
-    }
-
     public var text: String? { if case .text(let text) = self { text } else { nil } }
     public var number: Double? { if case .number(let number) = self { number } else { nil } }
     public var integer: Int32? { if case .integer(let integer) = self { integer } else { nil } }

@@ -1,7 +1,7 @@
 /// One earthquake as a feature's bytes hold it: numbers, and ranges of the bytes.
 ///
 /// A record copies no bytes, so that the texts of a million records need no memory. Every use of a text needs the
-/// feature's bytes again. For anything that outlives them, make a `Quake`.
+/// feature's bytes again.
 public struct QuakeRecord {
     /// A property's value.
     public enum Value {
