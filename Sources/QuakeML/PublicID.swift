@@ -8,21 +8,14 @@ extension [UInt8] {
     mutating func append(publicIDOf event: QuakeML.Event) {
         append(text: "smi:")
         if let host = event.url.flatMap({ FeedIdentity.host(in: $0) }), (3...60).contains(host.count),
-            host.allSatisfy(\.isUnreserved), host[0].isAlphanumeric
+            host.allSatisfy({ $0.isAlphanumeric || "-._".utf8.contains($0) }), host[0].isAlphanumeric
         {
             append(contentsOf: host.lazy.map(\.asciiLowercased))
         } else {
             append(text: "local")
         }
         append(text: "/fdsnws/event/1/query?eventid=")
-        for byte in event.code {
-            if byte.isUnreserved {
-                append(byte)
-            } else {
-                append(UInt8(ascii: "~"))
-                append(contentsOf: [byte >> 4, byte & 15].map { $0 + UInt8(ascii: $0 < 10 ? "0" : "7") })
-            }
-        }
+        append(escaped: event.code, by: "~", keeping: "-._")
     }
 
     /// Kilometres in metres, with the same digits: 28.9 km is 28900 m, where a multiplication may give 28900.000000000004.
@@ -42,20 +35,5 @@ extension [UInt8] {
         let first = kilometres.sign == .minus ? start + 1 : start
         let zeros = self[first..<point + 2].prefix { $0 == UInt8(ascii: "0") }
         removeSubrange(first..<first + zeros.count)
-    }
-}
-
-extension UInt8 {
-    private static let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
-
-    /// A letter of ASCII as a small one.
-    var asciiLowercased: UInt8 { Self.letters.contains(self | 0x20) ? self | 0x20 : self }
-
-    fileprivate var isAlphanumeric: Bool {
-        Self.letters.contains(self | 0x20) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
-    }
-
-    fileprivate var isUnreserved: Bool {
-        isAlphanumeric || self == UInt8(ascii: "-") || self == UInt8(ascii: ".") || self == UInt8(ascii: "_")
     }
 }

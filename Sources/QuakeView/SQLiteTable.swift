@@ -74,13 +74,7 @@ struct SQLiteTable: Sendable {
 
 extension String {
     /// SQLite leaves other letters than ASCII's alone.
-    fileprivate var inLowerASCII: String {
-        var scalars = String.UnicodeScalarView()
-        for scalar in unicodeScalars {
-            scalars.append(("A"..."Z").contains(scalar) ? Unicode.Scalar(UInt8(scalar.value + 32)) : scalar)
-        }
-        return String(scalars)
-    }
+    fileprivate var inLowerASCII: String { String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self) }
 }
 
 extension ViewColumn {

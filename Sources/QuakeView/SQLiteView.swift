@@ -39,7 +39,7 @@ public final class SQLiteView: View {
     ///   view; `ViewBusy`.
     public init(_ path: String, patience: Duration = .seconds(10)) throws {
         self.path = path
-        _ = try FileForm(at: path)
+        _ = try Self.isView(at: path)
         lock = try FollowerLock(path)
         do {
             queue = try DatabaseQueue(path: lock.path, configuration: Self.configuration(patience))
@@ -63,7 +63,7 @@ public final class SQLiteView: View {
         // The transaction of a pass lasts over many accesses.
         configuration.allowsUnsafeTransactions = true
         configuration.prepareDatabase { db in
-            // This comes first, so that it is in the file itself and not only in its log. FileForm looks in the file.
+            // This comes first, so that it is in the file itself and not only in its log. `isView` looks in the file.
             if try Int.fetchOne(db, sql: "pragma application_id") == 0 {
                 try db.execute(sql: "pragma application_id = \(applicationID)")
             }

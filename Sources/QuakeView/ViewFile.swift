@@ -12,7 +12,7 @@ public struct ViewFile: Sendable {
     /// - Throws: `FileError` when there is no such file; `ViewError` when it is not a view.
     public init(_ path: String) throws {
         guard access(path, R_OK) == 0 else { throw FileError(operation: "read", path: path, code: errno) }
-        guard try FileForm(at: path) == .view else { throw Self.noSnapshot(path) }
+        guard try SQLiteView.isView(at: path) else { throw Self.noSnapshot(path) }
         self.path = path
         var configuration = Configuration()
         configuration.readonly = true

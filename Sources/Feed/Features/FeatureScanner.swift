@@ -36,7 +36,8 @@ public struct FeatureScanner {
     private var captured = Captured()
     /// Where the value that is being captured begins in the document.
     private var valueOffset = 0
-    private var memberName: TopLevelName = .other
+    /// Of the top-level member that is being read.
+    private var memberName = ""
     private var memberNames = MemberNames()
     /// Roughly how much memory the names take, in bytes.
     private var memberNamesCost = 0
@@ -50,8 +51,6 @@ public struct FeatureScanner {
         case beforeFirstFeature, beforeFeature, feature, afterFeature
         case end
     }
-
-    private enum TopLevelName { case type, features, metadata, other }
 
     public init() {}
 
@@ -156,7 +155,7 @@ public struct FeatureScanner {
     }
 
     private mutating func beginValue(_ byte: UInt8, at offset: Int) throws -> Bool {
-        if memberName == .features {
+        if memberName == "features" {
             guard byte == UInt8(ascii: "[") else { throw broken("\"features\" is not an array", at: offset) }
             sawFeatures = true
             state = .beforeFirstFeature
@@ -243,13 +242,7 @@ public struct FeatureScanner {
         }
         memberNamesCost += bytes.count + 64
         guard memberNamesCost <= Self.sizeLimit else { throw broken("too many members", at: valueOffset) }
-        memberName =
-            switch name.string(from: bytes) {
-            case "type": .type
-            case "features": .features
-            case "metadata": .metadata
-            default: .other
-            }
+        memberName = name.string(from: bytes)
         state = .beforeColon
     }
 
@@ -258,17 +251,17 @@ public struct FeatureScanner {
             throw broken(fault.text, at: valueOffset + fault.offset)
         }
         switch memberName {
-        case .type:
+        case "type":
             guard bytes.first == UInt8(ascii: "\""),
                 try readString(bytes).equals("FeatureCollection", in: bytes)
             else {
                 throw broken("not a FeatureCollection: \"type\" has a different value", at: valueOffset)
             }
             sawType = true
-        case .metadata:
+        case "metadata":
             metadata = FeedMetadata(bytes)
             sawMetadata = true
-        case .features, .other: break
+        default: break
         }
         state = .afterValue
     }

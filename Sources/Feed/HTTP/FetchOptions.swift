@@ -26,11 +26,9 @@ public struct FetchOptions: Sendable {
     public var version: String?
 
     /// Waits. Throws if the task is cancelled.
-    public var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     /// The clock of the time limits.
-    public var now: @Sendable () -> ContinuousClock.Instant = { .now }
-    /// A random number from 0 up to, but not including, 1.
-    public var random: @Sendable () -> Double = { .random(in: 0..<1) }
+    package var now: @Sendable () -> ContinuousClock.Instant = { .now }
 
     /// Called whenever bytes of a feed have arrived, before they are inflated.
     public var arrived: @Sendable (Arrival) -> Void = { _ in }

@@ -36,15 +36,20 @@ public struct ProxySettings: Sendable {
 
     private func isReachedDirectly(_ target: HTTPTarget) -> Bool {
         let host = target.host
-        let address = IPAddress(host)
+        let address = ipAddress(host)
         if host == "localhost" || host.hasSuffix(".localhost") || address?.isLoopback == true { return true }
         let list = variable(["no_proxy", "NO_PROXY"])?.value.lowercased() ?? ""
         return list.split(whereSeparator: { $0 == "," || $0.isWhitespace }).contains { entry in
             if entry == "*" { return true }
             let parts = entry.split(separator: "/", omittingEmptySubsequences: false)
-            if let network = IPAddress(parts[0].filter { $0 != "[" && $0 != "]" }) {
-                let bits = parts.count == 2 ? Int(parts[1]) : network.width
-                return address.map { $0.isEqual(to: network, bits: bits ?? -1) } ?? false
+            if let network = ipAddress(parts[0].filter { $0 != "[" && $0 != "]" }) {
+                let isLong = parts[0].contains(":")
+                let width = isLong ? 128 : 32
+                let count = parts.count == 2 ? Int(parts[1]) ?? -1 : width
+                guard let address, isLong == host.contains(":"), (0...width).contains(count) else {
+                    return false
+                }
+                return (address ^ network) >> (width - count) == 0
             }
             let name = entry.split(separator: ":")
             guard let domain = name.first, name.count == 1 || Int(name[1]) == target.port else {
@@ -73,26 +78,15 @@ struct Proxy: Sendable, Equatable, CustomStringConvertible {
     var description: String { target.authority }
 }
 
-/// An IPv4 or IPv6 address.
-private struct IPAddress {
-    private let bits: UInt128
-    let width: Int
+/// An IPv6 address as a number, and an IPv4 address as that of IPv6 which stands for it (::ffff:127.0.0.1); nil for a name.
+private func ipAddress(_ text: String) -> UInt128? {
+    var bits = UInt128()
+    // Behind ::ffff:, a host `cafe` would be a part of an address.
+    let address = text.contains(":") ? text : text.contains(".") ? "::ffff:\(text)" : ""
+    return inet_pton(AF_INET6, address, &bits) == 1 ? bits.bigEndian : nil
+}
 
-    init?(_ text: some StringProtocol) {
-        var (short, long) = (UInt32(), UInt128())
-        if inet_pton(AF_INET, String(text), &short) == 1 {
-            (bits, width) = (UInt128(short.bigEndian), 32)
-        } else if inet_pton(AF_INET6, String(text), &long) == 1 {
-            (bits, width) = (long.bigEndian, 128)
-        } else {
-            return nil
-        }
-    }
-
-    var isLoopback: Bool { width == 32 ? bits >> 24 == 127 : bits == 1 }
-
-    /// Whether the first `count` bits are the same.
-    func isEqual(to other: IPAddress, bits count: Int) -> Bool {
-        width == other.width && (0...width).contains(count) && (bits ^ other.bits) >> (width - count) == 0
-    }
+extension UInt128 {
+    /// Whether it is 127.0.0.0/8 or ::1.
+    fileprivate var isLoopback: Bool { self >> 24 == 0xFF_FF7F || self == 1 }
 }

@@ -229,19 +229,12 @@ struct JSONError: Error {
 
 /// The names seen in one object, compared by their characters and not by their escapes.
 struct MemberNames {
-    private var few: [[UInt8]] = []
-    private var many: Set<[UInt8]> = []
+    private var names: Set<[UInt8]> = []
 
     /// Inserts a name. Returns false when it was already there.
     mutating func insert(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var text: [UInt8] = []
         name.append(to: &text, from: bytes)
-        if many.isEmpty {
-            if few.contains(text) { return false }
-            few.append(text)
-            if few.count == 16 { many = Set(few) }
-            return true
-        }
-        return many.insert(text).inserted
+        return names.insert(text).inserted
     }
 }

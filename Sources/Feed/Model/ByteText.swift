@@ -19,6 +19,23 @@ extension [UInt8] {
         append(UInt8(ascii: "0") + UInt8(number % 10))
     }
 
+    /// Appends a text of which ASCII's letters and digits stay, and the bytes `others`. Any other byte is written as `mark` and
+    /// two hexadecimal digits.
+    package mutating func append(
+        escaped text: some Sequence<UInt8>, by mark: Unicode.Scalar, keeping others: StaticString
+    ) {
+        for byte in text {
+            if byte.isAlphanumeric || others.withUTF8Buffer({ $0.contains(byte) }) {
+                append(byte)
+            } else {
+                append(UInt8(ascii: mark))
+                for digit in [byte >> 4, byte & 15] {
+                    append(digit + UInt8(ascii: digit < 10 ? "0" : "7"))
+                }
+            }
+        }
+    }
+
     /// The shortest decimal number that reads back as the same value.
     package mutating func append(number: Double) {
         guard !append(plain: number) else { return }
@@ -56,5 +73,20 @@ extension [UInt8] {
             power *= 10
         }
         return false
+    }
+}
+
+extension UInt8 {
+    /// A letter of ASCII as a small one. In UTF-8, it leaves all other letters alone.
+    @inlinable
+    package var asciiLowercased: UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
+    }
+
+    /// Whether it is a letter or a digit of ASCII.
+    @inlinable
+    package var isAlphanumeric: Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
     }
 }

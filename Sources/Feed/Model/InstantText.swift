@@ -10,48 +10,32 @@ extension Instant: CustomStringConvertible {
 
     /// Such as `2014-04-15 12:22:47`, for people.
     public var shortText: String {
-        var text: [UInt8] = []
-        appendDate(to: &text)
-        text.append(UInt8(ascii: " "))
-        appendTime(to: &text)
-        return String(decoding: text, as: UTF8.self)
+        String(description.map { $0 == "T" ? " " : $0 }.dropLast(".000Z".count))
     }
 
     /// Appends the description, in ASCII.
     public func appendText(to text: inout [UInt8]) {
-        appendDate(to: &text)
-        text.append(UInt8(ascii: "T"))
-        appendTime(to: &text)
-        text.append(UInt8(ascii: "."))
-        text.append(digits: Int(dayAndTime.time % 1000), width: 3)
-        text.append(UInt8(ascii: "Z"))
-    }
-
-    private static let millisecondsOfDay: Int64 = 86_400_000
-
-    private func appendDate(to text: inout [UInt8]) {
-        let date = CivilDate(daysSince1970: dayAndTime.days)
+        let (days, time) = milliseconds.divided(by: Self.millisecondsOfDay)
+        let date = CivilDate(daysSince1970: days)
+        let seconds = Int(time / 1000)
         if date.year < 0 { text.append(UInt8(ascii: "-")) }
         text.append(digits: abs(date.year), width: 4)
         text.append(UInt8(ascii: "-"))
         text.append(digits: date.month, width: 2)
         text.append(UInt8(ascii: "-"))
         text.append(digits: date.day, width: 2)
-    }
-
-    private func appendTime(to text: inout [UInt8]) {
-        let seconds = Int(dayAndTime.time / 1000)
+        text.append(UInt8(ascii: "T"))
         text.append(digits: seconds / 3600, width: 2)
         text.append(UInt8(ascii: ":"))
         text.append(digits: seconds / 60 % 60, width: 2)
         text.append(UInt8(ascii: ":"))
         text.append(digits: seconds % 60, width: 2)
+        text.append(UInt8(ascii: "."))
+        text.append(digits: Int(time % 1000), width: 3)
+        text.append(UInt8(ascii: "Z"))
     }
 
-    private var dayAndTime: (days: Int64, time: Int64) {
-        let (days, time) = milliseconds.divided(by: Self.millisecondsOfDay)
-        return (days, time)
-    }
+    private static let millisecondsOfDay: Int64 = 86_400_000
 
     /// Reads `2014-04-15`, `2014-04-15T12:22`, `2014-04-15T12:22:47` or `2014-04-15T12:22:47.123`, followed by `Z`, an
     /// offset such as `+02:00`, or nothing, which means UTC. A space may replace the `T`. Years beyond 9999 and before

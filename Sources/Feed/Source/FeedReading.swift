@@ -18,7 +18,9 @@ extension FeedSource {
         case .standardInput:
             try await readDescriptor(STDIN_FILENO, options) { try await decoder.decode($0, body) }
         case .file(let path):
-            let descriptor = try openFile(path)
+            // Opened without waiting: a FIFO without a writer would block in `open`, and could not be cancelled.
+            let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            guard descriptor >= 0 else { throw noInput(errno) }
             defer { Glibc.close(descriptor) }
             try await readDescriptor(descriptor, options) { try await decoder.decode($0, body) }
         case .url(let url):
@@ -34,23 +36,16 @@ extension FeedSource {
         return noInput(ENOENT)
     }
 
-    private func openFile(_ path: String) throws -> Int32 {
-        // Opened without waiting: a FIFO without a writer would block in `open`, and could not be cancelled.
-        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw noInput(errno) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
-            Glibc.close(descriptor)
-            throw noInput(EISDIR)
-        }
-        return descriptor
-    }
-
     private func readDescriptor(
         _ descriptor: Int32, _ options: FetchOptions, _ body: ([UInt8]) async throws -> Void
     ) async throws {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw noInput(errno) }
+        guard status.st_mode & S_IFMT != S_IFDIR else { throw noInput(EISDIR) }
+        // Of what is no file, such as a pipe, nobody knows how much will come.
+        let isFile = status.st_mode & S_IFMT == S_IFREG
+        var arrival = Arrival(length: isFile ? Int(status.st_size) : nil)
         let reader = DescriptorReader(descriptor)
-        var arrival = Arrival(length: fileSize(descriptor))
         while true {
             let bytes: [UInt8]
             do {
@@ -63,13 +58,6 @@ extension FeedSource {
             options.arrived(arrival)
             try await body(bytes)
         }
-    }
-
-    /// nil for what is no file, such as a pipe: nobody knows how much will come.
-    private func fileSize(_ descriptor: Int32) -> Int? {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        return Int(status.st_size)
     }
 
     private func noInput(_ error: Int32) -> FeedError {

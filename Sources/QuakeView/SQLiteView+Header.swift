@@ -3,13 +3,8 @@ import GRDBSQLite
 import Glibc
 import QuakeStore
 
-/// What is at the path of a view.
-enum FileForm {
-    /// No file, or an empty one.
-    case nothing
-    case view
-
-    /// Looks at the file without leaving a trace.
+extension SQLiteView {
+    /// Whether the file is a view; false if there is no file, or an empty one. Looks at it without leaving a trace.
     ///
     /// If a program was killed, SQLite may move that program's log into the database when it reads it. If we opened the
     /// file ourselves, closing it would release the locks of all connections that this process has to the file
@@ -17,31 +12,29 @@ enum FileForm {
     /// of the file may be inconsistent if a checkpoint was interrupted.
     ///
     /// - Throws: `FileError`; `ViewError` when the file belongs to another program.
-    init(at path: String) throws {
+    static func isView(at path: String) throws -> Bool {
         var status = stat()
         guard stat(path, &status) == 0 else {
             guard errno == ENOENT else { throw FileError(operation: "read", path: path, code: errno) }
-            self = .nothing
-            return
+            return false
         }
         guard status.st_mode & S_IFMT != S_IFDIR else {
             throw FileError(operation: "read", path: path, code: EISDIR)
         }
         guard access(path, R_OK) == 0 else { throw FileError(operation: "read", path: path, code: errno) }
-        if status.st_mode & S_IFMT == S_IFREG, status.st_size == 0 {
-            self = .nothing
-        } else if status.st_mode & S_IFMT == S_IFREG, Self.applicationID(of: path) == SQLiteView.applicationID
-        {
-            self = .view
-        } else {
+        let isFile = status.st_mode & S_IFMT == S_IFREG
+        if isFile, status.st_size == 0 { return false }
+        guard isFile, storedID(of: path) == applicationID else {
             throw ViewError(
                 path: path, isFailure: false,
                 message: "it is not a view but another program's file; name another file")
         }
+        return true
     }
 
-    /// nil when it is not a database (https://www.sqlite.org/fileformat2.html#the_database_header).
-    private static func applicationID(of path: String) -> Int? {
+    /// The application's ID in the header; nil when it is not a database
+    /// (https://www.sqlite.org/fileformat2.html#the_database_header).
+    private static func storedID(of path: String) -> Int? {
         var connection: OpaquePointer?
         defer { sqlite3_close_v2(connection) }
         var file: UnsafeMutablePointer<sqlite3_file>?
