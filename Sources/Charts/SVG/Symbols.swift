@@ -35,30 +35,32 @@ struct Symbols {
 
     /// Draws the large ones beneath the small ones.
     func draw(_ events: [(event: ChartEvent, point: SVG.Point)], in svg: inout SVG) {
-        var dots: [Dot: String] = [:]
+        var dots: [Style: String] = [:]
         var drawn: Set<Cell> = []
         var circles: [(radius: Double, color: Int, point: SVG.Point)] = []
         for (event, point) in events {
             let radius = radius(event.magnitude)
-            let color = depths.index(event.depth)
-            let cell = Cell(
-                x: Int(point.x.rounded()), y: Int(point.y.rounded()), size: Int(radius * 10), color: color)
+            let style = Style(size: Int(radius * 10), color: depths.index(event.depth))
+            let cell = Cell(x: Int(point.x.rounded()), y: Int(point.y.rounded()), style: style)
             guard drawn.insert(cell).inserted else { continue }
             if radius < Self.smallestCircle {
-                dots[Dot(size: Int(radius * 10), color: color), default: ""] += "M\(SVG.pair(point, " "))h0"
+                dots[style, default: ""] += "M\(SVG.pair(point, " "))h0"
             } else {
-                circles.append((radius, color, point))
+                circles.append((radius, style.color, point))
             }
         }
-        for (index, (dot, path)) in dots.sorted(by: { $0.key < $1.key }).enumerated() {
-            let width = Double(dot.size) / 5
+        for (index, (style, path)) in dots.sorted(by: { $0.key < $1.key }).enumerated() {
+            let width = Double(style.size) / 5
             svg.definition("<path id=\"dots\(index)\" d=\"\(path)\"/>")
-            for (name, width) in [("#222", width + 0.8), (nil, width)] {
+            // The outline, and on it the colour.
+            for (name, stroke, width) in [
+                ("dot", "#222", width + 0.8), ("dot p\(style.color)", "#fff", width),
+            ] {
                 svg.element(
                     "use",
                     [
-                        "href": "#dots\(index)", "class": "dot" + (name == nil ? " p\(dot.color)" : ""),
-                        "stroke": name ?? "#fff", "stroke-width": SVG.number(width),
+                        "href": "#dots\(index)", "class": name, "stroke": stroke,
+                        "stroke-width": SVG.number(width),
                     ])
             }
         }
@@ -69,13 +71,14 @@ struct Symbols {
     }
 
     private struct Cell: Hashable {
-        let x: Int, y: Int, size: Int, color: Int
+        let x: Int, y: Int, style: Style
     }
 
-    private struct Dot: Hashable, Comparable {
+    /// The size is the radius in tenths of a pixel.
+    private struct Style: Hashable, Comparable {
         let size: Int, color: Int
 
-        static func < (left: Dot, right: Dot) -> Bool {
+        static func < (left: Style, right: Style) -> Bool {
             (left.size, left.color) < (right.size, right.color)
         }
     }
