@@ -1,9 +1,10 @@
 import Feed
 import PostgreSQL
-import QuakeStore
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import QuakeStore
 
 /// Counted in rows and index entries that the server reads, which say at any speed how a question grows with the history.
 @Suite("What a question to a long history costs")

@@ -1,8 +1,9 @@
 import Feed
 import PostgreSQL
-import QuakeStore
 import TestSupport
 import Testing
+
+@testable import QuakeStore
 
 @Suite("Moments in SQL")
 struct MomentTests {

@@ -1,10 +1,11 @@
 import Feed
 import PostgreSQL
-import QuakeStore
 import SampleFeed
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import QuakeStore
 
 @Suite("The past")
 struct PastTests {

@@ -1,9 +1,10 @@
 import Feed
 import Foundation
 import PostgreSQL
-import QuakeStore
 import TestSupport
 import Testing
+
+@testable import QuakeStore
 
 @Suite("Runs")
 struct RunTests {

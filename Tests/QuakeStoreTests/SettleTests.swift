@@ -1,9 +1,10 @@
 import Foundation
 import PostgreSQL
-import QuakeStore
 import SampleFeed
 import TestSupport
 import Testing
+
+@testable import QuakeStore
 
 @Suite("Settling a feed")
 struct SettleTests {
@@ -168,7 +169,8 @@ struct SettleTests {
 
             #expect(
                 summary.failure as? BrakeHeld
-                    == (isBraked ? BrakeHeld(feed: "all_day", missing: missing, inWindow: count + 1) : nil))
+                    == (isBraked
+                        ? BrakeHeld(feed: "all_day", missing: missing, renamed: 0, inWindow: count + 1) : nil))
             #expect(summary.counts.inserted == 1, "the upserts stay")
             #expect(try await database.codes().count == count + 1 - (isBraked ? 0 : missing))
             if isBraked {

@@ -1,8 +1,8 @@
 import Foundation
-import QuakeStore
 import TestSupport
 import Testing
 
+@testable import QuakeStore
 @testable import quakes
 
 @Suite("quakes changes")

@@ -128,7 +128,8 @@ public struct Backfill: Sendable {
         state.progress.counts += summary.counts
         switch summary.failure {
         case nil: return summary.counts.seen
-        case FeedError.unavailable(_, _, status: 204, _)?: throw ShortAnswer(window, given: 0, of: count)
+        case FeedError.unavailable(_, _, status: 204, _)?:
+            throw ShortAnswer(window: window, given: 0, counted: count)
         // The USGS's documents say first what they are. One that does not never was one; others broke on the way.
         case let failure as FeedError where failure.isBrokenDocument && summary.feed == nil:
             throw UnfitService(service: service, reason: "its answer to query is a \(failure)")

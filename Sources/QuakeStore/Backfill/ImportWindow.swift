@@ -26,7 +26,7 @@ public struct ImportWindow: Sendable {
     }
 
     func check(_ counts: ImportCounts) throws {
-        guard counts.seen >= count else { throw ShortAnswer(range, given: counts.seen, of: count) }
+        guard counts.seen >= count else { throw ShortAnswer(window: range, given: counts.seen, counted: count) }
     }
 }
 
@@ -40,10 +40,6 @@ public struct ShortAnswer: Error, Equatable, CustomStringConvertible {
     public let window: Range<Instant>
     public let given: Int
     public let counted: Int
-
-    init(_ window: Range<Instant>, given: Int, of counted: Int) {
-        (self.window, self.given, self.counted) = (window, given, counted)
-    }
 
     public var description: String {
         "the service counts \(counted) events from \(window.lowerBound) to \(window.upperBound), but gives \(given); these were imported, and nothing was deleted; run the same command again at another time, or ask for fewer at once with --per-request"

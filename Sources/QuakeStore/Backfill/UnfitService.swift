@@ -12,7 +12,9 @@ public struct UnfitService: Error, Equatable, CustomStringConvertible {
     public var description: String {
         "cannot backfill from \(service): \(reason); it has to answer query with format=geojson, and count, as the USGS's event service does"
     }
+}
 
+extension UnfitService {
     /// - Parameter failure: what ended a request for a count.
     /// - Returns: nil if the server may answer at another time.
     init?(_ service: String, counting failure: FeedError) {
@@ -23,10 +25,5 @@ public struct UnfitService: Error, Equatable, CustomStringConvertible {
             self.init(service: service, reason: "its answer to count is \(reason)")
         default: return nil
         }
-    }
-
-    init(service: String, reason: String) {
-        self.service = service
-        self.reason = reason
     }
 }

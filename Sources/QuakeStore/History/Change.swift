@@ -33,12 +33,6 @@ public struct Change: Sendable {
         public let column: String
         public let old: String
         public let new: String
-
-        public init(column: String, old: String, new: String) {
-            self.column = column
-            self.old = old
-            self.new = new
-        }
     }
 }
 

@@ -5,10 +5,6 @@ public struct CommitTime: Sendable, Equatable, CustomStringConvertible {
     /// Since 1970.
     public let microseconds: Int
 
-    public init(microseconds: Int) {
-        self.microseconds = microseconds
-    }
-
     /// Cut to the millisecond.
     public var instant: Instant { Instant(milliseconds: Int64(microseconds).floored(by: 1000).quotient) }
 

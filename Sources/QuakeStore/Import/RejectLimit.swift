@@ -24,11 +24,6 @@ public struct TooManyRejects: Error, Equatable, CustomStringConvertible {
     public let rejected: Int
     public let seen: Int
 
-    public init(rejected: Int, seen: Int) {
-        self.rejected = rejected
-        self.seen = seen
-    }
-
     public var description: String {
         "\(rejected) of \(seen) features were rejected, more than allowed; the others were imported; quakes rejects shows them"
     }

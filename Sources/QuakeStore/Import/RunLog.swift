@@ -193,9 +193,5 @@ struct RunLog {
 public struct SourceBusy: Error, Equatable, CustomStringConvertible {
     public let source: FeedSource
 
-    public init(source: FeedSource) {
-        self.source = source
-    }
-
     public var description: String { "another run is importing \(source)" }
 }

@@ -35,12 +35,7 @@ public struct Deletion: Sendable {
 public struct UnknownCodes: Error, Equatable, CustomStringConvertible {
     public let codes: [String]
     /// What follows from that, such as `nothing was deleted`.
-    public let consequence: String?
-
-    public init(codes: [String], consequence: String? = nil) {
-        self.codes = codes
-        self.consequence = consequence
-    }
+    public var consequence: String?
 
     public var description: String {
         "no such earthquake: \(codes.joined(separator: ", "))\(consequence.map { "; \($0)" } ?? "")"

@@ -9,10 +9,6 @@ public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
     /// How many events the window has; 0 for a feed that has only some.
     public let inWindow: Int
 
-    public init(feed: String, missing: Int, renamed: Int = 0, inWindow: Int) {
-        (self.feed, self.missing, self.renamed, self.inWindow) = (feed, missing, renamed, inWindow)
-    }
-
     public var description: String {
         let gone = [
             missing > 0 ? "lacks \(missing) of the \(inWindow) events in its window" : nil,
