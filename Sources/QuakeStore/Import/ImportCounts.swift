@@ -34,6 +34,13 @@ public struct ImportCounts: Sendable, Equatable {
 
     public init() {}
 
+    /// The counts that are recorded and shown, by their names there.
+    public static let named: [(name: String, count: WritableKeyPath<ImportCounts, Int> & Sendable)] = [
+        ("seen", \Self.seen), ("inserted", \Self.inserted), ("updated", \Self.updated),
+        ("unchanged", \Self.unchanged), ("stale", \Self.stale), ("superseded", \Self.superseded),
+        ("retracted", \Self.retracted), ("rejected", \Self.rejected), ("bytes", \Self.bytes),
+    ]
+
     /// Whether the batch changed anything other than the counts.
     var changedRows: Bool { inserted + updated + superseded + retracted + rejected > 0 }
 
@@ -42,19 +49,11 @@ public struct ImportCounts: Sendable, Equatable {
     var areMostlyUnchanged: Bool { 2 * unchanged >= seen }
 
     static func += (left: inout ImportCounts, right: ImportCounts) {
-        left.seen += right.seen
-        left.inserted += right.inserted
-        left.updated += right.updated
-        left.unchanged += right.unchanged
-        left.stale += right.stale
-        left.rejected += right.rejected
-        left.superseded += right.superseded
-        left.retracted += right.retracted
+        for (_, count) in named { left[keyPath: count] += right[keyPath: count] }
         left.unreadable += right.unreadable
         left.isAhead = left.isAhead || right.isAhead
         left.isUnsettled = left.isUnsettled || right.isUnsettled
         left.brake = right.brake ?? left.brake
-        left.bytes += right.bytes
         if let added = right.history {
             let before = left.history ?? added
             left.history =

@@ -91,9 +91,9 @@ struct BackfillCommand: AsyncParsableCommand {
             line.end()
             return outcome
         }
-        let counts = outcome.counts
+        let counts = ImportCounts.named.filter { $0.name != "bytes" }
+            .map { "\(outcome.counts[keyPath: $0.count]) \($0.name)" }.joined(separator: ", ")
         StandardOutput.print(
-            "\(counts.seen) seen, \(counts.inserted) inserted, \(counts.updated) updated, \(counts.unchanged) unchanged, \(counts.stale) stale, \(counts.superseded) superseded, \(counts.retracted) retracted, \(counts.rejected) rejected; \(outcome.events) events with \(outcome.requests) requests in total"
-        )
+            "\(counts); \(outcome.events) events with \(outcome.requests) requests in total")
     }
 }

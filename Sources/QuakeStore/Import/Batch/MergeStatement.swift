@@ -208,16 +208,14 @@ enum MergeStatement {
     /// Adds a batch's counts, and returns its transaction in the history if it changed anything. If it changed no row,
     /// the commit need not wait for the disk: a crash could lose only counts, of a run that died.
     static func addCounts(_ counts: ImportCounts, run: Int) -> Query {
-        """
-        update import.run
-        set seen = seen + \(counts.seen), inserted = inserted + \(counts.inserted),
-            updated = updated + \(counts.updated), unchanged = unchanged + \(counts.unchanged),
-            stale = stale + \(counts.stale), rejected = rejected + \(counts.rejected),
-            superseded = superseded + \(counts.superseded), retracted = retracted + \(counts.retracted),
-            bytes = bytes + \(counts.bytes)
-        where id = \(run)
-        returning \(unescaped: counts.changedRows ? "" : "set_config('synchronous_commit', 'off', true),")
-                  substring(current_setting('history.transaction', true) from '^[0-9]{1,18}')::bigint as history
-        """
+        let sums = ImportCounts.named.map { name, count -> Query in
+            "\(unescaped: name) = \(unescaped: name) + \(counts[keyPath: count])"
+        }
+        return """
+            update import.run set \(sums.joined(by: ", "))
+            where id = \(run)
+            returning \(unescaped: counts.changedRows ? "" : "set_config('synchronous_commit', 'off', true),")
+                      substring(current_setting('history.transaction', true) from '^[0-9]{1,18}')::bigint as history
+            """
     }
 }

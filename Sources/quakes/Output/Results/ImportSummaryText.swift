@@ -29,12 +29,10 @@ extension ImportSummary {
             "source": "\(name)", "outcome": "\(outcome.rawValue)",
             "seconds": .stringConvertible(duration / .seconds(1)),
         ]
-        let numbers = [
-            "seen": counts.seen, "inserted": counts.inserted, "updated": counts.updated,
-            "unchanged": counts.unchanged, "stale": counts.stale, "superseded": counts.superseded,
-            "retracted": counts.retracted, "rejected": counts.rejected, "bytes": counts.bytes,
-            "run": run, "first_token": tokens?.lowerBound, "last_token": tokens?.upperBound,
-        ]
+        for (name, count) in ImportCounts.named {
+            metadata[name] = .stringConvertible(counts[keyPath: count])
+        }
+        let numbers = ["run": run, "first_token": tokens?.lowerBound, "last_token": tokens?.upperBound]
         for case (let name, let number?) in numbers { metadata[name] = .stringConvertible(number) }
         if let error { metadata["error"] = "\(error)" }
         return metadata
@@ -46,15 +44,7 @@ extension ImportSummary {
         object.append("source", name)
         object.append("feed", feed)
         object.append("outcome", outcome.rawValue)
-        object.append("seen", counts.seen)
-        object.append("inserted", counts.inserted)
-        object.append("updated", counts.updated)
-        object.append("unchanged", counts.unchanged)
-        object.append("stale", counts.stale)
-        object.append("superseded", counts.superseded)
-        object.append("retracted", counts.retracted)
-        object.append("rejected", counts.rejected)
-        object.append("bytes", counts.bytes)
+        for (name, count) in ImportCounts.named { object.append(name, counts[keyPath: count]) }
         object.append("seconds", duration / .seconds(1))
         object.append("first_token", tokens?.lowerBound)
         object.append("last_token", tokens?.upperBound)
