@@ -51,20 +51,17 @@ public struct PassChange {
     /// What follows a SELECT. Each row is looked up by its key, and what was overwritten is made a row, so that no value is
     /// taken out of JSON here. Other columns of it stay JSON: their types may be others by now.
     static func query(after token: Int) -> Query {
-        func list(_ table: String) -> String {
-            properties.map { "\(table).\($0.column)" }.joined(separator: ", ")
-        }
-        let types = properties.map { "\($0.column) \($0.kind.sqlType)" }.joined(separator: ", ")
-        return """
-            row_to_json(change)::text, change.key, change.operation = 'insert', quake.code is not null,
-            \(unescaped: list("quake")),
-            case when change.before is not null then array(select jsonb_object_keys(change.before)) end,
-            \(unescaped: list("before"))
-            from history.changes(\(token), 'quake') as change
-            left join lateral (
-                select * from only public.quake where change."row" is not null and quake.code = change.key offset 0
-            ) as quake on true
-            left join lateral jsonb_to_record(change.before) as before (\(unescaped: types)) on change.before is not null
-            """
+        """
+        row_to_json(change)::text, change.key, change.operation = 'insert', quake.code is not null,
+        \(unescaped: properties.list("quake.")),
+        case when change.before is not null then array(select jsonb_object_keys(change.before)) end,
+        \(unescaped: properties.list("before."))
+        from history.changes(\(token), 'quake') as change
+        left join lateral (
+            select * from only public.quake where change."row" is not null and quake.code = change.key offset 0
+        ) as quake on true
+        left join lateral jsonb_to_record(change.before) as before (\(unescaped: properties.declarations))
+            on change.before is not null
+        """
     }
 }

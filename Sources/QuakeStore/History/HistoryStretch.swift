@@ -171,9 +171,8 @@ extension HistoryStretch {
     /// looks at are, and most changes touch none of them.
     private static func decisions(_ selection: QuakeSelection, after: Int, until: Int?) -> Query {
         let properties = Property.allCases.filter(selection.properties.contains)
-        let types = properties.map { "\($0.column) \($0.kind.sqlType)" }.joined(separator: ", ")
         func isSelected(_ state: Query) -> Query {
-            "exists (select \(selection.source("(select * from jsonb_to_record(\(state)) as state (\(unescaped: types)))")))"
+            "exists (select \(selection.source("(select * from jsonb_to_record(\(state)) as state (\(unescaped: properties.declarations)))")))"
         }
         let row: Query = "(select to_jsonb(quake) from only public.quake where quake.code = change.key)"
         return """

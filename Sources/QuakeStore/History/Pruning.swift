@@ -63,35 +63,31 @@ public struct Pruning: Sendable {
                     order by token, name limit 1) as kept_for
             from history.store
             """, to: "read the history's horizon")[0]
+        let age = keepRuns / .seconds(1)
+        // Rejects that no feed has shown since.
         outcome.rejects = try await connection.write(to: "prune the rejects") {
-            try await connection.execute(Self.rejects(olderThan: keepRuns), to: "prune the rejects")
+            try await connection.execute(
+                "delete from import.reject where last_seen < now() - make_interval(secs => \(age))",
+                to: "prune the rejects")
         }
+        // Of each source, the last run and the last successful one stay: they tell how fresh it is. So do runs that have
+        // not ended, and those that a reject names.
         outcome.runs = try await connection.write(to: "prune the runs") {
-            try await connection.execute(Self.runs(olderThan: keepRuns), to: "prune the runs")
+            try await connection.execute(
+                """
+                delete from import.run
+                where started < now() - make_interval(secs => \(age)) and outcome <> 'running'
+                  and id not in (select last.run from import.last_run as last)
+                  and id not in (select done.id
+                                 from import.last_run as last, lateral (
+                                     select id from import.run
+                                     where run.source = last.source and outcome = 'done' and not forgotten
+                                     order by finished desc limit 1) as done)
+                  and not exists (select from import.reject where reject.run = run.id)
+                """, to: "prune the runs")
         }
         outcome.horizon = try rest.decode("horizon")
         outcome.keptFor = try rest.decodeIfPresent("kept_for")
         return outcome
-    }
-
-    /// Rejects that no feed has shown since.
-    private static func rejects(olderThan age: Duration) -> Query {
-        "delete from import.reject where last_seen < now() - make_interval(secs => \(age / .seconds(1)))"
-    }
-
-    /// Of each source, the last run and the last successful one stay: they tell how fresh it is. So do runs that have
-    /// not ended, and those that a reject names.
-    private static func runs(olderThan age: Duration) -> Query {
-        """
-        delete from import.run
-        where started < now() - make_interval(secs => \(age / .seconds(1))) and outcome <> 'running'
-          and id not in (select last.run from import.last_run as last)
-          and id not in (select done.id
-                         from import.last_run as last, lateral (
-                             select id from import.run
-                             where run.source = last.source and outcome = 'done' and not forgotten
-                             order by finished desc limit 1) as done)
-          and not exists (select from import.reject where reject.run = run.id)
-        """
     }
 }

@@ -70,7 +70,7 @@ public struct QuakeSelection: Sendable {
     }
 
     /// The selected rows, in their order.
-    func query(_ columns: String = Property.list(), from table: Query) -> Query {
+    func query(_ columns: String = Property.allCases.list(), from table: Query) -> Query {
         "\(ordered(columns, table)) limit \(limit) offset \(offset)"
     }
 

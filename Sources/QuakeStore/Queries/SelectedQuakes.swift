@@ -49,9 +49,8 @@ extension QuakeSelection {
         _ properties: [Property], most: Int, on connection: isolated Connection, limit: Duration,
         _ told: (CatalogueState) -> Void, _ body: (inout Row) throws -> Void
     ) throws {
-        let columns = properties.columnList
         try CatalogueState.read(
-            with: shortQuery(columns, most: most), isPlannedForAll: isPlannedForAll, on: connection,
+            with: shortQuery(properties.list(), most: most), isPlannedForAll: isPlannedForAll, on: connection,
             limit: limit, told, body)
     }
 
@@ -116,8 +115,7 @@ public struct SelectedQuakes {
     public func forEachRow(
         of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
     ) async throws {
-        let columns = properties.columnList
-        let statement = try await connection.text(of: selection.query(columns, from: source))
+        let statement = try await connection.text(of: selection.query(properties.list(), from: source))
         try await connection.copy(rowsOf: statement, to: "read earthquakes", body)
     }
 

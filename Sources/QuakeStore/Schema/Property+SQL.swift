@@ -3,13 +3,6 @@ import PostgreSQL
 
 /// The columns of `quake` that an import fills.
 extension Property {
-    static let columns = allCases.map(\.column)
-
-    /// `code, net, …`, each with `prefix` in front.
-    static func list(_ prefix: String = "") -> String {
-        columns.map { prefix + $0 }.joined(separator: ", ")
-    }
-
     /// `net = excluded.net, …`, for every column but the key.
     static let assignments = allCases.filter { $0 != .code }
         .map { "\($0.column) = excluded.\($0.column)" }.joined(separator: ", ")
@@ -44,8 +37,13 @@ extension Property {
 }
 
 extension [Property] {
-    /// Their columns, as a SELECT lists them.
-    var columnList: String { map(\.column).joined(separator: ", ") }
+    /// Their columns, as a SELECT lists them, each with `prefix` in front.
+    func list(_ prefix: String = "") -> String { map { prefix + $0.column }.joined(separator: ", ") }
+
+    var columnList: String { list() }
+
+    /// Their columns and the columns' types, as the definition of a record lists them.
+    var declarations: String { map { "\($0.column) \($0.kind.sqlType)" }.joined(separator: ", ") }
 }
 
 extension Property.Kind {

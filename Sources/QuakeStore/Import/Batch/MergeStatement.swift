@@ -33,7 +33,7 @@ enum MergeStatement {
     static let incomingTable = """
         set client_min_messages = warning;
         create temporary table if not exists incoming on commit delete rows as
-            select \(Property.list()) from public.quake with no data;
+            select \(Property.allCases.list()) from public.quake with no data;
         set client_min_messages = notice
         """
 
@@ -50,7 +50,7 @@ enum MergeStatement {
         try await connection.execute(script: session, to: "prepare the session")
     }
 
-    static let incomingColumns = Property.columns
+    static let incomingColumns = Property.allCases.map(\.column)
     static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size", "code"]
 
     /// Which rows of a batch the server needs: those that the table lacks, or has otherwise. The others are noted as
@@ -89,8 +89,8 @@ enum MergeStatement {
             select incoming.ctid as slot,
                    \(unescaped: document.settling.notesPresence ? "incoming.code, incoming.ids, incoming.time, incoming.updated," : "")
                    quake.code is null as is_new, coalesce(quake.updated > incoming.updated, false) as is_older,
-                   (\(unescaped: Property.list("quake.")))
-                   is distinct from (\(unescaped: Property.list("incoming."))) as differs
+                   (\(unescaped: Property.allCases.list("quake.")))
+                   is distinct from (\(unescaped: Property.allCases.list("incoming."))) as differs
             from pg_temp.incoming left join public.quake on quake.code = incoming.code
         )
         """
@@ -114,15 +114,15 @@ enum MergeStatement {
         with \(compared(document)),
         \(unescaped: document.settling.notesPresence ? presence : "")
         merged as (
-            insert into public.quake (\(unescaped: Property.list()))
-            select \(unescaped: Property.list("incoming."))
+            insert into public.quake (\(unescaped: Property.allCases.list()))
+            select \(unescaped: Property.allCases.list("incoming."))
             from compared join pg_temp.incoming on incoming.ctid = compared.slot
             where not is_older and (is_new or differs)
             on conflict (code) do update
             set \(unescaped: Property.assignments)
             where excluded.updated >= quake.updated
-              and (\(unescaped: Property.list("quake.")))
-                  is distinct from (\(unescaped: Property.list("excluded.")))
+              and (\(unescaped: Property.allCases.list("quake.")))
+                  is distinct from (\(unescaped: Property.allCases.list("excluded.")))
             returning xmax = 0 as inserted
         )
         select count(*) filter (where inserted) as inserted, count(*) filter (where not inserted) as updated,
@@ -165,13 +165,13 @@ enum MergeStatement {
             while number <= cardinality(slots) loop
                 size := case when number <= alone then 1 else least(100, cardinality(slots) - number + 1) end;
                 begin
-                    insert into public.quake (\(Property.list()))
-                    select \(Property.list("incoming."))
+                    insert into public.quake (\(Property.allCases.list()))
+                    select \(Property.allCases.list("incoming."))
                     from pg_temp.incoming left join public.quake on quake.code = incoming.code
                     where incoming.ctid between slots[number] and slots[number + size - 1]
                       and (quake.code is null
                            or quake.updated <= incoming.updated
-                              and (\(Property.list("quake."))) is distinct from (\(Property.list("incoming."))))
+                              and (\(Property.allCases.list("quake."))) is distinct from (\(Property.allCases.list("incoming."))))
                     on conflict (code) do update set \(Property.assignments);
                     number := number + size;
                 -- Two rows with one code can't be merged together: cardinality_violation.
