@@ -74,7 +74,9 @@ public struct Pass: Sendable {
             guard isPrepared else { return try await holding { try await forEachLineByStretches(body) } }
             lines = "\(Self.changeLines) from history.changes(\(after), 'quake') as change"
         case (nil, let selection?): lines = HistoryStretch.lines(of: selection, after: after, until: nil)
-        case (_?, let selection): lines = (selection ?? QuakeSelection()).rowLines
+        case (_?, let selection):
+            let source = (selection ?? QuakeSelection()).source("only public.quake")
+            lines = "row_to_json(line)::text from (select to_jsonb(quake) as row \(source)) as line"
         }
         return try await holding(with: freshStart == nil ? HistoryStretch.byIndex : [:]) {
             try await read(lines, as: "quakes_lines", columns: 1) { row in

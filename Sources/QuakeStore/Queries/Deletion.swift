@@ -30,14 +30,3 @@ public struct Deletion: Sendable {
         }
     }
 }
-
-/// There are no earthquakes with these codes.
-public struct UnknownCodes: Error, Equatable, CustomStringConvertible {
-    public let codes: [String]
-    /// What follows from that, such as `nothing was deleted`.
-    public var consequence: String?
-
-    public var description: String {
-        "no such earthquake: \(codes.joined(separator: ", "))\(consequence.map { "; \($0)" } ?? "")"
-    }
-}

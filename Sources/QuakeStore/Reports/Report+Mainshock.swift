@@ -1,23 +1,5 @@
 import PostgreSQL
 
-extension UnknownCodes {
-    /// Checks that an earthquake is in the table, or was in it as far as history goes back.
-    ///
-    /// - Throws: `UnknownCodes` if it was never there.
-    public static func check(_ code: String, on connection: Connection) async throws {
-        guard try await isKnown(code, on: connection) else { throw UnknownCodes(codes: [code]) }
-    }
-
-    /// Whether an earthquake is in the table, or was in it as far as history goes back.
-    static func isKnown(_ code: String, on connection: Connection) async throws -> Bool {
-        try await connection.query(
-            """
-            select exists (select from only public.quake where code = \(code))
-                or exists (select from history.change where entity = 'quake' and key = \(code)) as known
-            """, to: "look for an earthquake")[0].decode("known")
-    }
-}
-
 extension Report {
     /// Checks that the earthquake that a report is about exists, and that there is a window in which to look for what
     /// followed it. Otherwise it would look as if nothing had happened.

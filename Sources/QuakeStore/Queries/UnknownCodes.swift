@@ -1,0 +1,30 @@
+import PostgreSQL
+
+/// There are no earthquakes with these codes.
+public struct UnknownCodes: Error, Equatable, CustomStringConvertible {
+    public let codes: [String]
+    /// What follows from that, such as `nothing was deleted`.
+    public var consequence: String?
+
+    public var description: String {
+        "no such earthquake: \(codes.joined(separator: ", "))\(consequence.map { "; \($0)" } ?? "")"
+    }
+}
+
+extension UnknownCodes {
+    /// Checks that an earthquake is in the table, or was in it as far as history goes back.
+    ///
+    /// - Throws: `UnknownCodes` if it was never there.
+    public static func check(_ code: String, on connection: Connection) async throws {
+        guard try await isKnown(code, on: connection) else { throw UnknownCodes(codes: [code]) }
+    }
+
+    /// Whether an earthquake is in the table, or was in it as far as history goes back.
+    static func isKnown(_ code: String, on connection: Connection) async throws -> Bool {
+        try await connection.query(
+            """
+            select exists (select from only public.quake where code = \(code))
+                or exists (select from history.change where entity = 'quake' and key = \(code)) as known
+            """, to: "look for an earthquake")[0].decode("known")
+    }
+}
