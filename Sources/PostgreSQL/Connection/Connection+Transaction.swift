@@ -67,6 +67,12 @@ extension Connection {
         return try await body()
     }
 
+    /// The same for one statement of its own. Returns its rows.
+    @discardableResult
+    nonisolated public func repeating(_ statement: Query, to operation: String) async throws -> [Row] {
+        try await repeating { try await query(statement, to: operation) }
+    }
+
     private static let attempts = 5
 
     private var isIdle: Bool { handle.map { PQtransactionStatus($0) == PQTRANS_IDLE } ?? false }

@@ -102,11 +102,9 @@ public struct Backfill: Sendable {
             try await note(state)
             progress(state.progress)
         }
-        _ = try await connection.repeating {
-            try await connection.execute(
-                "update import.backfill set finished_at = clock_timestamp() where id = \(state.id)",
-                to: "finish the backfill")
-        }
+        try await connection.repeating(
+            "update import.backfill set finished_at = clock_timestamp() where id = \(state.id)",
+            to: "finish the backfill")
         try await lock.unlock()
         return state.progress
     }
@@ -186,14 +184,12 @@ public struct Backfill: Sendable {
     /// Resumes the unfinished backfill, or begins a new one.
     private func begin() async throws -> State {
         if options.startsOver {
-            _ = try await connection.repeating {
-                try await connection.execute(
-                    """
-                    delete from import.backfill
-                    where service = \(service) and newest_first = \(options.isNewestFirst) and finished_at is null
-                      and minimum_magnitude is not distinct from \(options.minimumMagnitude)
-                    """, to: "discard the unfinished backfill")
-            }
+            try await connection.repeating(
+                """
+                delete from import.backfill
+                where service = \(service) and newest_first = \(options.isNewestFirst) and finished_at is null
+                  and minimum_magnitude is not distinct from \(options.minimumMagnitude)
+                """, to: "discard the unfinished backfill")
         }
         if let state = try await unfinished() {
             let end = options.to ?? state.range.upperBound
@@ -205,16 +201,14 @@ public struct Backfill: Sendable {
         let range = options.from..<max(options.from, options.to ?? .now)
         let expected = range.isEmpty ? 0 : try await count(range)
         let reached = options.isNewestFirst ? range.upperBound : range.lowerBound
-        let row = try await connection.repeating {
-            try await connection.query(
-                """
-                insert into import.backfill
-                    (service, window_start, window_end, minimum_magnitude, newest_first, reached, expected, requests)
-                values (\(service), \(range.lowerBound), \(range.upperBound), \(options.minimumMagnitude),
-                        \(options.isNewestFirst), \(reached), \(expected), 1)
-                returning id
-                """, to: "begin the backfill")[0]
-        }
+        let row = try await connection.repeating(
+            """
+            insert into import.backfill
+                (service, window_start, window_end, minimum_magnitude, newest_first, reached, expected, requests)
+            values (\(service), \(range.lowerBound), \(range.upperBound), \(options.minimumMagnitude),
+                    \(options.isNewestFirst), \(reached), \(expected), 1)
+            returning id
+            """, to: "begin the backfill")[0]
         return State(
             id: try row.decode("id"), range: range,
             progress: Progress(expected: expected, requests: 1, reached: reached))
@@ -239,15 +233,13 @@ public struct Backfill: Sendable {
     }
 
     private func note(_ state: State) async throws {
-        _ = try await connection.repeating {
-            try await connection.execute(
-                """
-                update import.backfill
-                set reached = \(state.progress.reached),
-                    events = \(state.progress.events), requests = \(state.progress.requests)
-                where id = \(state.id)
-                """, to: "record the backfill's progress")
-        }
+        try await connection.repeating(
+            """
+            update import.backfill
+            set reached = \(state.progress.reached),
+                events = \(state.progress.events), requests = \(state.progress.requests)
+            where id = \(state.id)
+            """, to: "record the backfill's progress")
     }
 }
 

@@ -33,10 +33,8 @@ struct RunLog {
     func lock() async throws -> Validators? {
         // Standard input is a different document every time.
         if source != .standardInput {
-            let row = try await connection.repeating {
-                try await connection.query(
-                    "select import.try_lock(\(name)) as locked", to: "lock the source")[0]
-            }
+            let row = try await connection.repeating(
+                "select import.try_lock(\(name)) as locked", to: "lock the source")[0]
             guard try row.decode("locked") else { throw SourceBusy(source: source) }
         }
         let row = try await connection.query(
@@ -62,17 +60,15 @@ struct RunLog {
 
     /// Whatever their source: nobody may ever import a file or standard input again.
     private func closeDeadRuns() async throws {
-        _ = try await connection.repeating {
-            try await connection.execute(
-                """
-                with running as materialized (select id from import.run where outcome = 'running')
-                update import.run
-                set outcome = 'failed', finished = now(), error = 'the worker died'
-                from running
-                where run.id = running.id and run.outcome = 'running'
-                  and pg_try_advisory_xact_lock(\(Self.runKey("running.id")))
-                """, to: "close the runs of workers that died")
-        }
+        try await connection.repeating(
+            """
+            with running as materialized (select id from import.run where outcome = 'running')
+            update import.run
+            set outcome = 'failed', finished = now(), error = 'the worker died'
+            from running
+            where run.id = running.id and run.outcome = 'running'
+              and pg_try_advisory_xact_lock(\(Self.runKey("running.id")))
+            """, to: "close the runs of workers that died")
     }
 
     /// - Parameter run: the run that has ended, if one has begun.
@@ -98,13 +94,11 @@ struct RunLog {
     /// Notes that the feed was checked and is unchanged. The commit does not wait for the disk: after a crash, the feed
     /// may look as if it was checked some time ago.
     func touch() async throws {
-        _ = try await connection.repeating {
-            try await connection.query(
-                """
-                update import.feed set checked_at = clock_timestamp() where source = \(name)
-                returning set_config('synchronous_commit', 'off', true)
-                """, to: "note that the feed is unchanged")
-        }
+        try await connection.repeating(
+            """
+            update import.feed set checked_at = clock_timestamp() where source = \(name)
+            returning set_config('synchronous_commit', 'off', true)
+            """, to: "note that the feed is unchanged")
     }
 
     /// Records the run, locks it, and makes it the context that the history records. One statement, so that a
@@ -113,18 +107,16 @@ struct RunLog {
     /// The commit does not wait for the disk: what the run changes is committed later, and nothing that was committed
     /// earlier can then be missing.
     func begin() async throws -> Int {
-        try await connection.repeating {
-            try await connection.query(
-                """
-                with run as (
-                    insert into import.run (source, every)
-                    values (\(name), make_interval(secs => \(every.map { $0 / .seconds(1) })))
-                    returning id)
-                select id, set_config('history.context', 'run ' || id, false),
-                       pg_try_advisory_lock(\(Self.runKey("id"))), set_config('synchronous_commit', 'off', true)
-                from run
-                """, to: "record the run")[0].decode("id")
-        }
+        try await connection.repeating(
+            """
+            with run as (
+                insert into import.run (source, every)
+                values (\(name), make_interval(secs => \(every.map { $0 / .seconds(1) })))
+                returning id)
+            select id, set_config('history.context', 'run ' || id, false),
+                   pg_try_advisory_lock(\(Self.runKey("id"))), set_config('synchronous_commit', 'off', true)
+            from run
+            """, to: "record the run")[0].decode("id")
     }
 
     /// Sets the context, as `begin` does, in another session that takes part in the run.
@@ -144,21 +136,19 @@ struct RunLog {
         let history = summary.counts.history
         let error = summary.failure.map { $0 is CancellationError ? "cancelled" : "\($0)" } ?? summary.warning
         let row = try await connection.shieldingFromCancellation(within: .seconds(5)) {
-            try await connection.repeating {
-                try await connection.query(
-                    """
-                    with \(keeping(result, summary))
-                    update import.run
-                    set finished = clock_timestamp(), outcome = \(summary.outcome.rawValue), feed = \(summary.feed),
-                        error = \(error),
-                        (first_token, last_token) = (
-                            select min(token), max(token) from history.transaction
-                            where id between \(history?.lowerBound) and \(history?.upperBound)
-                              and context = \(Self.context(of: run)))
-                    where id = \(run)
-                    returning first_token, last_token
-                    """, to: "record the run's outcome")[0]
-            }
+            try await connection.repeating(
+                """
+                with \(keeping(result, summary))
+                update import.run
+                set finished = clock_timestamp(), outcome = \(summary.outcome.rawValue), feed = \(summary.feed),
+                    error = \(error),
+                    (first_token, last_token) = (
+                        select min(token), max(token) from history.transaction
+                        where id between \(history?.lowerBound) and \(history?.upperBound)
+                          and context = \(Self.context(of: run)))
+                where id = \(run)
+                returning first_token, last_token
+                """, to: "record the run's outcome")[0]
         }
         guard let first = try row.decodeIfPresent("first_token", as: Int.self),
             let last = try row.decodeIfPresent("last_token", as: Int.self), first <= last

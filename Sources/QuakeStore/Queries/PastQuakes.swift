@@ -53,8 +53,7 @@ extension PastMoment {
         switch self {
         case .token(let token):
             guard token >= horizon.token else { throw PastError.pruned(horizon) }
-            let newest: Int = try await connection.query(
-                "select history.current_token() as newest", to: "read the newest token")[0].decode("newest")
+            let newest = try await Self.newestToken(on: connection)
             guard token <= newest else { throw PastError.future(newest) }
             return token
         case .position(let position):
@@ -79,6 +78,11 @@ extension PastMoment {
             let end = CommitTime(microseconds: start.microseconds + 999)
             return try await Self.token(upTo: end, on: connection, after: horizon)
         }
+    }
+
+    static func newestToken(on connection: Connection) async throws -> Int {
+        try await connection.query(
+            "select history.current_token() as newest", to: "read the newest token")[0].decode("newest")
     }
 
     private static func token(

@@ -19,7 +19,7 @@ extension QuakeSelection {
     /// - Parameter newest: the snapshot's newest token, if it is known.
     /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`.
     public func selected(on connection: Connection, newest: Int? = nil) async throws -> SelectedQuakes {
-        let newest = if let newest { newest } else { try await Self.newestToken(on: connection) }
+        let newest = if let newest { newest } else { try await PastMoment.newestToken(on: connection) }
         let token = try await asOf?.token(on: connection) ?? newest
         return SelectedQuakes(token: token, isPast: token != newest, connection: connection, selection: self)
     }
@@ -28,11 +28,6 @@ extension QuakeSelection {
     fileprivate var codes: Query? {
         if let code { return "array[\(code)]" }
         return values[.code].map { Property.array(of: $0) }
-    }
-
-    private static func newestToken(on connection: Connection) async throws -> Int {
-        try await connection.query(
-            "select history.current_token() as newest", to: "read the newest token")[0].decode("newest")
     }
 }
 
