@@ -105,36 +105,37 @@ struct DocumentImport {
                 }
             }
             guard let full else { continue }
-            let state = state(isLast: false)
+            let settling = settling(isLast: false)
             if lanes.indices.contains(full) {
-                intake.batches[full] = try await lanes[full].exchange(intake.batches[full], state)
-                intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
+                intake.batches[full] = try await lanes[full].exchange(intake.batches[full], settling)
             } else {
-                try await importFirstBatch(state)
+                try await importFirstBatch(settling)
                 // A document that settles notes its features in temporary tables, which belong to one connection.
-                intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
-                startLanes(state.settling.notesPresence ? 1 : options.lanes, &group)
+                startLanes(settling.notesPresence ? 1 : options.lanes, &group)
             }
+            intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
         }
         bytesRead += chunk.count
     }
 
     // MARK: Batches
 
-    private func importFirstBatch(_ state: DocumentState) async throws {
-        try await state.settling.prepare(on: connection)
-        runningCounts.add(try await batchImport.run(intake.batches[0], state, before: ImportCounts()))
+    private func importFirstBatch(_ settling: Settling) async throws {
+        try await settling.prepare(on: connection)
+        try await batchImport.run(intake.batches[0], settling)
     }
 
-    private var batchImport: BatchImport { BatchImport(connection: connection, logger: logger, run: run) }
+    private var batchImport: BatchImport {
+        BatchImport(connection: connection, logger: logger, run: run, runningCounts: runningCounts)
+    }
 
     private mutating func startLanes(_ count: Int, _ group: inout ThrowingTaskGroup<Void, any Error>) {
         intake.divide(by: count)
         lanes = (0..<count).map { _ in Lane(second: intake.emptyBatch()) }
         for (index, lane) in lanes.enumerated() {
-            group.addTask { [batchImport, runningCounts, reading] in
+            group.addTask { [batchImport, reading] in
                 do {
-                    try await lane.run(batchImport, opensConnection: index > 0, runningCounts)
+                    try await lane.run(batchImport, opensConnection: index > 0)
                 } catch {
                     // Its error ends the run; nothing more is needed from the source.
                     reading.stop()
@@ -147,12 +148,12 @@ struct DocumentImport {
     /// Imports what is left at the end of the document, and settles it.
     private mutating func importRest() async throws {
         intake.endDocument(at: bytesRead)
-        let state = state(isLast: true)
-        if lanes.isEmpty { return try await importFirstBatch(state) }
-        for (lane, batch) in zip(lanes, intake.batches) { lane.hand(batch, state) }
+        let settling = settling(isLast: true)
+        if lanes.isEmpty { return try await importFirstBatch(settling) }
+        for (lane, batch) in zip(lanes, intake.batches) { lane.hand(batch, settling) }
     }
 
-    private func state(isLast: Bool) -> DocumentState {
+    private func settling(isLast: Bool) -> Settling {
         let identity =
             if let window {
                 window.identity(scanner.metadata, of: source, features: scanner.count)
@@ -169,9 +170,7 @@ struct DocumentImport {
             settling.retraction = options.retraction
             settling.rejectLimit = options.rejectLimit
         }
-        var state = DocumentState(settling: settling)
-        state.expectsUnchanged = true
-        return state
+        return settling
     }
 }
 

@@ -7,21 +7,16 @@ import Synchronization
 /// A lane has two batches: one is filled while the other is imported. The task that fills them waits for a slow lane,
 /// so that memory stays bounded.
 struct Lane: Sendable {
-    private let filled = AsyncStream<Work>.makeStream()
+    private let filled = AsyncStream<(FeatureBatch, Settling)>.makeStream()
     private let emptied = AsyncStream<FeatureBatch>.makeStream()
-
-    private struct Work: Sendable {
-        let batch: FeatureBatch
-        let state: DocumentState
-    }
 
     init(second batch: FeatureBatch) {
         emptied.continuation.yield(batch)
     }
 
     /// Hands over a batch for import, and waits for the lane's other one.
-    func exchange(_ batch: FeatureBatch, _ state: DocumentState) async throws -> FeatureBatch {
-        hand(batch, state)
+    func exchange(_ batch: FeatureBatch, _ settling: Settling) async throws -> FeatureBatch {
+        hand(batch, settling)
         var batches = emptied.stream.makeAsyncIterator()
         // There is none when this task is cancelled, or when the lane has failed: the lane's error says more.
         guard let next = await batches.next() else { throw CancellationError() }
@@ -29,8 +24,8 @@ struct Lane: Sendable {
     }
 
     /// Hands over a batch for import.
-    func hand(_ batch: FeatureBatch, _ state: DocumentState) {
-        filled.continuation.yield(Work(batch: batch, state: state))
+    func hand(_ batch: FeatureBatch, _ settling: Settling) {
+        filled.continuation.yield((batch, settling))
     }
 
     /// Says that no further batch follows.
@@ -41,27 +36,22 @@ struct Lane: Sendable {
     /// Imports batches up to the last one.
     ///
     /// - Parameter opensConnection: whether to open another connection, with the same options as the first.
-    func run(_ batchImport: BatchImport, opensConnection: Bool, _ runningCounts: RunningCounts) async throws {
+    func run(_ batchImport: BatchImport, opensConnection: Bool) async throws {
         defer { emptied.continuation.finish() }
-        guard opensConnection else { return try await importAll(batchImport, runningCounts) }
+        guard opensConnection else { return try await importAll(batchImport) }
         var own = batchImport
         try await Connection.with(own.connection.options, logger: own.logger) { connection in
             own.connection = connection
             try await own.prepareSession()
-            try await importAll(own, runningCounts)
+            try await importAll(own)
         }
     }
 
-    private func importAll(_ batchImport: BatchImport, _ runningCounts: RunningCounts) async throws {
-        var last = runningCounts.counts
-        for await work in filled.stream {
-            var state = work.state
-            state.expectsNew = last.areAllNew
-            state.expectsUnchanged = last.areMostlyUnchanged
-            last = try await batchImport.run(work.batch, state, before: runningCounts.counts)
-            runningCounts.add(last)
-            work.batch.removeAll()
-            emptied.continuation.yield(work.batch)
+    private func importAll(_ batchImport: BatchImport) async throws {
+        for await (batch, settling) in filled.stream {
+            try await batchImport.run(batch, settling)
+            batch.removeAll()
+            emptied.continuation.yield(batch)
         }
         try Task.checkCancellation()
     }

@@ -8,6 +8,8 @@ struct BatchImport {
     let logger: Logger
     /// The run in `import.run`; nil for a dry run, which writes nothing.
     let run: Int?
+    /// What the document's earlier batches did.
+    let runningCounts: RunningCounts
 
     /// Prepares a connection other than the importer's own.
     func prepareSession() async throws {
@@ -18,21 +20,19 @@ struct BatchImport {
     /// Why the server refuses features, by their ordinals.
     typealias Refused = [Int: Rejection]
 
-    /// Imports a batch and returns what happened.
+    /// Imports a batch and counts what happened.
     ///
     /// If another transaction is in the way, the batch is repeated. A feature with a value that the server refuses is found
-    /// and rejected alone. When all features are expected to be new, they are first inserted without comparing them with the
-    /// table. When most are expected to be unchanged, the server is asked which of them it needs.
-    ///
-    /// - Parameter before: the counts of the document's earlier batches.
-    func run(
-        _ batch: FeatureBatch, _ document: DocumentState, before: ImportCounts
-    ) async throws -> ImportCounts {
+    /// and rejected alone. If all features of the latest batch were new, these are likely to be new, too: they are first
+    /// inserted without comparing them with the table. If most were unchanged, or none has come yet, the server is asked
+    /// which of them it needs.
+    func run(_ batch: FeatureBatch, _ settling: Settling) async throws {
         var refused = Refused()
-        var expectsNew = document.expectsNew && !document.settling.notesPresence && run != nil
+        var expectsNew = runningCounts.latest.areAllNew && !settling.notesPresence && run != nil
         while true {
             do {
-                return try await commit(batch, document, before, refused, expectsNew: expectsNew)
+                runningCounts.add(try await commit(batch, settling, refused, expectsNew: expectsNew))
+                return
             } catch let error as PostgresError
                 where expectsNew && (error.isUniqueViolation || error.isRefusedValue)
             {
@@ -54,8 +54,7 @@ struct BatchImport {
     // MARK: One transaction
 
     private func commit(
-        _ batch: FeatureBatch, _ document: DocumentState, _ before: ImportCounts, _ refused: Refused,
-        expectsNew: Bool
+        _ batch: FeatureBatch, _ settling: Settling, _ refused: Refused, expectsNew: Bool
     ) async throws -> ImportCounts {
         let (newest, olderCount) = batch.newest(without: Set(refused.keys))
         let rejections =
@@ -66,17 +65,18 @@ struct BatchImport {
         return try await connection.write(to: "import a batch") {
             var counts =
                 if expectsNew {
-                    try await insert(newest[...], of: batch, document)
+                    try await insert(newest[...], of: batch, settling)
                 } else {
-                    try await merge(newest[...], of: batch, document)
+                    try await merge(newest[...], of: batch, settling)
                 }
             counts.stale += olderCount
             counts.seen = batch.count
             counts.bytes = batch.documentBytes
             counts.rejected = rejections.count
             counts.unchanged = counts.seen - counts.rejected - counts.inserted - counts.updated - counts.stale
-            counts.unreadable = try await note(rejections, of: batch, document)
-            try await document.settling.settle(&counts, before: before, isDryRun: run == nil, on: connection)
+            counts.unreadable = try await note(rejections, of: batch, settling)
+            try await settling.settle(
+                &counts, before: runningCounts.counts, isDryRun: run == nil, on: connection)
             if let run {
                 if !rejections.isEmpty {
                     try await connection.execute(
@@ -92,20 +92,19 @@ struct BatchImport {
 
     /// Streams records into `incoming` and merges them. Counts those that were inserted, updated or older.
     private func merge(
-        _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
+        _ records: ArraySlice<Int>, of batch: FeatureBatch, _ settling: Settling
     ) async throws -> ImportCounts {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
-        let settling = document.settling
         let age = try await settling.age(isDryRun: run == nil, on: connection)
         counts.isAhead = age.isAhead
-        let needed =
-            document.expectsUnchanged ? try await needed(records, of: batch, document) : records
+        let asksFirst = runningCounts.latest.areMostlyUnchanged
+        let needed = asksFirst ? try await needed(records, of: batch, settling) : records
         if needed.isEmpty { return counts }
         try await connection.execute(script: MergeStatement.incomingTable, to: "prepare for features")
         try await copy(needed, of: batch, into: "pg_temp.incoming")
         if age.isLate { try await settling.sift(&counts, isDryRun: run == nil, on: connection) }
-        let statement = run == nil ? MergeStatement.preview(document) : MergeStatement.merge(document)
+        let statement = run == nil ? MergeStatement.preview(settling) : MergeStatement.merge(settling)
         let row = try await connection.query(statement, to: "merge a batch of \(needed.count) features")[0]
         counts.inserted = try row.decode("inserted")
         counts.updated = try row.decode("updated")
@@ -115,7 +114,7 @@ struct BatchImport {
 
     /// The records that the table lacks, or has otherwise. Asks about a few thousand at a time, to need little memory.
     private func needed(
-        _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
+        _ records: ArraySlice<Int>, of batch: FeatureBatch, _ settling: Settling
     ) async throws -> ArraySlice<Int> {
         var needed: [Int] = []
         var rest = records
@@ -127,7 +126,7 @@ struct BatchImport {
                 continue
             }
             let rows = try await connection.query(
-                MergeStatement.needed(numbers, document), to: "compare a batch of \(records.count) features")
+                MergeStatement.needed(numbers, settling), to: "compare a batch of \(records.count) features")
             let positions = try rows.map { try $0.decode("position", as: Int.self) }
             needed += positions.sorted().map { piece[$0 - 1] }
         }
@@ -136,12 +135,12 @@ struct BatchImport {
 
     /// Streams records into the table itself. Fails when one of them is already there.
     private func insert(
-        _ records: ArraySlice<Int>, of batch: FeatureBatch, _ document: DocumentState
+        _ records: ArraySlice<Int>, of batch: FeatureBatch, _ settling: Settling
     ) async throws -> ImportCounts {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
-        let age = try await document.settling.age(isDryRun: false, on: connection)
-        if age.isLate { return try await merge(records, of: batch, document) }
+        let age = try await settling.age(isDryRun: false, on: connection)
+        if age.isLate { return try await merge(records, of: batch, settling) }
         counts.isAhead = age.isAhead
         counts.inserted = try await copy(records, of: batch, into: "public.quake")
         return counts
@@ -172,7 +171,7 @@ struct BatchImport {
 
     private func note(
         _ rejections: [(feature: FeatureBatch.Feature, rejection: Rejection)], of batch: FeatureBatch,
-        _ document: DocumentState
+        _ settling: Settling
     ) async throws -> Int {
         if rejections.isEmpty { return 0 }
         var unreadable = 0
@@ -189,7 +188,7 @@ struct BatchImport {
                 rows.removeAll()
             }
         }
-        if document.settling.notesPresence {
+        if settling.notesPresence {
             try await connection.execute(Settling.noteRejects, to: "note rejected features")
         }
         return unreadable

@@ -58,13 +58,13 @@ enum MergeStatement {
     ///
     /// Nobody can settle between this statement and the merge, because of the lock. Whatever else changes an equal row
     /// meanwhile comes after this document, as it would after the merge.
-    static func needed(_ rows: RowNumbers, _ document: DocumentState) -> Query {
+    static func needed(_ rows: RowNumbers, _ settling: Settling) -> Query {
         let isNeeded: Query = "quake.code is null or \(RowNumber.ofServer(rows.seed)) <> asked.number"
         let asked: Query = """
             unnest(\(rows.codes), \(rows.numbers)) with ordinality as asked (code, number, position)
             left join public.quake on quake.code = asked.code
             """
-        guard document.settling.notesPresence else {
+        guard settling.notesPresence else {
             return "select position from \(asked) where \(isNeeded)"
         }
         return """
@@ -83,11 +83,11 @@ enum MergeStatement {
     ///
     /// A feature is older when the row was revised later. What newer documents know better is not there any more. The result
     /// is narrow: an unchanged feature is not copied.
-    private static func compared(_ document: DocumentState) -> Query {
+    private static func compared(_ settling: Settling) -> Query {
         """
         compared as materialized (
             select incoming.ctid as slot,
-                   \(unescaped: document.settling.notesPresence ? "incoming.code, incoming.ids, incoming.time, incoming.updated," : "")
+                   \(unescaped: settling.notesPresence ? "incoming.code, incoming.ids, incoming.time, incoming.updated," : "")
                    quake.code is null as is_new, coalesce(quake.updated > incoming.updated, false) as is_older,
                    (\(unescaped: Property.allCases.list("quake.")))
                    is distinct from (\(unescaped: Property.allCases.list("incoming."))) as differs
@@ -109,10 +109,10 @@ enum MergeStatement {
     /// The join finds equal rows, which are never touched: no lock, no WAL, no change. The conditions of the update are
     /// there in case another worker got in between. Rows are locked in the order of `incoming`, so that two workers
     /// wait for each other rather than deadlock.
-    static func merge(_ document: DocumentState) -> Query {
+    static func merge(_ settling: Settling) -> Query {
         """
-        with \(compared(document)),
-        \(unescaped: document.settling.notesPresence ? presence : "")
+        with \(compared(settling)),
+        \(unescaped: settling.notesPresence ? presence : "")
         merged as (
             insert into public.quake (\(unescaped: Property.allCases.list()))
             select \(unescaped: Property.allCases.list("incoming."))
@@ -132,10 +132,10 @@ enum MergeStatement {
     }
 
     /// What the merge would do, without doing or locking anything.
-    static func preview(_ document: DocumentState) -> Query {
+    static func preview(_ settling: Settling) -> Query {
         """
-        with \(compared(document)),
-        \(unescaped: document.settling.notesPresence ? presence : "")
+        with \(compared(settling)),
+        \(unescaped: settling.notesPresence ? presence : "")
         counted as (
             select count(*) filter (where is_new and not is_older) as inserted,
                    count(*) filter (where not is_new and not is_older and differs) as updated,
