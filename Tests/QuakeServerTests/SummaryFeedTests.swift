@@ -170,7 +170,7 @@ struct SummaryFeedTests {
                 let properties = feature["properties"] as? [String: Any]
                 #expect((properties?["products"] as? [String: Any])?.isEmpty == true)
                 try await database.withConnection {
-                    try await Deletion(codes: ["usc2"], reason: "superseded by usc1").run(on: $0)
+                    try await Deletion.delete(["usc2"], reason: "superseded by usc1", on: $0)
                 }
                 let renamed = try await site.get("/earthquakes/feed/v1.0/detail/usc2.geojson")
                 #expect(renamed.status == 200 && renamed.text == answer.text)

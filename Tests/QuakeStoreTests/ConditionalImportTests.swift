@@ -112,7 +112,7 @@ struct ConditionalImportTests {
             #expect(try await database.run(feed).failure == nil)
             try await database.settle(Feed("all_week", at: 70, events))
             #expect(try await database.run(feed).outcome == .notModified)
-            try await database.withConnection { try await Deletion(codes: ["us1"], reason: nil).run(on: $0) }
+            try await database.withConnection { try await Deletion.delete(["us1"], reason: nil, on: $0) }
             try await database.query("delete from quake where code = 'us2'")
             try await database.query("update quake set code = 'mine' where code = 'us3'")
 

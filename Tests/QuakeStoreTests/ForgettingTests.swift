@@ -92,6 +92,6 @@ struct ForgettingTests {
 
 extension TestDatabase {
     fileprivate func forget(_ source: String) async throws -> Int {
-        try await withConnection { try await Forgetting(FeedSource(source)).run(on: $0) }
+        try await withConnection { try await Forgetting.forget(FeedSource(source), on: $0) }
     }
 }

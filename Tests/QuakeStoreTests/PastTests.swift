@@ -219,7 +219,7 @@ struct PastTests {
             try await database.importFeatures([SmallFeed.feature("a", updated: 2000, magnitude: "2")])
             try await database.query("update quake set place = 'elsewhere', magnitude = 3")
             try await database.withConnection { connection in
-                try await Deletion(codes: ["q0a"], reason: "a mistake").run(on: connection)
+                try await Deletion.delete(["q0a"], reason: "a mistake", on: connection)
             }
 
             let changes = try await database.story()
@@ -245,7 +245,7 @@ struct PastTests {
 
             await #expect(throws: UnknownCodes(codes: ["q0b"], consequence: "nothing was deleted")) {
                 try await database.withConnection { connection in
-                    try await Deletion(codes: ["q0a", "q0b"], reason: nil).run(on: connection)
+                    try await Deletion.delete(["q0a", "q0b"], reason: nil, on: connection)
                 }
             }
 

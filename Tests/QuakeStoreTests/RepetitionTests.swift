@@ -62,7 +62,7 @@ struct RepetitionTests {
                     let summary = try await importer.run(.url(http.url("/feed")))
                     #expect(summary.outcome == outcome)
                 }
-                _ = try await Forgetting(.url(http.url("/feed"))).run(on: connection)
+                _ = try await Forgetting.forget(.url(http.url("/feed")), on: connection)
 
                 var options = Backfill.Options(from: Instant(milliseconds: 0))
                 options.to = Instant(milliseconds: 50 * Int64(TestEventService.interval))
@@ -75,7 +75,7 @@ struct RepetitionTests {
         }
         try await database.catchUp(MemoryView(), name: "a reader")
         try await database.withConnection { connection in
-            try await Deletion(codes: ["us1"], reason: nil).run(on: connection)
+            try await Deletion.delete(["us1"], reason: nil, on: connection)
             var pruning = Pruning(keep: .zero, keepAtMost: .zero)
             pruning.keepRuns = .zero
             let outcome = try await pruning.run(on: connection)
@@ -166,7 +166,7 @@ struct RepetitionTests {
                 "create trigger fail before delete on quake for each statement execute function fail_once()")
             try await database.withConnection { connection in
                 let error = await #expect(throws: PostgresError.self) {
-                    try await Deletion(codes: ["us1"], reason: nil).run(on: connection)
+                    try await Deletion.delete(["us1"], reason: nil, on: connection)
                 }
                 let calls = try await database.failures()
                 #expect(error?.sqlState == "40P01")

@@ -253,7 +253,9 @@ struct ReportTests {
             for (code, reason) in [
                 ("q0a", "superseded by q0x"), ("q0b", "retracted by all_day"), ("q0c", ""),
             ] {
-                try await Deletion(codes: [code], reason: reason).run(on: database)
+                try await database.withConnection {
+                    try await Deletion.delete([code], reason: reason, on: $0)
+                }
             }
 
             let rows = try await database.query("select * from report.removed_event order by code")
@@ -469,11 +471,5 @@ extension TestDatabase {
                         timestamptz '2020-01-01 00:00+00' + \(number) * interval '1 minute', now(), 0, 0)
                 """)
         }
-    }
-}
-
-extension Deletion {
-    fileprivate func run(on database: TestDatabase) async throws {
-        try await database.withConnection { try await run(on: $0) }
     }
 }

@@ -1,18 +1,15 @@
 import PostgreSQL
 
 /// All that the history keeps of one event.
-public struct EventStory: Sendable {
-    public let code: String
-
-    public init(of code: String) { self.code = code }
-
+public enum EventStory {
     /// Hands over each change, the oldest first, as one line of JSON with the columns of `history.changes` but without `row`;
     /// and then `{"row":{…}}`, the event as it is now, or `{"row":null}` if it is not there.
     ///
     /// - Parameter connection: in a REPEATABLE READ transaction.
     /// - Returns: whether there is or was such an event.
-    public func forEachLine(
-        on connection: Connection, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
+    public static func forEachLine(
+        of code: String, on connection: Connection,
+        _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Bool {
         try await connection.execute(script: ChangePages.settings, to: "read an event's history")
         guard try await UnknownCodes.isKnown(code, on: connection) else { return false }

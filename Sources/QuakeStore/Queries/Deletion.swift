@@ -1,20 +1,16 @@
 import Feed
 import PostgreSQL
 
-/// Deletes earthquakes by their codes: all in one transaction, or none.
-public struct Deletion: Sendable {
-    private let codes: [String]
-    private let reason: String?
-
+public enum Deletion {
+    /// Deletes earthquakes by their codes: all in one transaction, or none.
+    ///
     /// - Parameter reason: kept in the history.
-    public init(codes: [String], reason: String?) {
-        // Rows are locked in code order, as imports lock them.
-        self.codes = Set(codes.map { ExactText($0) }).sorted().map(\.text)
-        self.reason = reason
-    }
-
     /// - Throws: `UnknownCodes` when the table lacks any of them; then nothing is deleted.
-    public func run(on connection: Connection) async throws {
+    public static func delete(
+        _ codes: [String], reason: String?, on connection: Connection
+    ) async throws {
+        // Rows are locked in code order, as imports lock them.
+        let codes = Set(codes.map { ExactText($0) }).sorted().map(\.text)
         try await connection.write(to: "delete earthquakes") {
             try await connection.query(
                 "select set_config('history.reason', \(reason ?? ""), true)", to: "set the reason")

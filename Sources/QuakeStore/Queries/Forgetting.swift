@@ -1,20 +1,16 @@
 import Feed
 import PostgreSQL
 
-/// Drops what is kept about a source that is no longer imported: its validators, its runs, and its unfinished backfill.
-///
-/// Earthquakes and history stay, and so do rejects. A run that a reject names stays for its sake, marked as forgotten. The
-/// source's row in `import.lock` stays too: another session may be waiting for it.
-public struct Forgetting: Sendable {
-    private let source: FeedSource
-
-    public init(_ source: FeedSource) {
-        self.source = source
-    }
-
+/// Drops what is kept about sources and readers that are no more.
+public enum Forgetting {
+    /// Drops what is kept about a source that is no longer imported: its validators, its runs, and its unfinished backfill.
+    ///
+    /// Earthquakes and history stay, and so do rejects. A run that a reject names stays for its sake, marked as forgotten.
+    /// The source's row in `import.lock` stays too: another session may be waiting for it.
+    ///
     /// - Returns: how many runs were dropped.
     /// - Throws: `SourceBusy` while the source is imported; `UnknownSource`; `PostgresError`.
-    public func run(on connection: Connection) async throws -> Int {
+    public static func forget(_ source: FeedSource, on connection: Connection) async throws -> Int {
         let meant = try await ImportStatus.read(of: [source], on: connection).sources
         guard meant.count == 1 else { throw UnknownSource(source, among: meant) }
         let name = meant[0].name
@@ -46,6 +42,18 @@ public struct Forgetting: Sendable {
         try await log.unlock()
         return count
     }
+
+    /// Drops the position of a named reader that is no more. A reader that still follows under that name reports its
+    /// position again within seconds.
+    ///
+    /// - Throws: `UnknownReader`; `PostgresError`.
+    public static func forget(reader name: String, on connection: Connection) async throws {
+        try await connection.write(to: "forget a reader") {
+            let deleted = try await connection.execute(
+                "delete from history.reader where name = \(name)", to: "forget a reader")
+            if deleted == 0 { _ = try await HistoryStatus.readers([name], on: connection) }
+        }
+    }
 }
 
 /// Nothing was ever imported from this source, or it is not clear which one is meant.
@@ -62,5 +70,16 @@ public struct UnknownSource: Error, CustomStringConvertible {
 
     init(_ source: FeedSource, among meant: [ImportStatus.Source]) {
         description = "\(source) may be any of \(meant.map(\.name).joined(separator: ", "))"
+    }
+}
+
+/// No reader has ever reported its position under this name.
+public struct UnknownReader: Error, CustomStringConvertible {
+    public let description: String
+
+    init(_ name: String, known: [String]) {
+        let remedy = closestSpelling(of: name, among: known).map { "did you mean \($0)?" }
+        description =
+            "no reader has reported under the name \(name); \(remedy ?? "quakes status lists those that did")"
     }
 }

@@ -20,7 +20,7 @@ struct DeleteCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await database.withConnection(for: .writer) { connection in
-            try await Deletion(codes: codes, reason: reason).run(on: connection)
+            try await Deletion.delete(codes, reason: reason, on: connection)
         }
         for code in codes { StandardOutput.print("deleted \(strippingControlCharacters(code))") }
     }

@@ -40,12 +40,12 @@ struct ForgetCommand: AsyncParsableCommand {
     func run() async throws {
         try await database.withConnection(for: .owner) { connection in
             for source in sources {
-                let runs = try await Forgetting(source).run(on: connection)
+                let runs = try await Forgetting.forget(source, on: connection)
                 let name = strippingControlCharacters(source.shortName ?? "\(source)")
                 StandardOutput.print("forgot \(name) and its \(runs) run\(runs == 1 ? "" : "s")")
             }
             for reader in readers {
-                try await ForgettingReader(reader).run(on: connection)
+                try await Forgetting.forget(reader: reader, on: connection)
                 StandardOutput.print("forgot the reader \(strippingControlCharacters(reader))")
             }
         }

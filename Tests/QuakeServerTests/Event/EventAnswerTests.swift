@@ -256,7 +256,7 @@ extension TestDatabase {
     /// Deletes an event as settling does.
     fileprivate func rename(_ old: String, to new: String) async throws {
         try await withConnection {
-            try await Deletion(codes: [old], reason: "superseded by \(new)").run(on: $0)
+            try await Deletion.delete([old], reason: "superseded by \(new)", on: $0)
         }
     }
 
