@@ -50,7 +50,7 @@ public struct CatalogueState: Sendable, Equatable {
     public static func read(
         on connection: Connection, hasSettled: Bool = true
     ) async throws -> CatalogueState {
-        guard var row = try await connection.query(query, to: operation).first else { throw missing }
+        var row = try await connection.query(query, to: operation)[0]
         var state = try CatalogueState(&row)
         if hasSettled { state.settled = try await settledDocuments(on: connection) }
         return state
@@ -88,18 +88,12 @@ public struct CatalogueState: Sendable, Equatable {
         from history.position() as position
         """
 
-    private static var missing: PostgresError {
-        PostgresError(
-            operation: operation, message: "history.store holds no row", remedy: "restore the whole database")
-    }
-
     private init(_ row: inout Row) throws {
-        guard let store = try row.nextText(), let token = try row.nextInteger(),
-            let committed = try CommitTime.next(in: &row), let beginning = try CommitTime.next(in: &row),
-            let shape = try row.nextText()
-        else { throw Self.missing }
-        position = Position(store: store, token: Int(token), committedAt: "\(committed)")
-        committedAt = committed.instant
+        guard let (position, committedAt) = try Position.next(in: &row),
+            let beginning = try CommitTime.next(in: &row), let shape = try row.nextText()
+        else { throw PostgresError.noStore(Self.operation) }
+        self.position = position
+        self.committedAt = committedAt.instant
         // Rounded up: nothing earlier is known.
         self.beginning = CommitTime(microseconds: beginning.microseconds + 999).instant
         self.shape = shape

@@ -69,7 +69,8 @@ extension Position {
     /// The position of somebody who knows the token only: that of the last transaction up to it. If the history does not
     /// have it, this is a position that does not hold.
     public static func known(by token: Int, on connection: Connection) async throws -> Position {
-        let row = try await connection.query(
+        let operation = "find a token"
+        let rows = try await connection.query(
             """
             select store.store::text, coalesce(last.token, \(token)) as token,
                    coalesce(last.committed_at, 'epoch') as committed_at
@@ -80,15 +81,26 @@ extension Position {
                 select pruned_token, pruned_committed_at
                 order by token desc limit 1
             ) as last on \(token) between pruned_token and history.current_token()
-            """, to: "find a token"
-        ).first
-        guard let row else {
-            throw PostgresError(
-                operation: "find a token", message: "history.store holds no row",
-                remedy: "restore the whole database")
+            """, to: operation)
+        guard var row = rows.first, let known = try Position.next(in: &row) else {
+            throw PostgresError.noStore(operation)
         }
-        return Position(
-            store: try row.decode("store"), token: try row.decode("token"),
-            committedAt: "\(try row.decode("committed_at", as: CommitTime.self))")
+        return known.position
+    }
+
+    /// Reads the columns of `history.position()`, the store as a text; nil when `history.store` holds no row.
+    static func next(in row: inout Row) throws -> (position: Position, committedAt: CommitTime)? {
+        guard let store = try row.nextText(), let token = try row.nextInteger(),
+            let committedAt = try CommitTime.next(in: &row)
+        else { return nil }
+        return (Position(store: store, token: Int(token), committedAt: "\(committedAt)"), committedAt)
+    }
+}
+
+extension PostgresError {
+    /// `history.store` holds no row.
+    static func noStore(_ operation: String) -> PostgresError {
+        PostgresError(
+            operation: operation, message: "history.store holds no row", remedy: "restore the whole database")
     }
 }

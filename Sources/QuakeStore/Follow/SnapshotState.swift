@@ -1,5 +1,4 @@
 import PostgreSQL
-import Synchronization
 
 /// What one snapshot says about a reader.
 struct SnapshotState: Sendable {
@@ -30,34 +29,22 @@ struct SnapshotState: Sendable {
     }
 
     static func read(of reader: Position?, on connection: Connection) async throws -> SnapshotState {
-        let snapshot = Mutex<SnapshotState?>(nil)
-        try await connection.copy(
-            rowsOf: connection.text(of: query(of: reader)), to: "read the history's position"
-        ) { row in
-            let read = try SnapshotState(&row, of: reader)
-            snapshot.withLock { $0 = read }
-        }
-        guard let snapshot = snapshot.withLock({ $0 }) else { throw RowError.other }
-        return snapshot
+        var row = try await connection.query(query(of: reader), to: operation)[0]
+        return try SnapshotState(&row, of: reader)
     }
+
+    private static let operation = "read the history's position"
 
     /// Reads the row.
     ///
     /// - Throws: `PostgresError` when `history.store` holds no row.
     init(_ row: inout Row, of reader: Position?) throws {
-        let (store, token) = (try row.nextText(), try row.nextInteger())
-        let (committedAt, verdict, shape) = (
-            try CommitTime.next(in: &row), try row.nextText(), try row.nextText()
-        )
-        _ = try row.nextInteger()
-        guard let store, let token, let committedAt, let verdict, let shape else {
-            throw PostgresError(
-                operation: "read the history's position", message: "history.store holds no row",
-                remedy: "restore the whole database")
-        }
-        position = Position(store: store, token: Int(token), committedAt: "\(committedAt)")
+        guard let position = try Position.next(in: &row)?.position, let verdict = try row.nextText(),
+            let shape = try row.nextText()
+        else { throw PostgresError.noStore(Self.operation) }
+        self.position = position
         self.shape = shape
-        freshStart = reader.flatMap { [position] in Self.freshStart(of: $0, verdict, now: position) }
+        freshStart = reader.flatMap { Self.freshStart(of: $0, verdict, now: position) }
     }
 
     private static func freshStart(of reader: Position, _ verdict: String, now: Position) -> FreshStart? {
