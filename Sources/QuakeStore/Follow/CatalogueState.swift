@@ -56,39 +56,16 @@ public struct CatalogueState: Sendable, Equatable {
         return state
     }
 
-    /// Reads the state and the rows of a small query, both of one snapshot, in one exchange with the server. Nothing is read of
-    /// settled documents.
-    ///
-    /// - Parameters:
-    ///   - isPlannedForAll: whether one plan will do for all values of the query.
-    ///   - connection: has a session of its own.
-    ///   - limit: how long each statement may take.
-    ///   - told: told the state, before the first row.
-    static func read(
-        with query: Query, isPlannedForAll: Bool, on connection: isolated Connection, limit: Duration,
-        _ told: (CatalogueState) -> Void, _ body: (inout Row) throws -> Void
-    ) throws {
-        let mode = isPlannedForAll ? "force_generic_plan" : "auto"
-        try connection.exchange(
-            [Self.query, query],
-            with: [
-                "jit": "off", "statement_timeout": "\(limit.settingMilliseconds)", "plan_cache_mode": mode,
-            ],
-            holding: "public.quake", to: operation
-        ) { index, row in
-            if index == 0 { told(try CatalogueState(&row)) } else { try body(&row) }
-        }
-    }
+    static let operation = "read the catalogue's state"
 
-    private static let operation = "read the catalogue's state"
-
-    private static let query: Query = """
+    static let query: Query = """
         select position.store::text, token, committed_at, (select pruned_committed_at from history.store),
                history.shape('public.quake')
         from history.position() as position
         """
 
-    private init(_ row: inout Row) throws {
+    /// Reads what `query` selects.
+    init(_ row: inout Row) throws {
         guard let (position, committedAt) = try Position.next(in: &row),
             let beginning = try CommitTime.next(in: &row), let shape = try row.nextText()
         else { throw PostgresError.noStore(Self.operation) }
@@ -129,7 +106,7 @@ public struct CatalogueState: Sendable, Equatable {
 
 extension Duration {
     /// For a setting of the server, where 0 would be no limit.
-    fileprivate var settingMilliseconds: Int { max(1, Int(self / .milliseconds(1))) }
+    var settingMilliseconds: Int { max(1, Int(self / .milliseconds(1))) }
 }
 
 /// A document of a summary feed whose events, and whose missing events, the catalogue has taken over.

@@ -44,9 +44,17 @@ extension QuakeSelection {
         _ properties: [Property], most: Int, on connection: isolated Connection, limit: Duration,
         _ told: (CatalogueState) -> Void, _ body: (inout Row) throws -> Void
     ) throws {
-        try CatalogueState.read(
-            with: shortQuery(properties.list(), most: most), isPlannedForAll: isPlannedForAll, on: connection,
-            limit: limit, told, body)
+        // Nothing is read of settled documents.
+        try connection.exchange(
+            [CatalogueState.query, shortQuery(properties.list(), most: most)],
+            with: [
+                "jit": "off", "statement_timeout": "\(limit.settingMilliseconds)",
+                "plan_cache_mode": isPlannedForAll ? "force_generic_plan" : "auto",
+            ],
+            holding: "public.quake", to: CatalogueState.operation
+        ) { index, row in
+            if index == 0 { told(try CatalogueState(&row)) } else { try body(&row) }
+        }
     }
 
     /// Whether the plan depends on the values little: an index leads to the first earthquakes, and few that it leads to are left
