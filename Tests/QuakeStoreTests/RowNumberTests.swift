@@ -62,7 +62,7 @@ struct RowNumberTests {
     }
 
     private func expectSameNumbers(_ document: String, in database: TestDatabase, count: Int) async throws {
-        let seed = RowNumber.Seed()
+        let seed = RowNumber.seed()
         let rows = try await database.query("select code, \(RowNumber.ofServer(seed)) as number from quake")
         var server: [String: Int64] = [:]
         for row in rows { server[try row.decode("code")] = try row.decode("number") }

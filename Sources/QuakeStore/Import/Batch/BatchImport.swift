@@ -126,7 +126,8 @@ struct BatchImport {
                 continue
             }
             let rows = try await connection.query(
-                MergeStatement.needed(numbers, settling), to: "compare a batch of \(records.count) features")
+                MergeStatement.needed(numbers, batch.seed, settling),
+                to: "compare a batch of \(records.count) features")
             let positions = try rows.map { try $0.decode("position", as: Int.self) }
             needed += positions.sorted().map { piece[$0 - 1] }
         }

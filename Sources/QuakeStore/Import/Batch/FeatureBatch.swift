@@ -40,7 +40,7 @@ final class FeatureBatch: @unchecked Sendable {
     private(set) var records: [Record] = []
     private(set) var rejections: [(feature: Feature, rejection: Rejection)] = []
     /// What the numbers of its rows begin with; another one for each batch.
-    private(set) var seed = RowNumber.Seed()
+    private(set) var seed = RowNumber.seed()
     /// How many bytes of the document these features account for.
     var documentBytes = 0
 
@@ -101,7 +101,7 @@ final class FeatureBatch: @unchecked Sendable {
         records.removeAll(keepingCapacity: true)
         rejections.removeAll()
         documentBytes = 0
-        seed = RowNumber.Seed()
+        seed = RowNumber.seed()
         rows.removeAll()
         raw.removeAll()
         codes.removeAll(keepingCapacity: true)
@@ -121,18 +121,21 @@ final class FeatureBatch: @unchecked Sendable {
         row.rows.withBytes { rows.append(rows: $0) }
     }
 
-    /// The numbers of records, by their codes; nil if none has a number.
-    func numbers(of records: [Int]) -> RowNumbers? {
+    /// The codes of records and their numbers, in the form in which a statement takes them; nil if none has a number.
+    func numbers(of records: [Int]) -> (codes: BoundArray<String>, numbers: BoundArray<Int64>)? {
         guard records.contains(where: { self.records[$0].number != nil }) else { return nil }
-        var numbers = RowNumbers(seed: seed, count: records.count)
+        var found = BoundArray<String>(count: records.count)
+        var numbers = BoundArray<Int64>(count: records.count)
         codes.withUnsafeBufferPointer { codes in
             for index in records {
                 let record = self.records[index]
                 let code = record.codeStart..<record.codeStart + Int(record.codeCount)
-                numbers.append(record.number, code: codes.extracting(code))
+                found.append(codes.extracting(code))
+                // A row without a number gets one that the server's row hardly ever has.
+                numbers.append(record.number?.value ?? seed)
             }
         }
-        return numbers
+        return (found, numbers)
     }
 
     // MARK: One row per code

@@ -58,8 +58,10 @@ enum MergeStatement {
     ///
     /// Nobody can settle between this statement and the merge, because of the lock. Whatever else changes an equal row
     /// meanwhile comes after this document, as it would after the merge.
-    static func needed(_ rows: RowNumbers, _ settling: Settling) -> Query {
-        let isNeeded: Query = "quake.code is null or \(RowNumber.ofServer(rows.seed)) <> asked.number"
+    static func needed(
+        _ rows: (codes: BoundArray<String>, numbers: BoundArray<Int64>), _ seed: Int64, _ settling: Settling
+    ) -> Query {
+        let isNeeded: Query = "quake.code is null or \(RowNumber.ofServer(seed)) <> asked.number"
         let asked: Query = """
             unnest(\(rows.codes), \(rows.numbers)) with ordinality as asked (code, number, position)
             left join public.quake on quake.code = asked.code

@@ -12,24 +12,21 @@ import PostgreSQL
 package struct RowNumber: Equatable {
     package let value: Int64
 
-    package struct Seed {
-        package let value = Int64.random(in: 1...(.max))
-
-        package init() {}
-    }
+    /// What the numbers of a batch's rows begin with.
+    package static func seed() -> Int64 { Int64.random(in: 1...(.max)) }
 
     /// The number of a record. Not of one with properties that are not declared: how the server hashes a jsonb is too much to
     /// repeat.
-    package init?(of record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>, _ seed: Seed) {
+    package init?(of record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>, _ seed: Int64) {
         if case .extra = record[.extra] { return nil }
-        var hash = RecordHash(seed: UInt64(bitPattern: seed.value))
+        var hash = RecordHash(seed: UInt64(bitPattern: seed))
         record.forEachValue { hash.append($0, of: record, from: bytes) }
         value = Int64(bitPattern: hash.value)
     }
 
     /// The number of the server's row, as SQL. The columns are listed, so that one that somebody has added does not matter.
-    package static func ofServer(_ seed: Seed) -> Query {
-        "hash_record_extended(row(\(unescaped: columns)), \(seed.value))"
+    package static func ofServer(_ seed: Int64) -> Query {
+        "hash_record_extended(row(\(unescaped: columns)), \(seed))"
     }
 
     /// A time as its bytes: the hash of the time itself has only 32 bits.
@@ -53,24 +50,5 @@ extension RecordHash {
         case .list(let list): appendTextArray { append in list.forEachElement(in: bytes, append) }
         case .code: record.withCode(in: bytes) { append(bytes: $0) }
         }
-    }
-}
-
-/// The numbers of a batch's rows, in the form in which a statement takes them.
-struct RowNumbers {
-    let seed: RowNumber.Seed
-    private(set) var codes: BoundArray<String>
-    private(set) var numbers: BoundArray<Int64>
-
-    init(seed: RowNumber.Seed, count: Int) {
-        self.seed = seed
-        codes = BoundArray<String>(count: count)
-        numbers = BoundArray<Int64>(count: count)
-    }
-
-    /// A row without a number gets one that the server's row hardly ever has.
-    mutating func append(_ number: RowNumber?, code: UnsafeBufferPointer<UInt8>) {
-        codes.append(code)
-        numbers.append(number?.value ?? seed.value)
     }
 }
