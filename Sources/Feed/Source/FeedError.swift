@@ -12,6 +12,13 @@ public enum FeedError: Error, Sendable, Equatable {
     case unavailable(url: String, reason: String, status: Int? = nil, retryAfter: Duration? = nil)
 }
 
+extension FeedError {
+    /// The HTTP status with which the feed's server refused; nil for everything else.
+    public var status: Int? {
+        if case .unavailable(_, _, let status, _) = self { status } else { nil }
+    }
+}
+
 extension FeedError: CustomStringConvertible {
     public var description: String {
         switch self {

@@ -89,8 +89,9 @@ public struct Backfill: Sendable {
                 let isStillMore = try await self.count(window, &state) > short.given
                 if plan.hadTooFew(window, isStillMore ? short : nil) { continue }
                 throw short
-            } catch let refusal as FeedError where refusal.isTooMuch {
-                // If the service's own count is within the limit, it refused the window for another reason.
+            } catch let refusal as FeedError where [400, 413].contains(refusal.status) {
+                // Too many events were asked for, or the request is wrong. If the service's own count is within the limit,
+                // it refused the window for another reason.
                 let count = try await self.count(window, &state)
                 guard count > plan.limit, plan.hadTooMany(window, count: count) else { throw refusal }
                 continue
@@ -126,7 +127,7 @@ public struct Backfill: Sendable {
         state.progress.counts += summary.counts
         switch summary.failure {
         case nil: return summary.counts.seen
-        case FeedError.unavailable(_, _, status: 204, _)?:
+        case let failure as FeedError where failure.status == 204:
             throw ShortAnswer(window: window, given: 0, counted: count)
         // The USGS's documents say first what they are. One that does not never was one; others broke on the way.
         case let failure as FeedError where failure.isBrokenDocument && summary.feed == nil:
@@ -160,7 +161,7 @@ public struct Backfill: Sendable {
         var bytes: [UInt8] = []
         do {
             try await FeedSource.url(url).read(options: fetch) { bytes += $0.prefix(1000) }
-        } catch FeedError.unavailable(_, _, status: 204, _) {
+        } catch let failure as FeedError where failure.status == 204 {
             return 0
         } catch let failure as FeedError {
             throw UnfitService(service, counting: failure) ?? failure as any Error
@@ -185,11 +186,7 @@ public struct Backfill: Sendable {
     private func begin() async throws -> State {
         if options.startsOver {
             try await connection.repeating(
-                """
-                delete from import.backfill
-                where service = \(service) and newest_first = \(options.isNewestFirst) and finished_at is null
-                  and minimum_magnitude is not distinct from \(options.minimumMagnitude)
-                """, to: "discard the unfinished backfill")
+                "delete from import.backfill where \(isUnfinished)", to: "discard the unfinished backfill")
         }
         if let state = try await unfinished() {
             let end = options.to ?? state.range.upperBound
@@ -214,13 +211,19 @@ public struct Backfill: Sendable {
             progress: Progress(expected: expected, requests: 1, reached: reached))
     }
 
+    /// Whether a backfill is the one to resume.
+    private var isUnfinished: Query {
+        """
+        service = \(service) and newest_first = \(options.isNewestFirst) and finished_at is null
+        and minimum_magnitude is not distinct from \(options.minimumMagnitude)
+        """
+    }
+
     private func unfinished() async throws -> State? {
         let row = try await connection.query(
             """
             select id, window_start, window_end, reached, events, expected, requests
-            from import.backfill
-            where service = \(service) and newest_first = \(options.isNewestFirst) and finished_at is null
-              and minimum_magnitude is not distinct from \(options.minimumMagnitude)
+            from import.backfill where \(isUnfinished)
             """, to: "look for an unfinished backfill"
         ).first
         return try row.map { row in
@@ -255,10 +258,5 @@ public struct BackfillDiffers: Error, Equatable, CustomStringConvertible {
 extension FeedError {
     fileprivate var isBrokenDocument: Bool {
         if case .brokenDocument = self { true } else { false }
-    }
-
-    /// Whether a service says that too many events were asked for, or that the request is wrong.
-    fileprivate var isTooMuch: Bool {
-        if case .unavailable(_, _, let status?, _) = self { [400, 413].contains(status) } else { false }
     }
 }

@@ -12,16 +12,14 @@ public struct ImportWindow: Sendable {
     /// A document with this many features may have been cut off.
     let limit: Int
 
-    /// What the history names as the feed that showed an event to be withdrawn.
-    private var feed: String { "backfill \(range.lowerBound)/\(range.upperBound)" }
-
-    /// The origin times for which the document has every event.
-    private var times: ClosedRange<Instant>? { isPartial ? nil : range.lowerBound...range.last }
-
     func identity(_ metadata: FeedMetadata, of source: FeedSource, features: Int) -> FeedIdentity? {
         guard features >= count, features < limit, let generated = metadata.generated,
             let service = FeedIdentity.host(of: metadata.url) ?? FeedIdentity.host(of: "\(source)")
         else { return nil }
+        // The history names this as the feed that showed an event to be withdrawn.
+        let feed = "backfill \(range.lowerBound)/\(range.upperBound)"
+        // The origin times for which the document has every event.
+        let times = isPartial ? nil : range.lowerBound...range.last
         return FeedIdentity(service: service, name: feed, generated: generated, window: times)
     }
 

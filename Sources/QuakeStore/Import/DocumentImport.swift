@@ -53,7 +53,8 @@ struct DocumentImport {
                 try await group.waitForAll()
                 return try reading.get()
             }
-        } catch let error as FeedError where window != nil && error.isAnswerAboutWindow {
+        } catch let error as FeedError where window != nil && [204, 400, 413].contains(error.status) {
+            // An event service has nothing in the window (204), or more than it returns at once. Neither is a failed run.
             throw error
         } catch {
             try await begin(log)
@@ -171,13 +172,5 @@ struct DocumentImport {
             settling.rejectLimit = options.rejectLimit
         }
         return settling
-    }
-}
-
-extension FeedError {
-    /// An event service has nothing in the window (204), or more than it returns at once (400, 413). Neither is a
-    /// failed run.
-    fileprivate var isAnswerAboutWindow: Bool {
-        if case .unavailable(_, _, let status?, _) = self { [204, 400, 413].contains(status) } else { false }
     }
 }

@@ -74,10 +74,13 @@ public struct Importer: Sendable {
         _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
     ) async throws -> ImportSummary {
         guard !options.isDryRun else {
-            let log = RunLog(connection: connection, source: source)
+            let log = RunLog(connection: connection, source: source, name: "\(source)")
             return await importing(source, window, log, ifChangedSince: nil, progress).summary
         }
-        let log = try await runLog(source, window)
+        let name = if let window { window.name } else { try await SourceKey.name(of: source, on: connection) }
+        let log = RunLog(
+            connection: connection, source: source, name: name, every: options.every,
+            keepsValidators: window == nil)
         if options.every == nil, let missing = source.missingFile, try await !log.hasRun() { throw missing }
         // If an error ends this early, the lock ends with the connection.
         let validators = try await log.lock()
@@ -95,13 +98,6 @@ public struct Importer: Sendable {
         return summary
     }
 
-    private func runLog(_ source: FeedSource, _ window: ImportWindow?) async throws -> RunLog {
-        let name = if let window { window.name } else { try await SourceKey.name(of: source, on: connection) }
-        var log = RunLog(connection: connection, source: source, name: name, every: options.every)
-        log.keepsValidators = window == nil
-        return log
-    }
-
     private func importing(
         _ source: FeedSource, _ window: ImportWindow?, _ log: RunLog,
         ifChangedSince validators: Validators?, _ progress: (Progress) -> Void
@@ -117,7 +113,10 @@ public struct Importer: Sendable {
             if case .notModified = result {
                 summary.outcome = .notModified
             } else {
-                try options.checkRejects(document.counts)
+                let (rejected, seen) = (document.counts.rejected, document.counts.seen)
+                guard options.rejectLimit.allows(rejected: rejected, of: seen) else {
+                    throw TooManyRejects(rejected: rejected, seen: seen)
+                }
                 try window?.check(document.counts)
                 if let brake = document.counts.brake { throw brake }
             }
@@ -149,14 +148,6 @@ extension FetchResult {
     fileprivate var freshFor: Duration? {
         switch self {
         case .document(_, let freshFor), .notModified(let freshFor): freshFor
-        }
-    }
-}
-
-extension Importer.Options {
-    fileprivate func checkRejects(_ counts: ImportCounts) throws {
-        guard rejectLimit.allows(rejected: counts.rejected, of: counts.seen) else {
-            throw TooManyRejects(rejected: counts.rejected, seen: counts.seen)
         }
     }
 }

@@ -9,16 +9,9 @@ struct RunLog {
     /// The name under which the run is recorded and its source is locked.
     let name: String
     /// The interval at which a daemon imports the source.
-    let every: Duration?
+    var every: Duration?
     /// Whether what the server says about the document is kept, so that it need not be fetched again while it is the same.
     var keepsValidators = false
-
-    init(connection: Connection, source: FeedSource, name: String? = nil, every: Duration? = nil) {
-        self.connection = connection
-        self.source = source
-        self.name = name ?? "\(source)"
-        self.every = every
-    }
 
     /// The advisory lock of a run, by an SQL expression for its number. The session that does the run holds it: if it is
     /// free, the worker has died. Any login could hold it, but that would only keep a dead run from being closed. "quar"
