@@ -20,14 +20,16 @@ public struct ConnectionOptions: Sendable, Equatable {
     /// - Throws: `PostgresError` when libpq does not accept it, or would mistake part of the password for the host or
     ///   the database. The error never quotes the input, which may contain a password.
     public init(_ conninfo: String) throws(PostgresError) {
-        if Self.hasBarePasswordCharacters(conninfo) {
+        let scheme = ["postgresql://", "postgres://"].first { conninfo.utf8.starts(with: $0.utf8) }
+        if let scheme, Self.hasBarePasswordCharacters(conninfo.unicodeScalars.dropFirst(scheme.count)) {
             throw Self.unreadable(
                 "the user or the password contains an @ or a / that is not percent-encoded",
                 remedy: "write %40 for @ and %2F for /")
         }
         // Of a URL of another kind, libpq says that it misses an equals sign.
-        let isURL = ["postgresql://", "postgres://"].contains { conninfo.utf8.starts(with: $0.utf8) }
-        if !isURL, !conninfo.contains("=") || conninfo.prefixMatch(of: #/[A-Za-z][A-Za-z0-9+.-]*:/#) != nil {
+        if scheme == nil,
+            !conninfo.contains("=") || conninfo.prefixMatch(of: #/[A-Za-z][A-Za-z0-9+.-]*:/#) != nil
+        {
             throw Self.unreadable("it is not a postgresql URL")
         }
         var message: UnsafeMutablePointer<CChar>?
@@ -36,7 +38,7 @@ public struct ConnectionOptions: Sendable, Equatable {
             let words = message.map { String(cString: $0) } ?? "out of memory"
             PQfreemem(message)
             let reason = String(words.unicodeScalars.prefix { $0 != "\"" })
-            throw Self.unreadable(reason.trimmingTrailingPunctuation)
+            throw Self.unreadable(reason.replacing(#/[\s:]+$/#, with: ""))
         }
         defer { PQconninfoFree(options) }
         keywords = [:]
@@ -54,10 +56,10 @@ public struct ConnectionOptions: Sendable, Equatable {
 
     /// libpq ends the credentials of a URL at the first @ before the first /. A later @, before the parameters, was
     /// meant to be that end.
-    private static func hasBarePasswordCharacters(_ url: String) -> Bool {
-        let scheme = ["postgresql://", "postgres://"].first { url.utf8.starts(with: $0.utf8) }
-        guard let scheme else { return false }
-        var rest = url.unicodeScalars.dropFirst(scheme.count)
+    ///
+    /// - Parameter rest: what follows the scheme.
+    private static func hasBarePasswordCharacters(_ rest: Substring.UnicodeScalarView) -> Bool {
+        var rest = rest
         if let end = rest.firstIndex(where: { $0 == "@" || $0 == "/" }), rest[end] == "@" {
             rest = rest[rest.index(after: end)...]
         }
@@ -112,12 +114,4 @@ extension ConnectionOptions: CustomStringConvertible, CustomReflectable {
 
     /// Empty, so that a dump shows no password either.
     public var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-extension String {
-    fileprivate var trimmingTrailingPunctuation: String {
-        var text = self[...]
-        while let last = text.last, last.isWhitespace || last == ":" { text.removeLast() }
-        return String(text)
-    }
 }

@@ -7,19 +7,22 @@ extension Connection {
     }
 
     private func literal(_ parameter: Parameter) throws -> String {
-        guard let bytes = parameter.bytes else { return "null::\(Self.typeName(parameter.type))" }
+        let bytes = parameter.bytes ?? []
         let bits = bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        return switch parameter.type {
-        case Int.sqlType: "'\(Int64(bitPattern: bits))'::bigint"
-        // A description has the digits that it takes to read the same number back, and `inf` and `nan` are understood.
-        case Double.sqlType: "'\(Double(bitPattern: bits))'::double precision"
-        case Bool.sqlType: bits == 0 ? "false" : "true"
-        case Parameter.timestamptz: Self.time(Int64(bitPattern: bits))
-        // Quoting would cut the text off at a NUL.
-        case String.sqlType where bytes.contains(0): "convert_from(\(Self.hexadecimal(bytes)), 'UTF8')"
-        case String.sqlType: "\(try quoted(String(decoding: bytes, as: UTF8.self)))::text"
-        default: Self.hexadecimal(bytes)
-        }
+        let (type, value): (String, String) =
+            switch parameter.type {
+            case Int.sqlType: ("bigint", "'\(Int64(bitPattern: bits))'")
+            // A description has the digits that it takes to read the same number back, and `inf` and `nan` are understood.
+            case Double.sqlType: ("double precision", "'\(Double(bitPattern: bits))'")
+            case Bool.sqlType: ("boolean", bits == 0 ? "false" : "true")
+            case Parameter.timestamptz: ("timestamptz", Self.time(Int64(bitPattern: bits)))
+            // Quoting would cut the text off at a NUL.
+            case String.sqlType where bytes.contains(0):
+                ("text", "convert_from(\(Self.hexadecimal(bytes))::bytea, 'UTF8')")
+            case String.sqlType: ("text", try quoted(String(decoding: bytes, as: UTF8.self)))
+            default: ("bytea", Self.hexadecimal(bytes))
+            }
+        return "\(parameter.bytes == nil ? "null" : value)::\(type)"
     }
 
     /// A fraction of a second would go through floating point.
@@ -31,17 +34,6 @@ extension Connection {
 
     private static func hexadecimal(_ bytes: [UInt8]) -> String {
         let digits = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        return "'\\x\(digits)'::bytea"
-    }
-
-    private static func typeName(_ type: UInt32) -> String {
-        switch type {
-        case Int.sqlType: "bigint"
-        case Double.sqlType: "double precision"
-        case Bool.sqlType: "boolean"
-        case String.sqlType: "text"
-        case Parameter.timestamptz: "timestamptz"
-        default: "bytea"
-        }
+        return "'\\x\(digits)'"
     }
 }
