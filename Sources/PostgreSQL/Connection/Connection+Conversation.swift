@@ -37,25 +37,28 @@ extension Connection {
         _ query: Query, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false
     ) throws {
         let text = query.text
-        try refuseNUL(in: text, operation)
-        guard sendParameters(query.parameters, of: text, handle) == 1 else {
-            throw failureOfLibpq(operation, handle)
+        try send(text, operation, handle, singleRowMode: singleRowMode) {
+            sendParameters(query.parameters, of: text, handle)
         }
-        // libpq accepts this only after the statement was sent and before anything is read.
-        if singleRowMode { PQsetSingleRowMode(handle) }
-        try flush(operation, handle)
     }
 
     func send(script: String, _ operation: String, _ handle: OpaquePointer) throws {
-        try refuseNUL(in: script, operation)
-        guard PQsendQuery(handle, script) == 1 else { throw failureOfLibpq(operation, handle) }
-        try flush(operation, handle)
+        try send(script, operation, handle) { PQsendQuery(handle, script) }
     }
 
-    /// libpq would run the part before the NUL.
-    func refuseNUL(in sql: String, _ operation: String) throws {
-        guard sql.utf8.contains(0) else { return }
-        throw PostgresError(operation: operation, message: "the statement contains a NUL character")
+    /// Sends what `call` hands to libpq: this text, or a name.
+    func send(
+        _ sql: String, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false,
+        _ call: () -> Int32
+    ) throws {
+        // libpq would run the part before the NUL.
+        guard !sql.utf8.contains(0) else {
+            throw PostgresError(operation: operation, message: "the statement contains a NUL character")
+        }
+        guard call() == 1 else { throw failureOfLibpq(operation, handle) }
+        // libpq accepts this only after the statement was sent and before anything is read.
+        if singleRowMode { PQsetSingleRowMode(handle) }
+        try flush(operation, handle)
     }
 
     /// Hands each result of the running statement to `body`, and reads the conversation to its end even when

@@ -22,12 +22,9 @@ extension Connection {
     ) throws {
         try prepare(query, as: name, operation)
         let handle = try open(operation)
-        guard sendPrepared(name, query.parameters, handle) == 1 else {
-            throw failureOfLibpq(operation, handle)
+        try send(name, operation, handle, singleRowMode: true) {
+            sendPrepared(name, query.parameters, handle)
         }
-        // libpq accepts this only after the statement was sent and before anything is read.
-        PQsetSingleRowMode(handle)
-        try flush(operation, handle)
         do {
             try readResults(operation, handle) { result in
                 for var row in result.rows { try body(&row) }
@@ -44,14 +41,11 @@ extension Connection {
             try execute(script: "deallocate \(name)", to: operation)
             prepared[name] = nil
         }
-        let text = query.text
-        try refuseNUL(in: text, operation)
+        let (text, types) = (query.text, query.parameters.map(\.type))
         let handle = try open(operation)
-        let types = query.parameters.map(\.type)
-        guard PQsendPrepare(handle, name, text, Int32(types.count), types) == 1 else {
-            throw failureOfLibpq(operation, handle)
+        try send(text, operation, handle) {
+            PQsendPrepare(handle, name, text, Int32(types.count), types)
         }
-        try flush(operation, handle)
         try readResults(operation, handle) { _ in }
         prepared[name] = query
     }
