@@ -140,7 +140,7 @@ struct CancellationTests {
         @Sendable (Connection, String, @escaping @Sendable () -> Void) async throws ->
         Void
     private let copying: Taking = { connection, query, body in
-        try await connection.copy(rowsOf: query, to: "stream") { _ in body() }
+        try await connection.copy(rowsOf: "\(unescaped: query)", to: "stream") { _ in body() }
     }
     private let selecting: Taking = { connection, query, body in
         try await connection.forEachRow(of: "\(unescaped: query)", to: "stream") { _ in body() }

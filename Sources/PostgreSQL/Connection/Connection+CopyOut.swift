@@ -8,13 +8,13 @@ extension Connection {
     /// An error thrown by `body` cancels the statement and is thrown again. Rows that were handed over before
     /// the server failed stay handed over.
     ///
-    /// - Parameter query: SQL text, used as it is, because a COPY takes no bound values. Pass anything that came from
-    ///   outside through `quoted`.
+    /// - Parameter query: its values are sent as literals, because a COPY takes no bound ones.
     public func copy(
-        rowsOf query: String, to operation: String, _ body: @Sendable (inout Row) throws -> Void
+        rowsOf query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
+        let text = try text(of: query).text
         let handle = try open(operation)
-        try send(script: "copy (\(query)) to stdout (format binary)", operation, handle)
+        try send(script: "copy (\(text)) to stdout (format binary)", operation, handle)
         guard let result = try nextResult(operation, handle) else {
             throw failureOfLibpq(operation, handle)
         }

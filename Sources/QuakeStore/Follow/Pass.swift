@@ -119,7 +119,7 @@ public struct Pass: Sendable {
                 """, to: "look how far to read")[0].decode("token")
             let lines: Query =
                 "select \(Self.changeLines) from history.changes(\(reached), 'quake', \(end)) as change"
-            try await connection.copy(rowsOf: connection.text(of: lines), to: "read the changes") { row in
+            try await connection.copy(rowsOf: lines, to: "read the changes") { row in
                 guard let line = try row.nextBytes() else { throw RowError.other }
                 try body(line)
                 counter?.countRow()
@@ -185,7 +185,7 @@ public struct Pass: Sendable {
         if isPrepared {
             try await connection.forEachRow(of: query, preparedAs: name, to: operation, take)
         } else {
-            try await connection.copy(rowsOf: connection.text(of: query), to: operation, take)
+            try await connection.copy(rowsOf: query, to: operation, take)
         }
         guard let position = reached.withLock({ $0 }) else { throw RowError.other }
         return position

@@ -13,8 +13,8 @@ public enum EventStory {
     ) async throws -> Bool {
         try await connection.execute(script: ChangePages.settings, to: "read an event's history")
         guard try await UnknownCodes.isKnown(code, on: connection) else { return false }
-        let statement = try await connection.text(
-            of: """
+        try await connection.copy(
+            rowsOf: """
                 (select row_to_json(line)::text
                  from (select t.token, t.committed_at, t.author, t.context, c.ordinal, c.key, c.operation, c.reason, c.before
                        from \(Query.changes(of: "\(code)"))
@@ -22,8 +22,8 @@ public enum EventStory {
                 union all
                 select row_to_json(line)::text
                 from (select (select to_jsonb(quake.*) from only public.quake where code = \(code)) as row) as line
-                """)
-        try await connection.copy(rowsOf: statement, to: "read an event's history") { row in
+                """, to: "read an event's history"
+        ) { row in
             guard let line = try row.nextBytes() else { throw RowError.other }
             try body(line)
         }

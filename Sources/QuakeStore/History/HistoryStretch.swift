@@ -60,8 +60,7 @@ public struct HistoryStretch: Sendable {
             script: Self.byIndex.map { "set local \($0.key) = \($0.value)" }.joined(separator: "; "),
             to: "read a stretch of the history")
         let lines: Query = "select \(Self.lines(of: selection, after: after.token, until: last.token))"
-        try await connection.copy(rowsOf: connection.text(of: lines), to: "read a stretch of the history") {
-            row in
+        try await connection.copy(rowsOf: lines, to: "read a stretch of the history") { row in
             guard let line = try row.nextBytes() else { throw RowError.other }
             try body(line)
         }

@@ -118,8 +118,8 @@ public struct SelectedQuakes {
     public func forEachRow(
         of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
     ) async throws {
-        let statement = try await connection.text(of: selection.query(properties.list(), from: source))
-        try await connection.copy(rowsOf: statement, to: "read earthquakes", body)
+        try await connection.copy(
+            rowsOf: selection.query(properties.list(), from: source), to: "read earthquakes", body)
     }
 
     /// The code that an event goes on under, if it was renamed and there is none with its old code.
