@@ -46,18 +46,6 @@ public struct Query: Sendable, ExpressibleByStringInterpolation {
         return text
     }
 
-    /// Whether the two differ in their values only, at most.
-    func hasSameText(as other: Query) -> Bool {
-        pieces.count == other.pieces.count
-            && zip(pieces, other.pieces).allSatisfy { piece, other in
-                switch (piece, other) {
-                case (.sql(let sql), .sql(let other)): sql == other
-                case (.value(let value), .value(let other)): value.type == other.type
-                default: false
-                }
-            }
-    }
-
     var parameters: [Parameter] {
         pieces.compactMap { if case .value(let parameter) = $0 { parameter } else { nil } }
     }

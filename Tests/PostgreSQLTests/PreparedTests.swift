@@ -11,9 +11,9 @@ struct PreparedTests {
             try await database.withConnection { connection in
                 for value in ["é🌋", "", nil] as [String?] {
                     try await connection.forEachRow(
-                        of: """
+                        preparing: """
                             select \(value), \(Int.min), 7::smallint, \(-0.0), 1.5::real, \(true), null::text
-                            """, preparedAs: "types", to: "ask"
+                            """, to: "ask"
                     ) { row in
                         let text = try row.nextBytes().map { String(decoding: $0, as: UTF8.self) }
                         let integers = (try row.nextInteger(), try row.nextInteger())
@@ -30,16 +30,17 @@ struct PreparedTests {
         }
     }
 
-    @Test("A text is parsed once, and after five runs it is planned no more; another text takes its place")
+    @Test("A text is parsed once, and after five runs it is planned no more; another text stands beside it")
     func once() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
                 for number in 1...8 {
                     try await connection.expect([Int64(number)], of: "select \(number)")
                 }
-                try await connection.expect(plans: "numbers: select $1, 5 custom, 3 generic")
+                try await connection.expect(plans: "select $1, 5 custom, 3 generic")
                 try await connection.expect([3], of: "select \(1) + \(2)")
-                try await connection.expect(plans: "numbers: select $1 + $2, 1 custom, 0 generic")
+                try await connection.expect(
+                    plans: "select $1, 5 custom, 3 generic; select $1 + $2, 1 custom, 0 generic")
             }
         }
     }
@@ -72,8 +73,7 @@ struct PreparedTests {
                 #expect(failed.sqlState == "22012")
                 await #expect(throws: Stop.self) {
                     try await connection.forEachRow(
-                        of: "select generate_series(1, 1000000000), pg_sleep(0.001)::text",
-                        preparedAs: "long",
+                        preparing: "select generate_series(1, 1000000000), pg_sleep(0.001)::text",
                         to: "stream"
                     ) { _ in throw Stop() }
                 }
@@ -90,7 +90,7 @@ extension Connection {
         _ numbers: [Int64], of query: Query, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let found = Mutex<[Int64?]>([])
-        try forEachRow(of: query, preparedAs: "numbers", to: "read numbers") { row in
+        try forEachRow(preparing: query, to: "read numbers") { row in
             let number = try row.nextInteger()
             found.withLock { $0.append(number) }
         }
@@ -104,8 +104,8 @@ extension Connection {
         let found: String? = try query(
             """
             select string_agg(
-                name || ': ' || statement || ', ' || custom_plans || ' custom, ' || generic_plans || ' generic', '; ')
-                as plans
+                statement || ', ' || custom_plans || ' custom, ' || generic_plans || ' generic', '; '
+                order by statement) as plans
             from pg_prepared_statements
             """, to: "look at what is prepared")[0].decodeIfPresent("plans")
         #expect(found == plans, sourceLocation: sourceLocation)

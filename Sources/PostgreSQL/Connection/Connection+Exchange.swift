@@ -12,7 +12,7 @@ extension Connection {
     ///   - settings: as for `transaction`.
     ///   - table: as for `transaction`.
     ///   - body: takes the index of a query and a row of it. After it has thrown, it gets no more.
-    /// - Throws: `PostgresError`, as for `forEachRow(of:preparedAs:)`; what `body` throws.
+    /// - Throws: `PostgresError`, as for `forEachRow(preparing:)`; what `body` throws.
     public func exchange(
         _ queries: [Query], with settings: KeyValuePairs<String, String> = [:], holding table: String? = nil,
         to operation: String, _ body: (_ query: Int, _ row: inout Row) throws -> Void
@@ -20,11 +20,7 @@ extension Connection {
         try refuseInner(operation)
         let beginning = Self.beginning(.repeatableReadOnly, settings, table).map(Query.init(stringLiteral:))
         let statements = beginning + queries + ["commit"]
-        let names = try statements.map { statement in
-            let name = shapes.name(of: statement)
-            try prepare(statement, as: name, operation)
-            return name
-        }
+        let names = try statements.map { try prepare($0, operation) }
         do {
             let handle = try open(operation)
             try pipeline(operation, handle) {
@@ -35,7 +31,7 @@ extension Connection {
             }
         } catch {
             if (error as? PostgresError)?.hasChangedShape ?? false {
-                for name in names { prepared[name] = "" }
+                for statement in statements { prepared.drop(PreparedQueries.Shape(statement)) }
             }
             throw rollback(after: error, operation)
         }
@@ -83,34 +79,5 @@ extension Connection {
             throw PostgresError(
                 operation: operation, message: lossReason ?? "the connection is closed", connectionLost: true)
         }
-    }
-}
-
-/// The names under which a session has the queries that it was asked last: one for each text.
-struct QueryShapes {
-    private static let most = 64
-    private var names: [Shape: (name: String, lastUse: Int)] = [:]
-    private var uses = 0
-
-    /// The name for this query's text. If there are too many, it is that of the text that was not used for the longest time.
-    mutating func name(of query: Query) -> String {
-        uses += 1
-        let shape = Shape(text: query.text, types: query.parameters.map(\.type))
-        if let known = names[shape] {
-            names[shape]?.lastUse = uses
-            return known.name
-        }
-        var name = "shape_\(names.count)"
-        if names.count == Self.most, let oldest = names.min(by: { $0.value.lastUse < $1.value.lastUse }) {
-            names[oldest.key] = nil
-            name = oldest.value.name
-        }
-        names[shape] = (name, uses)
-        return name
-    }
-
-    private struct Shape: Hashable {
-        let text: String
-        let types: [UInt32]
     }
 }

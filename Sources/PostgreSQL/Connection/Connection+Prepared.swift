@@ -11,16 +11,13 @@ extension Connection {
     /// An error thrown by `body` cancels the query and is thrown again. Rows that were handed over before the server failed
     /// stay handed over.
     ///
-    /// - Parameters:
-    ///   - query: its values may differ from run to run. Another text is prepared in place of the last one.
-    ///   - name: the query's name in the session (`pg_prepared_statements`): plain, lower-case SQL.
+    /// - Parameter query: its values may differ from run to run. The texts that were last used stay prepared.
     /// - Throws: `PostgresError`; `hasChangedShape` when the result's columns are no longer those of the first run. The next
     ///   run prepares the query anew.
     public func forEachRow(
-        of query: Query, preparedAs name: String, to operation: String,
-        _ body: @Sendable (inout Row) throws -> Void
+        preparing query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
-        try prepare(query, as: name, operation)
+        let name = try prepare(query, operation)
         let handle = try open(operation)
         try send(name, operation, handle, singleRowMode: true) {
             sendPrepared(name, query.parameters, handle)
@@ -30,23 +27,69 @@ extension Connection {
                 for var row in result.rows { try body(&row) }
             }
         } catch let error as PostgresError where error.hasChangedShape {
-            prepared[name] = ""
+            prepared.drop(PreparedQueries.Shape(query))
             throw error
         }
     }
 
-    func prepare(_ query: Query, as name: String, _ operation: String) throws {
-        if let known = prepared[name] {
-            if known.hasSameText(as: query) { return }
-            try execute(script: "deallocate \(name)", to: operation)
-            prepared[name] = nil
+    /// The name under which the session has a query, which is prepared if need be.
+    func prepare(_ query: Query, _ operation: String) throws -> String {
+        let shape = PreparedQueries.Shape(query)
+        if let name = prepared.name(of: shape) { return name }
+        let name = prepared.newName()
+        while let dropped = prepared.dropped.last {
+            try execute(script: "deallocate \(dropped)", to: operation)
+            prepared.dropped.removeLast()
         }
-        let (text, types) = (query.text, query.parameters.map(\.type))
         let handle = try open(operation)
-        try send(text, operation, handle) {
-            PQsendPrepare(handle, name, text, Int32(types.count), types)
+        try send(shape.text, operation, handle) {
+            PQsendPrepare(handle, name, shape.text, Int32(shape.types.count), shape.types)
         }
         try readResults(operation, handle) { _ in }
-        prepared[name] = query
+        prepared.add(shape, as: name)
+        return name
+    }
+}
+
+/// The names under which a session has the queries that it was asked last: one for each text.
+struct PreparedQueries {
+    /// What makes it another query.
+    struct Shape: Hashable {
+        let text: String
+        let types: [UInt32]
+
+        init(_ query: Query) {
+            (text, types) = (query.text, query.parameters.map(\.type))
+        }
+    }
+
+    private static let most = 64
+    private var names: [Shape: (name: String, lastUse: Int)] = [:]
+    private var uses = 0
+    /// What the session still has, and nobody asks for any more. It is deallocated before the next query is prepared: at
+    /// once would be in a transaction that may have failed, and refuses it.
+    var dropped: [String] = []
+
+    /// The name of a query that is to be run; nil if it is not prepared.
+    mutating func name(of shape: Shape) -> String? {
+        uses += 1
+        names[shape]?.lastUse = uses
+        return names[shape]?.name
+    }
+
+    /// A name for one more query. If there are too many, the one that was not used for the longest time is dropped.
+    mutating func newName() -> String {
+        if names.count == Self.most, let oldest = names.min(by: { $0.value.lastUse < $1.value.lastUse }) {
+            drop(oldest.key)
+        }
+        return "query_\(uses)"
+    }
+
+    mutating func add(_ shape: Shape, as name: String) {
+        names[shape] = (name, uses)
+    }
+
+    mutating func drop(_ shape: Shape) {
+        if let known = names.removeValue(forKey: shape) { dropped.append(known.name) }
     }
 }

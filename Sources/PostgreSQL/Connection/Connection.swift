@@ -25,10 +25,7 @@ public actor Connection {
     /// What ended the connection, for the errors of later calls.
     var lossReason: String?
     var waitLimit = WaitLimit.untilCancelled
-    /// The queries that are prepared in the session, by name.
-    var prepared: [String: Query] = [:]
-    /// Those of them that `exchange` runs.
-    var shapes = QueryShapes()
+    var prepared = PreparedQueries()
     /// Whether no pooler is in between; nil if that is not known yet.
     var isDirect: Bool?
     /// Cancellations that are on their way to the server. The next statement waits for them, because they must not hit

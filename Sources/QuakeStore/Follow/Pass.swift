@@ -38,7 +38,7 @@ public struct Pass: Sendable {
     /// - Returns: the view's position once it has applied them.
     public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws -> Position {
         try await holding {
-            try await read(rows, as: "quakes_rows", columns: 2 + table.columns.count) { binary in
+            try await read(rows, columns: 2 + table.columns.count) { binary in
                 var row = try ViewRow(binary)
                 try body(&row)
             }
@@ -79,7 +79,7 @@ public struct Pass: Sendable {
             lines = "row_to_json(line)::text from (select to_jsonb(quake) as row \(source)) as line"
         }
         return try await holding(with: freshStart == nil ? HistoryStretch.byIndex : [:]) {
-            try await read(lines, as: "quakes_lines", columns: 1) { row in
+            try await read(lines, columns: 1) { row in
                 guard let line = try row.nextBytes() else { throw RowError.other }
                 try body(line)
             }
@@ -134,7 +134,7 @@ public struct Pass: Sendable {
     /// - Returns: the view's position once it has applied them.
     public func forEachChange(_ body: @Sendable (PassChange) throws -> Void) async throws -> Position {
         try await holding {
-            try await read(PassChange.query(after: after), as: "quakes_changes", columns: PassChange.width) {
+            try await read(PassChange.query(after: after), columns: PassChange.width) {
                 try body(PassChange(&$0))
             }
         }
@@ -159,8 +159,7 @@ public struct Pass: Sendable {
 
     /// Reads the row that describes the snapshot, and then the selected rows.
     private func read(
-        _ selected: Query, as name: String, columns: Int,
-        _ body: @Sendable (inout Row) throws -> Void
+        _ selected: Query, columns: Int, _ body: @Sendable (inout Row) throws -> Void
     ) async throws -> Position {
         func nulls(_ count: Int) -> String { String(repeating: "null, ", count: count - 1) + "null" }
         let query: Query = """
@@ -183,7 +182,7 @@ public struct Pass: Sendable {
         }
         let operation = "read the changes"
         if isPrepared {
-            try await connection.forEachRow(of: query, preparedAs: name, to: operation, take)
+            try await connection.forEachRow(preparing: query, to: operation, take)
         } else {
             try await connection.copy(rowsOf: query, to: operation, take)
         }
