@@ -170,7 +170,8 @@ struct SettleTests {
             #expect(
                 summary.failure as? BrakeHeld
                     == (isBraked
-                        ? BrakeHeld(feed: "all_day", missing: missing, renamed: 0, inWindow: count + 1) : nil))
+                        ? BrakeHeld(feed: "all_day", missing: missing, renamed: 0, inWindow: count + 1)
+                        : nil))
             #expect(summary.counts.inserted == 1, "the upserts stay")
             #expect(try await database.codes().count == count + 1 - (isBraked ? 0 : missing))
             if isBraked {

@@ -24,7 +24,9 @@ public struct ImportWindow: Sendable {
     }
 
     func check(_ counts: ImportCounts) throws {
-        guard counts.seen >= count else { throw ShortAnswer(window: range, given: counts.seen, counted: count) }
+        guard counts.seen >= count else {
+            throw ShortAnswer(window: range, given: counts.seen, counted: count)
+        }
     }
 }
 
