@@ -3,11 +3,11 @@ import PostgreSQL
 
 /// Writes events as features of GeoJSON, as the USGS feeds have them, straight from the rows of a COPY
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php). Importing them gives the same events again.
-public struct FeatureEncoder: Sendable {
-    /// What the rows have to bring, in this order: the feeds' order of a feature's members.
-    public static let columns: [Property] = properties + [.extra, .longitude, .latitude, .depth, .code]
+struct FeatureEncoder: EventEncoder {
+    /// The feeds' order of a feature's members.
+    static let properties: [Property] = inFeed + [.extra, .longitude, .latitude, .depth, .code]
 
-    private static let properties: [Property] = {
+    private static let inFeed: [Property] = {
         let known: [Property] = [
             .magnitude, .place, .time, .updated, .tz, .url, .detail, .felt, .cdi, .mmi, .alert, .status,
             .tsunami,
@@ -18,28 +18,56 @@ public struct FeatureEncoder: Sendable {
     }()
 
     /// The properties with what stands before their values.
-    private static let members: [(name: [UInt8], kind: Property.Kind)] = properties.enumerated().map {
+    private static let members: [(name: [UInt8], kind: Property.Kind)] = inFeed.enumerated().map {
         index, property in
         (Array("\(index == 0 ? "" : ",")\"\(property.feedName ?? "")\":".utf8), property.kind)
     }
 
-    /// What was written and not yet taken.
-    public private(set) var bytes: [UInt8] = []
+    /// What the head of a collection says of it.
+    var title = "Earthquakes"
+    var url = ""
+    var generated = Instant.now
+    var api = EventService.version
+    /// How many events were asked for.
+    var limit: Int?
+    /// How many events were to be skipped; nil for a feed, which has all of its events.
+    var offset: Int?
+    /// Whether the events are details of one that was asked for. A feature then has the list of products of the USGS's detail
+    /// documents, which clients expect there; it is empty, because the table has no products. And one event is a feature
+    /// alone, as at the USGS.
+    var isDetail = false
+    /// The function of JavaScript that is called with the document; nil for the document itself.
+    var callback: String?
+    /// Whether the document ends with a line feed.
+    var endsLine = false
+
     /// How many features were written.
-    public private(set) var count = 0
-    private var bounds = Bounds()
+    private(set) var count = 0
+    private(set) var bounds = Bounds()
     private let members = Self.members
 
-    private let isDetail: Bool
+    private func isAlone(_ count: Int) -> Bool { isDetail && count == 1 }
 
-    /// - Parameter isDetail: whether the features have the list of products of the USGS's detail documents, which clients
-    ///   expect there. It is empty: the table has no products.
-    public init(isDetail: Bool = false) {
-        self.isDetail = isDetail
+    func head(of count: Int) -> String {
+        var head: [UInt8] = []
+        if let callback { head.append(text: "\(callback)(") }
+        if !isAlone(count) {
+            head.append(text: "{\"type\":\"FeatureCollection\",\"metadata\":{\"generated\":")
+            head.append(integer: generated.milliseconds)
+            head.append(text: ",\"url\":")
+            head.append(jsonString: url)
+            head.append(text: ",\"title\":")
+            head.append(jsonString: title)
+            head.append(text: ",\"status\":200,\"api\":\"\(api)\"")
+            if let limit { head.append(text: ",\"limit\":\(limit)") }
+            if let offset { head.append(text: ",\"offset\":\(offset + 1)") }
+            head.append(text: ",\"count\":\(count)},\"features\":[")
+        }
+        return String(decoding: head, as: UTF8.self)
     }
 
     /// Writes a row as a feature, with a comma in front if it is not the first.
-    public mutating func append(_ row: inout Row) throws {
+    mutating func append(_ row: inout Row, to bytes: inout [UInt8]) throws {
         if count > 0 { bytes.append(text: ",\n") }
         count += 1
         bytes.append(text: "{\"type\":\"Feature\",\"properties\":{")
@@ -53,13 +81,13 @@ public struct FeatureEncoder: Sendable {
             bytes.append(UInt8(ascii: ","))
             bytes.append(contentsOf: extra[1..<extra.count - 1])
         }
-        try appendGeometry(&row)
+        try appendGeometry(&row, to: &bytes)
         bytes.append(text: ",\"id\":")
         try bytes.append(asInFeed: &row, .text)
         bytes.append(UInt8(ascii: "}"))
     }
 
-    private mutating func appendGeometry(_ row: inout Row) throws {
+    private mutating func appendGeometry(_ row: inout Row, to bytes: inout [UInt8]) throws {
         bytes.append(text: "},\"geometry\":{\"type\":\"Point\",\"coordinates\":[")
         guard let longitude = try row.nextDouble(), let latitude = try row.nextDouble() else {
             throw RowError.other
@@ -74,15 +102,19 @@ public struct FeatureEncoder: Sendable {
         bounds.take(SIMD3(longitude, latitude, depth ?? 0))
     }
 
-    /// What was written since it was taken last.
-    public mutating func take() -> [UInt8] {
-        defer { bytes = [] }
-        return bytes
+    func finish(_ bytes: inout [UInt8]) {
+        if !isAlone(count) {
+            bytes.append(text: "]")
+            appendBounds(to: &bytes)
+            bytes.append(text: "}")
+        }
+        if callback != nil { bytes.append(text: ");") }
+        if endsLine { bytes.append(text: "\n") }
     }
 
     /// The collection's `bbox`, with a comma in front: the least longitude, latitude and depth, and the greatest; nothing
     /// if there is no feature. An unknown depth counts as 0.
-    public mutating func appendBounds() {
+    private func appendBounds(to bytes: inout [UInt8]) {
         guard count > 0 else { return }
         bytes.append(text: ",\"bbox\":[")
         for (index, corner) in [bounds.least, bounds.greatest].enumerated() {
@@ -94,9 +126,7 @@ public struct FeatureEncoder: Sendable {
         bytes.append(UInt8(ascii: "]"))
     }
 
-    public mutating func append(text: String) { bytes.append(text: text) }
-
-    private struct Bounds {
+    struct Bounds {
         var least = SIMD3<Double>(repeating: .infinity)
         var greatest = SIMD3<Double>(repeating: -.infinity)
 

@@ -1,6 +1,5 @@
 import Feed
 import PostgreSQL
-import QuakeML
 import QuakeStore
 
 extension EventRequest {
@@ -19,14 +18,14 @@ extension EventRequest {
         _ write: @escaping @Sendable ([UInt8]) throws -> Void
     ) async throws -> Int {
         let selected = try await selected(on: connection, newest: newest)
-        let body = EventBody(form, write)
+        let body = EventBody(encoder(url), write)
         // The count stands in front of the events. A few are held back until they are counted, which saves a query.
-        if mayBeMany { try await begin(body, try await selected.count(upTo: maximum + 1), url, selected) }
+        if mayBeMany { try await begin(body, try await selected.count(upTo: maximum + 1), selected) }
         try await selected.forEachRow(of: body.properties) { try body.append(&$0) }
         if body.count == 0, let renamed = try await renamed(in: selected) {
             return try await renamed.writeEvents(on: connection, newest: newest, url: url, write)
         }
-        if !mayBeMany { try await begin(body, body.count, url, selected) }
+        if !mayBeMany { try await begin(body, body.count, selected) }
         try body.finish()
         return body.count
     }
@@ -46,7 +45,7 @@ extension EventRequest {
         guard !mayBeMany, selection.asOf == nil, selection.deleted == .excluded, selection.offset == 0,
             try connection.ownsSession()
         else { return 0 }
-        let body = EventBody(form, write)
+        let body = EventBody(encoder(url), write)
         do {
             try selection.readAtOnce(body.properties, most: Self.few, on: connection, limit: limit, told) {
                 try body.append(&$0)
@@ -55,15 +54,13 @@ extension EventRequest {
             return 0
         }
         guard body.count > 0, body.count <= maximum else { return 0 }
-        body.begin(isAlone(body.count) ? nil : head(body.count, url))
+        body.begin(body.count)
         try body.finish()
         return body.count
     }
 
     /// Writes what stands in front of so many events, or throws if they are no answer.
-    private func begin(_ body: EventBody, _ count: Int, _ url: String, _ selected: SelectedQuakes)
-        async throws
-    {
+    private func begin(_ body: EventBody, _ count: Int, _ selected: SelectedQuakes) async throws {
         guard count <= maximum else {
             throw EventError(
                 413,
@@ -71,35 +68,22 @@ extension EventRequest {
             )
         }
         if count == 0 { try await refuse(selected) }
-        body.begin(isAlone(count) ? nil : head(count, url))
+        body.begin(count)
     }
 
-    /// One event that was asked for by its id is a feature alone, as at the USGS.
-    private func isAlone(_ count: Int) -> Bool { format == .geojson && eventID != nil && count == 1 }
-
-    private var form: EventBody.Form {
+    private func encoder(_ url: String) -> any EventEncoder {
         switch format {
-        case .xml: .xml
-        case .text: .text
-        case .csv: .csv
-        case .geojson: .geojson(isDetail: eventID != nil)
-        case .kml: .kml(kmlBody)
-        }
-    }
-
-    private var kmlBody: EventKML {
-        var body = EventKML(kml, now: .now)
-        body.groupsByMagnitude = selection.order == .magnitude
-        return body
-    }
-
-    private func head(_ count: Int, _ url: String) -> String {
-        switch format {
-        case .xml: QuakeML.head
-        case .text: EventText.head
-        case .csv: EventCSV.head
-        case .geojson: collectionHead(count: count, url: url)
-        case .kml: kmlBody.head(title: "Earthquakes", url: url)
+        case .xml: EventXML()
+        case .text: EventText()
+        case .csv: EventCSV()
+        case .geojson:
+            FeatureEncoder(
+                url: url, limit: selection.limit, offset: selection.offset, isDetail: eventID != nil,
+                callback: callback)
+        case .kml:
+            EventKML(
+                form: kml, title: "Earthquakes", url: url, now: .now,
+                groupsByMagnitude: selection.order == .magnitude)
         }
     }
 
@@ -140,17 +124,5 @@ extension EventRequest {
         if let status = noData ?? (format == .xml ? 204 : nil) {
             throw EventError(status, "no event matches")
         }
-    }
-
-    private func collectionHead(count: Int, url: String) -> String {
-        var head: [UInt8] = []
-        head.append(text: "{\"type\":\"FeatureCollection\",\"metadata\":{\"generated\":")
-        head.append(integer: Instant.now.milliseconds)
-        head.append(text: ",\"url\":")
-        head.append(jsonString: url)
-        head.append(text: ",\"title\":\"Earthquakes\",\"status\":200,\"api\":\"\(EventService.version)\"")
-        if let limit = selection.limit { head.append(text: ",\"limit\":\(limit)") }
-        head.append(text: ",\"offset\":\(selection.offset + 1),\"count\":\(count)},\"features\":[")
-        return String(decoding: head, as: UTF8.self)
     }
 }

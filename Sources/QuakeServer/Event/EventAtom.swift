@@ -4,7 +4,9 @@ import XML
 
 /// Events as an Atom feed (RFC 4287) with GeoRSS, as the USGS's `.atom` feeds
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/atom.php).
-struct EventAtom: Sendable {
+struct EventAtom: EventEncoder {
+    static let properties = EventSummary.properties
+
     /// The feed's title, its own URL and the moment that it speaks of.
     let title: String
     let url: String
@@ -14,7 +16,7 @@ struct EventAtom: Sendable {
     /// What the URLs of this server begin with.
     let baseURL: String
 
-    var head: String {
+    func head(of count: Int) -> String {
         """
         <?xml version="1.0" encoding="UTF-8"?>
         <feed xmlns="http://www.w3.org/2005/Atom" xmlns:georss="http://www.georss.org/georss">\
@@ -24,8 +26,6 @@ struct EventAtom: Sendable {
 
         """
     }
-
-    static let tail = "</feed>\n"
 
     func append(_ row: inout Row, to bytes: inout [UInt8]) throws {
         let event = try EventSummary(&row)
@@ -66,6 +66,8 @@ struct EventAtom: Sendable {
         }
         bytes.append(text: "</entry>\n")
     }
+
+    func finish(_ bytes: inout [UInt8]) { bytes.append(text: "</feed>\n") }
 }
 
 extension [UInt8] {

@@ -5,14 +5,19 @@ import XML
 /// Events as placemarks of KML 2.2 (https://docs.ogc.org/is/07-147r2/07-147r2.html), as the USGS's `.kml` feeds
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/kml.php): coloured by age or by depth, larger with the magnitude, and in
 /// a folder for each day.
-struct EventKML: Sendable {
+struct EventKML: EventEncoder {
+    static let properties = EventSummary.properties
+
     let form: Form
+    /// The document's title and its own URL.
+    let title: String
+    let url: String
     /// The moment that ages are counted from.
     let now: Instant
     /// Whether there is a folder for each magnitude instead.
     var groupsByMagnitude = false
     /// The folder that is open.
-    private var folder: String?
+    private(set) var folder: String?
 
     struct Form: Sendable, Equatable {
         var color = Color.age
@@ -24,12 +29,8 @@ struct EventKML: Sendable {
         case age, depth
     }
 
-    init(_ form: Form, now: Instant) {
-        (self.form, self.now) = (form, now)
-    }
-
     /// The icon is one that programs for KML bring along.
-    func head(title: String, url: String) -> String {
+    func head(of count: Int) -> String {
         let icon =
             "<IconStyle><Icon><href>http://maps.google.com/mapfiles/kml/shapes/shaded_dot.png</href></Icon></IconStyle>"
         let styles = [("inactive", 0), ("active", 1)].map { name, scale in

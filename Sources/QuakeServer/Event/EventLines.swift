@@ -4,17 +4,17 @@ import PostgreSQL
 /// Events as the standard's text: 14 columns between vertical bars.
 ///
 /// The table knows one network for each event, which is preferred: that is its author, its catalogue and its contributor.
-enum EventText {
-    static let head =
-        "#EventID|Time|Latitude|Longitude|Depth/km|Author|Catalog|Contributor|ContributorID|MagType|Magnitude|MagAuthor"
-        + "|EventLocationName|EventType\n"
-
-    /// What `append` reads.
+struct EventText: EventEncoder {
     static let properties: [Property] = [
         .code, .time, .latitude, .longitude, .depth, .net, .magnitudeType, .magnitude, .place, .type,
     ]
 
-    static func append(_ row: inout Row, to line: inout [UInt8]) throws {
+    func head(of count: Int) -> String {
+        "#EventID|Time|Latitude|Longitude|Depth/km|Author|Catalog|Contributor|ContributorID|MagType|Magnitude|MagAuthor"
+            + "|EventLocationName|EventType\n"
+    }
+
+    func append(_ row: inout Row, to line: inout [UInt8]) throws {
         let code = try row.nextBytes()
         line.append(field: code)
         if let time = try row.nextInstant() {
@@ -38,20 +38,20 @@ enum EventText {
 }
 
 /// Events in the columns of the USGS's CSV. What summary feeds do not tell, such as errors, is empty.
-enum EventCSV {
-    static let head =
-        "time,latitude,longitude,depth,mag,magType,nst,gap,dmin,rms,net,id,updated,place,type,horizontalError,depthError,"
-        + "magError,magNst,status,locationSource,magSource\n"
-
-    /// What `append` reads.
+struct EventCSV: EventEncoder {
     static let properties: [Property] = [
         .time, .latitude, .longitude, .depth, .magnitude, .magnitudeType, .nst, .gap, .dmin, .rms, .net,
         .code,
         .updated, .place, .type, .status,
     ]
 
-    static func append(_ row: inout Row, to line: inout [UInt8]) throws {
-        for property in properties {
+    func head(of count: Int) -> String {
+        "time,latitude,longitude,depth,mag,magType,nst,gap,dmin,rms,net,id,updated,place,type,horizontalError,depthError,"
+            + "magError,magNst,status,locationSource,magSource\n"
+    }
+
+    func append(_ row: inout Row, to line: inout [UInt8]) throws {
+        for property in Self.properties {
             if property == .status { line.append(text: ",,,,") }
             switch property.kind {
             case .time: try row.nextInstant()?.appendText(to: &line)

@@ -1,7 +1,6 @@
 import Feed
 import PostgreSQL
 import QuakeStore
-import Synchronization
 
 extension EventService {
     static let path = "/fdsnws/event/1/"
@@ -44,44 +43,22 @@ extension EventService {
         let url = baseURL + target
         var answer = Answer(key: "\(minute)\(target)", contentType: request.contentType) {
             connection, state, writer in
-            let call = Call(request, writer)
             let newest = state.position.token
-            try call.finish(
-                try await request.writeEvents(on: connection, newest: newest, url: url, call.write))
+            let count = try await request.writeEvents(on: connection, newest: newest, url: url) {
+                try writer.write($0)
+            }
+            writer.countRows(count)
         }
         answer.lane = request.lane
         answer.isImmutable = request.isImmutable && !isTimed
         answer.writeAtOnce = { connection, limit, writer, told in
-            let call = Call(request, writer)
-            let count = try request.writeAtOnce(on: connection, limit: limit, url: url, told, call.write)
-            guard count > 0 else { return false }
-            try call.finish(count)
-            return true
+            let count = try request.writeAtOnce(on: connection, limit: limit, url: url, told) {
+                try writer.write($0)
+            }
+            writer.countRows(count)
+            return count > 0
         }
         return answer
-    }
-
-    /// The call of a function of JavaScript around what is written, if there is one.
-    private final class Call: Sendable {
-        private let writer: AnswerWriter
-        private let isCall: Bool
-        private let head: Mutex<String?>
-
-        init(_ request: EventRequest, _ writer: AnswerWriter) {
-            self.writer = writer
-            isCall = request.callback != nil
-            head = Mutex(request.callback.map { "\($0)(" })
-        }
-
-        func write(_ bytes: [UInt8]) throws {
-            let head = head.withLock { $0.take() }
-            try writer.write(Array((head ?? "").utf8) + bytes)
-        }
-
-        func finish(_ count: Int) throws {
-            if isCall { try writer.write(Array(");".utf8)) }
-            writer.countRows(count)
-        }
     }
 
     private static func count(_ request: EventRequest, _ target: String) -> Answer {

@@ -3,14 +3,15 @@ import PostgreSQL
 import QuakeML
 
 /// Events as QuakeML.
-enum EventXML {
-    /// What `append` reads.
+struct EventXML: EventEncoder {
     static let properties: [Property] = [
         .code, .net, .time, .updated, .latitude, .longitude, .url, .place, .type, .status, .magnitudeType,
         .depth, .magnitude, .nst, .rms, .gap, .dmin,
     ]
 
-    static func append(_ row: inout Row, to bytes: inout [UInt8]) throws {
+    func head(of count: Int) -> String { QuakeML.head }
+
+    func append(_ row: inout Row, to bytes: inout [UInt8]) throws {
         guard let code = try row.nextBytes(), let net = try row.nextBytes(), let time = try row.nextInstant(),
             let updated = try row.nextInstant(), let latitude = try row.nextDouble(),
             let longitude = try row.nextDouble()
@@ -25,4 +26,6 @@ enum EventXML {
         (event.gap, event.distance) = (try row.nextDouble(), try row.nextDouble())
         QuakeML.append(event, to: &bytes)
     }
+
+    func finish(_ bytes: inout [UInt8]) { bytes.append(text: QuakeML.tail) }
 }

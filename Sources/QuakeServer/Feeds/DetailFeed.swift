@@ -25,10 +25,10 @@ enum DetailFeed {
     private static func write(
         _ code: String, on connection: Connection, _ writer: AnswerWriter
     ) async throws -> Bool {
-        let body = EventBody(.geojson(isDetail: true)) { try writer.write($0) }
+        let body = EventBody(FeatureEncoder(isDetail: true)) { try writer.write($0) }
         try await FeedRows.copy(body.properties, of: code, on: connection) { try body.append(&$0) }
         guard body.count > 0 else { return false }
-        body.begin(nil)
+        body.begin(body.count)
         try body.finish()
         writer.countRows(body.count)
         return true

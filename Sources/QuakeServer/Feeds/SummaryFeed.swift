@@ -1,6 +1,5 @@
 import Feed
 import PostgreSQL
-import QuakeML
 import QuakeStore
 
 /// A summary feed under the USGS's own path, made of the catalogue
@@ -74,9 +73,8 @@ struct SummaryFeed: Sendable, Equatable {
             let origin = origin(in: state, baseURL)
             let rows = rows(origin.generated)
             let count = if case .geojson = form { try await rows.count(on: connection) } else { 0 }
-            let (written, head) = writing(origin, baseURL, count: count)
-            let body = EventBody(written) { try writer.write($0) }
-            body.begin(head)
+            let body = EventBody(encoder(origin, baseURL)) { try writer.write($0) }
+            body.begin(count)
             try await rows.copy(body.properties, on: connection) { try body.append(&$0) }
             try body.finish()
             writer.countRows(body.count)
@@ -154,32 +152,19 @@ struct SummaryFeed: Sendable, Equatable {
         return "USGS \(events), Past \(period.title)"
     }
 
-    /// How the body is written, and what stands in front of the events.
-    private func writing(_ origin: Origin, _ baseURL: String, count: Int) -> (EventBody.Form, head: String) {
+    private func encoder(_ origin: Origin, _ baseURL: String) -> any EventEncoder {
         switch form {
-        case .geojson: return (.geojson(isDetail: false), collectionHead(origin, count: count))
-        case .csv: return (.csv, EventCSV.head)
-        case .quakeml: return (.xml, QuakeML.head)
+        case .geojson:
+            FeatureEncoder(
+                title: title, url: url(origin), generated: origin.generated, api: "1.14.1", endsLine: true)
+        case .csv: EventCSV()
+        case .quakeml: EventXML()
         case .kml(let form):
-            let kml = EventKML(form, now: origin.generated)
-            return (.kml(kml), kml.head(title: title, url: url(origin)))
+            EventKML(form: form, title: title, url: url(origin), now: origin.generated)
         case .atom:
-            let atom = EventAtom(
+            EventAtom(
                 title: title, url: url(origin), generated: origin.generated, author: origin.service,
                 baseURL: baseURL)
-            return (.atom(atom), atom.head)
         }
-    }
-
-    private func collectionHead(_ origin: Origin, count: Int) -> String {
-        var head: [UInt8] = []
-        head.append(text: "{\"type\":\"FeatureCollection\",\"metadata\":{\"generated\":")
-        head.append(integer: origin.generated.milliseconds)
-        head.append(text: ",\"url\":")
-        head.append(jsonString: url(origin))
-        head.append(text: ",\"title\":")
-        head.append(jsonString: title)
-        head.append(text: ",\"status\":200,\"api\":\"1.14.1\",\"count\":\(count)},\"features\":[")
-        return String(decoding: head, as: UTF8.self)
     }
 }
