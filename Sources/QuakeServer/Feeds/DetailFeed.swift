@@ -1,4 +1,3 @@
-import PostgreSQL
 import QuakeStore
 
 /// One event under the USGS's own path. It has what the catalogue keeps, which is what the summary feeds have; the list
@@ -8,29 +7,22 @@ enum DetailFeed {
         var answer = Answer(
             key: "detail/\(code)", contentType: "application/json; charset=utf-8"
         ) { connection, state, writer in
-            if try await write(code, on: connection, writer) { return }
-            let newest = state.position.token
-            if let renamed = try await RenamedEvent.code(of: code, upTo: newest, on: connection),
-                try await write(renamed, on: connection, writer)
-            {
-                return
+            let body = EventBody(FeatureEncoder(isDetail: true)) { try writer.write($0) }
+            var selection = QuakeSelection()
+            selection.code = code
+            let selected = try await selection.selected(on: connection, newest: state.position.token)
+            try await selected.forEachRow(of: body.properties) { try body.append(&$0) }
+            if body.count == 0, let newCode = try await selected.newCode(of: code) {
+                selection.code = newCode
+                try await selection.selected(on: connection, newest: selected.token)
+                    .forEachRow(of: body.properties) { try body.append(&$0) }
             }
-            throw Reply(404, text: "The catalogue has no event with this code.")
+            guard body.count > 0 else { throw Reply(404, text: "The catalogue has no event with this code.") }
+            body.begin(body.count)
+            try body.finish()
+            writer.countRows(body.count)
         }
         answer.cacheSeconds = 60
         return answer
-    }
-
-    /// - Returns: false if there is no such event; nothing is written then.
-    private static func write(
-        _ code: String, on connection: Connection, _ writer: AnswerWriter
-    ) async throws -> Bool {
-        let body = EventBody(FeatureEncoder(isDetail: true)) { try writer.write($0) }
-        try await FeedRows.copy(body.properties, of: code, on: connection) { try body.append(&$0) }
-        guard body.count > 0 else { return false }
-        body.begin(body.count)
-        try body.finish()
-        writer.countRows(body.count)
-        return true
     }
 }

@@ -1,5 +1,4 @@
 import Feed
-import PostgreSQL
 import QuakeStore
 
 /// A summary feed under the USGS's own path, made of the catalogue
@@ -71,11 +70,12 @@ struct SummaryFeed: Sendable, Equatable {
             key: "summary/\(name) \(form)", contentType: form.contentType
         ) { connection, state, writer in
             let origin = origin(in: state, baseURL)
-            let rows = rows(origin.generated)
-            let count = if case .geojson = form { try await rows.count(on: connection) } else { 0 }
+            let selected = try await selection(origin.generated)
+                .selected(on: connection, newest: state.position.token)
+            let count = if case .geojson = form { try await selected.count() } else { 0 }
             let body = EventBody(encoder(origin, baseURL)) { try writer.write($0) }
             body.begin(count)
-            try await rows.copy(body.properties, on: connection) { try body.append(&$0) }
+            try await selected.forEachRow(of: body.properties) { try body.append(&$0) }
             try body.finish()
             writer.countRows(body.count)
         }
@@ -125,16 +125,15 @@ struct SummaryFeed: Sendable, Equatable {
 
     // MARK: What it has
 
-    private var rows: (_ generated: Instant) -> FeedRows {
-        { generated in
-            FeedRows(
-                since: Instant(milliseconds: generated.milliseconds - period.milliseconds),
-                // The magnitude counts as the feeds' titles show it, with one decimal: the USGS's 2.5 feeds have 2.45.
-                minimumMagnitude: Double("\(size)").map { (($0 - 0.05) * 100).rounded() / 100 },
-                // About where the USGS's lists of significant events begin
-                // (https://earthquake.usgs.gov/earthquakes/browse/significant.php). Its exact rule is its own.
-                minimumSignificance: size == "significant" ? 600 : nil)
-        }
+    private func selection(_ generated: Instant) -> QuakeSelection {
+        var selection = QuakeSelection()
+        selection.since = Instant(milliseconds: generated.milliseconds - period.milliseconds)
+        // The magnitude counts as the feeds' titles show it, with one decimal: the USGS's 2.5 feeds have 2.45.
+        selection.minimumMagnitude = Double("\(size)").map { (($0 - 0.05) * 100).rounded() / 100 }
+        // About where the USGS's lists of significant events begin
+        // (https://earthquake.usgs.gov/earthquakes/browse/significant.php). Its exact rule is its own.
+        if size == "significant" { selection.ranges[.sig] = 600...Double.infinity }
+        return selection
     }
 
     /// Those of months, and those of weeks with small earthquakes, may have thousands of events.
