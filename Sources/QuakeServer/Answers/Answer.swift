@@ -19,7 +19,7 @@ public struct Answer: Sendable {
     /// Writes the body.
     ///
     /// It runs in a transaction, REPEATABLE READ and READ ONLY, that sees the state which is handed over. Until it has
-    /// written something it may throw a `Reply`, which is then the answer. It may run again after it failed without having
+    /// written something it may throw a `Refusal`, which is then the answer. It may run again after it failed without having
     /// written anything.
     public var write: @Sendable (Connection, CatalogueState, AnswerWriter) async throws -> Void
 
@@ -43,14 +43,12 @@ public struct Answer: Sendable {
 }
 
 /// An answer that is made without rows, or a refusal.
-public struct Reply: Error, Sendable {
+public struct Reply: Sendable {
     public var status: Int
     public var contentType: String
     /// Further headers.
     public var headers: [(name: String, value: String)] = []
     public var body: [UInt8]
-    /// What the body says, if that is one sentence for people.
-    private(set) var sentence: String?
 
     public init(
         _ status: Int, _ contentType: String = "text/plain; charset=utf-8", body: [UInt8] = []
@@ -58,19 +56,6 @@ public struct Reply: Error, Sendable {
         self.status = status
         self.contentType = contentType
         self.body = body
-    }
-
-    /// One sentence for people.
-    public init(_ status: Int, text: String) {
-        self.init(status, body: Array("\(text)\n".utf8))
-        sentence = text
-    }
-
-    /// The service has no room or no database just now.
-    static func unavailable(_ reason: String) -> Reply {
-        var reply = Reply(503, text: reason)
-        reply.headers.append(("Retry-After", "5"))
-        return reply
     }
 }
 

@@ -47,7 +47,7 @@ final class AnswerSpool: Sendable {
     // MARK: The writing side
 
     /// - Parameter isLast: whether no further bytes will come.
-    /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Reply` when there is no room for it;
+    /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Refusal` when there is no room for it;
     ///   `CancellationError` when nobody reads any more.
     func append(_ bytes: [UInt8], isLast: Bool = false) throws {
         let isInMemory = try state.withLock { state in

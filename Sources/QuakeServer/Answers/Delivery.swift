@@ -32,7 +32,7 @@ struct Delivery: Sendable {
         var writer: ResponseWriter? = consume writer
         let opening = Opening()
         let end = channel.eventLoop.scheduleTask(in: TimeAmount(settings.requestTime)) {
-            spool.finish(Reply.unavailable("The answer took too long."))
+            spool.finish(Refusal.unavailable("The answer took too long."))
             if opening.isWritten { channel.close(promise: nil) }
         }
         defer { end.cancel() }

@@ -56,7 +56,7 @@ final class SpoolRoom: Sendable {
     /// Makes room in files for so many bytes, and may block its thread for some seconds. Never under the lock of a spool:
     /// another one may have to go.
     ///
-    /// - Throws: `Reply` 503 if nobody can go.
+    /// - Throws: `Refusal` 503 if nobody can go.
     func takeFile(_ count: Int) throws {
         let begin = ContinuousClock.now
         while true {
@@ -72,7 +72,7 @@ final class SpoolRoom: Sendable {
             guard let slowest else { return }
             for reader in slowest { reader.drop() }
             guard slowest.isEmpty else { continue }
-            guard isPatient else { throw Reply.unavailable("There is no room for the answer.") }
+            guard isPatient else { throw Refusal.unavailable("There is no room for the answer.") }
             usleep(20_000)
         }
     }

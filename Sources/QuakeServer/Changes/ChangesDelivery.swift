@@ -41,7 +41,7 @@ struct ChangesDelivery: Sendable {
             try await output.finish()
         } catch {
             guard !output.hasBegun, !client.isGone else { throw error }
-            let reply = responder.reply(to: error)
+            let reply = Reply(responder.refusal(for: error))
             told(reply.status)
             try await output.refuse(reply, toHead: isHead, settings)
         }
@@ -146,7 +146,7 @@ struct ChangesDelivery: Sendable {
                 }
                 guard let reached = reader.catchUp.reached else { throw CancellationError() }
                 return (reached.position, reached.signature, reader.catchUp.epoch)
-            } catch  where output.hasBegun && !hasWritten && responder.reply(to: error).status == 503 {
+            } catch  where output.hasBegun && !hasWritten && responder.refusal(for: error).status == 503 {
                 guard !client.isGone, !live.ring.isEnding else { throw error }
             }
             try await beat(&output)

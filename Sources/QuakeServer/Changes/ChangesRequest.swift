@@ -39,12 +39,12 @@ struct ChangesRequest: Sendable {
     /// - Parameters:
     ///   - query: what is behind the URL's `?`; may be empty.
     ///   - takesChunks: whether the client knows chunks.
-    /// - Throws: `EventError`, with status 400.
+    /// - Throws: `Refusal`, with status 400.
     init(_ query: String, _ headers: HTTPFields, _ settings: ServerSettings, takesChunks: Bool) throws {
         var pairs = try QueryString(query).pairs
         func take(_ name: String) throws -> String? {
             let given = pairs.filter { $0.name == name }
-            guard given.count <= 1 else { throw EventError(400, "\(name) is given more than once") }
+            guard given.count <= 1 else { throw Refusal(400, "\(name) is given more than once") }
             pairs.removeAll { $0.name == name }
             return given.first?.value
         }
@@ -54,7 +54,7 @@ struct ChangesRequest: Sendable {
         let start = try Self.start(lastID ?? after, "after")
         let filter = pairs.isEmpty ? nil : try Self.filter(pairs)
         if let until {
-            guard wait == nil else { throw EventError(400, "until and wait exclude each other") }
+            guard wait == nil else { throw Refusal(400, "until and wait exclude each other") }
             kind = .stretch(try Self.stretch(start, until, filter))
         } else if let wait {
             kind = .poll(min(try Self.duration(wait), settings.pollTime))
@@ -75,7 +75,7 @@ struct ChangesRequest: Sendable {
         let digits = text.hasSuffix("s") ? text.dropLast() : text[...]
         guard (1...4).contains(digits.utf8.count), digits.utf8.allSatisfy({ (48...57).contains($0) }),
             let seconds = Int(digits)
-        else { throw EventError(400, "wait=\(text.prefix(100)) is not a number of seconds, such as 20s") }
+        else { throw Refusal(400, "wait=\(text.prefix(100)) is not a number of seconds, such as 20s") }
         return .seconds(seconds)
     }
 
@@ -87,11 +87,11 @@ struct ChangesRequest: Sendable {
             case .position(let position): .position(position)
             case .token(let token): .token(token)
             case .now, .snapshot:
-                throw EventError(400, "until needs a position or a token, in \(name) as well")
+                throw Refusal(400, "until needs a position or a token, in \(name) as well")
             }
         }
         let (first, last) = (try end(start, "after"), try end(Self.start(until, "until"), "until"))
-        guard first.token <= last.token else { throw EventError(400, "until is before after") }
+        guard first.token <= last.token else { throw Refusal(400, "until is before after") }
         return HistoryStretch(after: first, until: last, selection: filter?.selection)
     }
 
@@ -102,7 +102,7 @@ struct ChangesRequest: Sendable {
         guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
             let token = Int(text)
         else {
-            throw EventError(400, "\(name)=\(text.prefix(100)) is neither a position, nor a token, nor now")
+            throw Refusal(400, "\(name)=\(text.prefix(100)) is neither a position, nor a token, nor now")
         }
         return .token(token)
     }
@@ -110,7 +110,7 @@ struct ChangesRequest: Sendable {
     private static func filter(_ pairs: [(name: String, value: String)]) throws -> ChangeFilter {
         let parameters = try EventParameters(pairs)
         for parameter in refused where parameters.has(parameter) {
-            throw EventError(400, "\(parameter) is not for changes")
+            throw Refusal(400, "\(parameter) is not for changes")
         }
         return ChangeFilter(
             key: ExactText(pairs.map { "\($0.name)=\($0.value)" }.sorted().joined(separator: "\n")),

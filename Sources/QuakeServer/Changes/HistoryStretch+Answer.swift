@@ -18,7 +18,7 @@ extension HistoryStretch {
                 format.append(end, to: &bytes)
                 try writer.write(bytes)
             } catch let error as StretchError {
-                throw Reply(error.isFuture ? 404 : 410, text: "\(error)")
+                throw Refusal(error.isFuture ? 404 : 410, "\(error)")
             }
         }
         answer.lane = until.token - after.token > 100 ? .costly : .short

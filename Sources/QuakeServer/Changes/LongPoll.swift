@@ -74,7 +74,7 @@ struct LongPoll: Sendable {
             }
         } catch {
             guard let unused = writer.take(), !client.isGone else { throw error }
-            let reply = responder.reply(to: error)
+            let reply = Reply(responder.refusal(for: error))
             told(reply.status)
             try await unused.write(reply, toHead: isHead, responder.settings)
         }

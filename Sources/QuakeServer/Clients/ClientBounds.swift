@@ -31,7 +31,7 @@ final class ClientBounds: Sendable {
     /// The address holds one more, until `give`.
     ///
     /// - Parameter address: nil for those who are not told apart.
-    /// - Throws: `Reply` 429 if it holds as many as it may.
+    /// - Throws: `Refusal` 429 if it holds as many as it may.
     func take(_ kind: Kind, for address: ClientAddress?) throws {
         guard let address else { return }
         try state.withLock { state in
@@ -53,15 +53,13 @@ final class ClientBounds: Sendable {
         }
     }
 
-    private static func refusal(_ kind: Kind) -> Reply {
+    private static func refusal(_ kind: Kind) -> Refusal {
         let what =
             switch kind {
             case .connection: "connections are open"
             case .stream: "streams are open"
             case .costly: "costly questions are under way"
             }
-        var reply = Reply(429, text: "Too many \(what) from this address.")
-        reply.headers.append(("Retry-After", "5"))
-        return reply
+        return Refusal(429, "Too many \(what) from this address.")
     }
 }

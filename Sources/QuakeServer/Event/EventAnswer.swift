@@ -11,7 +11,7 @@ extension EventRequest {
     ///   - url: what was asked for.
     ///   - write: takes the bytes, some 60 KiB at a time.
     /// - Returns: how many events it has.
-    /// - Throws: `EventError` instead of an answer, before anything is written; `PostgresError`; what `write` throws.
+    /// - Throws: `Refusal` instead of an answer, before anything is written; `PostgresError`; what `write` throws.
     @discardableResult
     public func writeEvents(
         on connection: Connection, newest: Int? = nil, url: String,
@@ -62,7 +62,7 @@ extension EventRequest {
     /// Writes what stands in front of so many events, or throws if they are no answer.
     private func begin(_ body: EventBody, _ count: Int, _ selected: SelectedQuakes) async throws {
         guard count <= maximum else {
-            throw EventError(
+            throw Refusal(
                 413,
                 "more than \(maximum) events match; ask for fewer, or for \(maximum) at a time with limit and offset"
             )
@@ -112,17 +112,17 @@ extension EventRequest {
         do {
             return try await selection.selected(on: connection, newest: newest)
         } catch let error as PastError {
-            throw EventError(400, "asof: \(error)")
+            throw Refusal(400, "asof: \(error)")
         }
     }
 
     /// Throws if an answer without events is none.
     private func refuse(_ selected: SelectedQuakes) async throws {
         if let eventID, selection.deleted == .excluded, try await selected.isDeleted(eventID) {
-            throw EventError(409, "event \(eventID) was deleted; includedeleted=true shows it")
+            throw Refusal(409, "event \(eventID) was deleted; includedeleted=true shows it")
         }
         if let status = noData ?? (format == .xml ? 204 : nil) {
-            throw EventError(status, "no event matches")
+            throw Refusal(status, "no event matches")
         }
     }
 }

@@ -24,19 +24,19 @@ extension QuakeSelection {
         switch (try parameters.number(.latitude), try parameters.number(.longitude)) {
         case (nil, nil):
             guard degrees == nil, kilometres == nil else {
-                throw EventError(400, "a radius needs latitude and longitude")
+                throw Refusal(400, "a radius needs latitude and longitude")
             }
             return nil
         case (let latitude?, let longitude?):
             guard degrees == nil || kilometres == nil else {
-                throw EventError(400, "a radius is either in degrees or in kilometres")
+                throw Refusal(400, "a radius is either in degrees or in kilometres")
             }
             let radii = kilometres ?? degrees.map(Circle.kilometres)
             return Circle(
                 latitude: latitude, longitude: longitude, kilometres: radii?.upperBound ?? .infinity,
                 innerKilometres: max(0, radii?.lowerBound ?? 0))
-        case (_?, nil): throw EventError(400, "latitude needs longitude")
-        case (nil, _?): throw EventError(400, "longitude needs latitude")
+        case (_?, nil): throw Refusal(400, "latitude needs longitude")
+        case (nil, _?): throw Refusal(400, "longitude needs latitude")
         }
     }
 }

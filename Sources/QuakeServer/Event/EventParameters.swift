@@ -1,6 +1,6 @@
 import Feed
 
-/// The parameters of one request, each read by its kind. What is wrong is an `EventError` that names the parameter and its
+/// The parameters of one request, each read by its kind. What is wrong is a `Refusal` that names the parameter and its
 /// value.
 struct EventParameters {
     private var values: [EventParameter: String] = [:]
@@ -13,13 +13,13 @@ struct EventParameters {
         for (name, value) in pairs {
             guard let parameter = EventParameter(named: name) else {
                 let meant = closestSpelling(of: name, among: EventParameter.names)
-                throw EventError(
+                throw Refusal(
                     400, "unknown parameter: \(name)\(meant.map { "; did you mean \($0)?" } ?? "")")
             }
             guard values[parameter] == nil else {
-                throw EventError(400, "\(parameter) is given more than once")
+                throw Refusal(400, "\(parameter) is given more than once")
             }
-            guard !value.isEmpty else { throw EventError(400, "\(name) has no value") }
+            guard !value.isEmpty else { throw Refusal(400, "\(name) has no value") }
             values[parameter] = value
         }
     }
@@ -112,7 +112,7 @@ struct EventParameters {
         guard has(low) || high.map(has) ?? false else { return nil }
         let (least, greatest) = (try end(low) ?? -.infinity, try high.flatMap(end) ?? .infinity)
         guard least <= greatest else {
-            throw EventError(400, "\(low) is greater than \(high?.rawValue ?? "")")
+            throw Refusal(400, "\(low) is greater than \(high?.rawValue ?? "")")
         }
         return least...greatest
     }
@@ -132,8 +132,8 @@ struct EventParameters {
         return number
     }
 
-    func wrong(_ parameter: EventParameter, _ problem: String) -> EventError {
-        EventError(400, "\(parameter)=\(values[parameter]?.prefix(100) ?? "") \(problem)")
+    func wrong(_ parameter: EventParameter, _ problem: String) -> Refusal {
+        Refusal(400, "\(parameter)=\(values[parameter]?.prefix(100) ?? "") \(problem)")
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool {

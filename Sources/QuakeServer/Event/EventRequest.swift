@@ -28,7 +28,7 @@ public struct EventRequest: Sendable {
     /// - Parameters:
     ///   - query: what is behind the URL's `?`; may be empty.
     ///   - maximum: the greatest number of events in one answer.
-    /// - Throws: `EventError`, with status 400.
+    /// - Throws: `Refusal`, with status 400.
     public init(_ resource: Resource, _ query: String, maximum: Int = 20_000) throws {
         let parameters = try EventParameters(query)
         self.maximum = maximum
@@ -52,7 +52,7 @@ public struct EventRequest: Sendable {
             _ = try parameters.flag(more)
         }
         if try parameters.flag(.includesuperseded) == true, selection.deleted != .excluded {
-            throw EventError(400, "includesuperseded and includedeleted exclude each other")
+            throw Refusal(400, "includesuperseded and includedeleted exclude each other")
         }
         self.selection = selection
     }
@@ -128,7 +128,7 @@ extension QuakeSelection {
         since = start?.ceiling
         until = end?.next
         if let start, let end, (start.floor, start.isMore ? 1 : 0) > (end.floor, end.isMore ? 1 : 0) {
-            throw EventError(400, "starttime is after endtime")
+            throw Refusal(400, "starttime is after endtime")
         }
         updatedAfter = try parameters.time(.updatedafter)?.floor
         guard let moment = parameters.text(.asof) else { return }

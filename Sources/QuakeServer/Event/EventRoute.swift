@@ -11,7 +11,7 @@ extension EventService {
     ///   - path: what follows `/fdsnws/event/1/`.
     ///   - query: what follows the question mark; may be empty.
     ///   - baseURL: what the service's URLs begin with, without a slash at the end.
-    /// - Throws: `EventError`.
+    /// - Throws: `Refusal`.
     static func route(
         path: String, query: String, baseURL: String, _ settings: ServerSettings
     ) throws -> RouteResult {
@@ -32,7 +32,7 @@ extension EventService {
         case "catalogs": return .answer(list(target, "Catalog", Networks.preferred))
         case "contributors": return .answer(list(target, "Contributor", Networks.contributing))
         case "": return .reply(Reply(200, body: Array(usage.utf8)))
-        default: throw EventError(404, "the service has no method of this name")
+        default: throw Refusal(404, "the service has no method of this name")
         }
     }
 
@@ -89,16 +89,4 @@ extension EventService {
         Parameters of query and count: \(EventParameter.allCases.map(\.rawValue).joined(separator: ", "))
 
         """
-}
-
-extension Reply {
-    /// A refusal in the standard's form.
-    init(_ error: EventError, to target: String, baseURL: String) {
-        guard error.status != 204 else {
-            self.init(204)
-            return
-        }
-        let text = error.text(request: baseURL + target, service: baseURL + EventService.path)
-        self.init(error.status, body: Array(text.utf8))
-    }
 }

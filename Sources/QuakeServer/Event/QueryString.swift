@@ -3,7 +3,7 @@ struct QueryString {
     /// In the order in which they were written, decoded.
     let pairs: [(name: String, value: String)]
 
-    /// - Throws: `EventError` for what is no text: a `%` without two hexadecimal digits, bytes that are not UTF-8, and
+    /// - Throws: `Refusal` for what is no text: a `%` without two hexadecimal digits, bytes that are not UTF-8, and
     ///   control characters.
     init(_ text: String) throws {
         pairs = try text.utf8.split(separator: UInt8(ascii: "&")).map { pair in
@@ -15,13 +15,13 @@ struct QueryString {
 
     private static func decoded(_ bytes: Substring.UTF8View) throws -> String {
         guard let decoded = bytes.percentDecoded(plusIsSpace: true) else {
-            throw EventError(400, "a % in the request is not followed by two hexadecimal digits")
+            throw Refusal(400, "a % in the request is not followed by two hexadecimal digits")
         }
         guard let text = String(validating: decoded, as: UTF8.self) else {
-            throw EventError(400, "the request is not UTF-8")
+            throw Refusal(400, "the request is not UTF-8")
         }
         guard !text.unicodeScalars.contains(where: { $0 < " " || ("\u{7F}"..."\u{9F}").contains($0) }) else {
-            throw EventError(400, "the request has a control character")
+            throw Refusal(400, "the request has a control character")
         }
         return text
     }

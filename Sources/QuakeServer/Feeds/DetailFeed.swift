@@ -17,7 +17,7 @@ enum DetailFeed {
                 try await selection.selected(on: connection, newest: selected.token)
                     .forEachRow(of: body.properties) { try body.append(&$0) }
             }
-            guard body.count > 0 else { throw Reply(404, text: "The catalogue has no event with this code.") }
+            guard body.count > 0 else { throw Refusal(404, "The catalogue has no event with this code.") }
             body.begin(body.count)
             try body.finish()
             writer.countRows(body.count)

@@ -204,10 +204,10 @@ struct Responder: Sendable {
         _ request: HTTPRequest, _ target: Target, _ route: Route, for client: Client
     ) async throws -> RouteResult {
         guard request.hasHost(isNeeded: client.takesChunks) else {
-            throw Reply(400, text: "A request of HTTP/1.1 has one Host, and its value is one.")
+            throw Refusal(400, "A request of HTTP/1.1 has one Host, and its value is one.")
         }
         guard (request.path ?? "/").utf8.count <= settings.targetLength else {
-            throw Reply(414, text: "A request may have \(settings.targetLength) bytes.")
+            throw Refusal(414, "A request may have \(settings.targetLength) bytes.")
         }
         switch request.method {
         case .get, .head: break
@@ -220,11 +220,9 @@ struct Responder: Sendable {
             ]
             return .reply(reply)
         default:
-            var reply = Reply(405, text: "This service only answers GET, HEAD and OPTIONS.")
-            reply.headers.append(("Allow", "GET, HEAD, OPTIONS"))
-            throw reply
+            throw Refusal(405, "This service only answers GET, HEAD and OPTIONS.")
         }
-        guard !request.hasBody else { throw Reply(413, text: "This service takes no bodies.") }
+        guard !request.hasBody else { throw Refusal(413, "This service takes no bodies.") }
         switch (route, scope) {
         case (.metrics, .clients): return try nothing()
         case (.metrics, _), (.health, _): break
@@ -254,7 +252,7 @@ struct Responder: Sendable {
     }
 
     private func nothing() throws -> RouteResult {
-        throw Reply(404, text: "There is nothing under this path.")
+        throw Refusal(404, "There is nothing under this path.")
     }
 
     /// What the URLs of an answer begin with.
@@ -270,21 +268,20 @@ struct Responder: Sendable {
     /// What the client is told about an error, if nothing was written yet. The log has the rest. The event service says it in
     /// the standard's form.
     func reply(to error: any Error, on request: HTTPRequest) -> Reply {
+        let refusal = refusal(for: error)
         let target = Target(request.path ?? "/", below: settings.basePath)
-        let reply = (error as? EventError).map { Reply($0.status, text: $0.details) } ?? reply(to: error)
-        guard case .event = Route(path: target.path), let sentence = reply.sentence else { return reply }
+        guard case .event = Route(path: target.path) else { return Reply(refusal) }
         // A target that is too long is not said again.
-        let query = reply.status == 414 ? "" : target.query.map { "?\($0)" } ?? ""
-        var formed = Reply(
-            EventError(reply.status, sentence), to: target.path + query, baseURL: baseURL(of: request))
-        formed.headers = reply.headers
-        return formed
+        let query = refusal.status == 414 ? "" : target.query.map { "?\($0)" } ?? ""
+        let base = baseURL(of: request)
+        let text = refusal.text(request: base + target.path + query, service: base + EventService.path)
+        return Reply(refusal, as: text)
     }
 
     /// What the client is told about an error, in one sentence.
-    func reply(to error: any Error) -> Reply {
+    func refusal(for error: any Error) -> Refusal {
         switch error {
-        case let reply as Reply: return reply
+        case let refusal as Refusal: return refusal
         case is CancellationError: return .unavailable("The server is ending.")
         case let error as PostgresError:
             logger.warning("\(error)")
@@ -294,13 +291,13 @@ struct Responder: Sendable {
                 || ["08", "40", "53", "57"].contains { error.sqlState?.hasPrefix($0) ?? false }
             return isAway
                 ? .unavailable("The database is not available.")
-                : Reply(500, text: "The database refused the query.")
+                : Refusal(500, "The database refused the query.")
         case is TemporaryFileError:
             logger.error("\(error)")
             return .unavailable("There is no room for the answer.")
         default:
             logger.error("\(error)")
-            return Reply(500, text: "Something went wrong; the server's log says what.")
+            return Refusal(500, "Something went wrong; the server's log says what.")
         }
     }
 }

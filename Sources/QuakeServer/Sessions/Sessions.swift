@@ -98,7 +98,7 @@ final class Sessions: Sendable {
     /// - Parameters:
     ///   - address: for whom; nil for those who are not told apart.
     ///   - isPatient: whether to wait however many do.
-    /// - Throws: `Reply` 503 if there is no room or no database; `CancellationError`; what `body` throws.
+    /// - Throws: `Refusal` 503 if there is no room or no database; `CancellationError`; what `body` throws.
     func use<Result>(
         _ lane: Lane, for address: ClientAddress? = nil, isPatient: Bool = false,
         _ body: (Connection) async throws -> Result
@@ -133,7 +133,7 @@ final class Sessions: Sendable {
                         return .success(connection)
                     }
                     if state.keepers.isEmpty, state.failure != nil {
-                        return .failure(Reply.unavailable("The database is not available."))
+                        return .failure(Refusal.unavailable("The database is not available."))
                     }
                     if !isPatient, lane != .own, state.waiting(in: lane).count >= lineLimit {
                         displaced = state.giveWay(in: lane, to: address)
@@ -156,7 +156,7 @@ final class Sessions: Sendable {
         }
     }
 
-    private static var tooMany: Reply { .unavailable("Too many requests are waiting.") }
+    private static var tooMany: Refusal { .unavailable("Too many requests are waiting.") }
 
     private func giveBack(_ connection: Connection, from lane: Lane, lostBy error: (any Error)? = nil) {
         state.withLock { $0.use.end(lane) }
@@ -237,7 +237,7 @@ final class Sessions: Sendable {
             return state.line.map(\.continuation)
         }
         for continuation in refused {
-            continuation.resume(throwing: Reply.unavailable("The database is not available."))
+            continuation.resume(throwing: Refusal.unavailable("The database is not available."))
         }
     }
 }

@@ -123,7 +123,7 @@ struct EventAnswerTests {
                 ("", 204), ("nodata=404", 404), ("format=text&nodata=204", 204),
                 ("format=geojson&nodata=404", 404),
             ] {
-                await #expect(throws: EventError(status, "no event matches"), "\(query)") {
+                await #expect(throws: Refusal(status, "no event matches"), "\(query)") {
                     try await database.answer(query)
                 }
             }
@@ -142,7 +142,7 @@ struct EventAnswerTests {
             try await database.importRich()
             try await database.query("delete from quake where code = 'q0a'")
             await #expect(
-                throws: EventError(409, "event q0a was deleted; includedeleted=true shows it")
+                throws: Refusal(409, "event q0a was deleted; includedeleted=true shows it")
             ) { try await database.answer("eventid=q0a") }
             let answer = try await database.answer("eventid=q0a&includedeleted=true&format=csv")
             #expect(answer.contains(",deleted,,\n"))
@@ -166,13 +166,13 @@ struct EventAnswerTests {
             #expect(try await database.answer("eventid=q0a&asof=1&format=text").contains("\nq0a|"))
             #expect(try await database.answer("eventid=q0a&asof=2&format=text").contains("\nq0b|"))
             // Those that do not match, and those that led nowhere.
-            await #expect(throws: EventError.self) { try await database.answer("eventid=q0a&minmagnitude=9") }
+            await #expect(throws: Refusal.self) { try await database.answer("eventid=q0a&minmagnitude=9") }
             await #expect(
-                throws: EventError(409, "event q0d was deleted; includedeleted=true shows it")
+                throws: Refusal(409, "event q0d was deleted; includedeleted=true shows it")
             ) { try await database.answer("eventid=q0d") }
             // Two codes that name each other.
             try await database.rename("q0c", to: "q0a")
-            await #expect(throws: EventError.self) { try await database.answer("eventid=q0a") }
+            await #expect(throws: Refusal.self) { try await database.answer("eventid=q0a") }
         }
     }
 
@@ -195,7 +195,7 @@ struct EventAnswerTests {
             try await database.importFeatures(both)
             for code in ["q0a", "q0b"] {
                 #expect(try await database.countAnswer("eventid=\(code)&minmagnitude=7") == "0")
-                await #expect(throws: EventError(204, "no event matches")) {
+                await #expect(throws: Refusal(204, "no event matches")) {
                     try await database.answer("eventid=\(code)&minmagnitude=7")
                 }
                 #expect(try await database.answer("eventid=\(code)&format=text").contains("\n\(code)|"))
@@ -211,7 +211,7 @@ struct EventAnswerTests {
             try await database.importSample(30)
             await #expect {
                 try await database.answer("format=csv", maximum: 29)
-            } throws: { ($0 as? EventError)?.status == 413 }
+            } throws: { ($0 as? Refusal)?.status == 413 }
             let page = try await database.answer("format=csv&limit=29&offset=30", maximum: 29)
             #expect(page.split(separator: "\n").count == 2)
             #expect(try await database.countAnswer("", maximum: 29) == "30")
@@ -224,7 +224,7 @@ struct EventAnswerTests {
     @Test("A past that history does not reach is refused with the reason")
     func outOfReach() async throws {
         try await server.withDatabase { database in
-            await #expect(throws: EventError(400, "asof: the newest token is 0")) {
+            await #expect(throws: Refusal(400, "asof: the newest token is 0")) {
                 try await database.answer("asof=5")
             }
         }

@@ -140,7 +140,7 @@ struct EventRequestTests {
 
     @Test("A wrong request is refused in words", arguments: mistakes)
     func mistake(query: String, details: String) {
-        #expect(throws: EventError(400, details)) { try EventRequest(.query, query) }
+        #expect(throws: Refusal(400, details)) { try EventRequest(.query, query) }
     }
 
     @Test("A count may include deleted events in any format, and takes any limit")
@@ -151,7 +151,7 @@ struct EventRequestTests {
 
     @Test("An error has the form of the standard")
     func error() {
-        let text = EventError(400, "minmag has no value").text(
+        let text = Refusal(400, "minmag has no value").text(
             request: "http://host/fdsnws/event/1/query?minmag=", service: "http://host/fdsnws/event/1/",
             at: Instant(milliseconds: 0))
         #expect(

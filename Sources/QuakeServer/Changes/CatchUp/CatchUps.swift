@@ -105,7 +105,7 @@ final class CatchUps: Sendable {
 
 /// Runs `body`, and cancels it when the time is up.
 ///
-/// - Throws: `Reply` 503 when the time is up; what `body` throws.
+/// - Throws: `Refusal` 503 when the time is up; what `body` throws.
 private func limited<Result: Sendable>(
     to limit: Duration, _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
@@ -117,7 +117,7 @@ private func limited<Result: Sendable>(
         }
         defer { group.cancelAll() }
         guard let result = try await group.next() ?? nil else {
-            throw Reply.unavailable("The database took too long.")
+            throw Refusal.unavailable("The database took too long.")
         }
         return result
     }

@@ -64,12 +64,12 @@ final class LiveChanges: View, Sendable {
 
     /// Counts a client, until `leave`.
     ///
-    /// - Throws: `Reply` 503 if there is no room.
+    /// - Throws: `Refusal` 503 if there is no room.
     func enter(_ form: StreamForm) throws {
         try state.withLock { state in
-            guard !state.ring.isEnding else { throw Reply.unavailable("The server is ending.") }
+            guard !state.ring.isEnding else { throw Refusal.unavailable("The server is ending.") }
             guard state.clients < settings.streams else {
-                throw Reply.unavailable("Too many clients follow the changes.")
+                throw Refusal.unavailable("Too many clients follow the changes.")
             }
             state.clients += 1
             if form.filter != nil { state.filters += 1 }

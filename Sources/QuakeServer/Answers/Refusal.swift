@@ -1,0 +1,63 @@
+import Feed
+
+/// Why a request has no answer, in one sentence for people.
+public struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+    /// A status of HTTP. 204 means that nothing was found; it has no body.
+    public let status: Int
+    public let sentence: String
+
+    public init(_ status: Int, _ sentence: String) {
+        self.status = status
+        self.sentence = sentence
+    }
+
+    /// The service has no room or no database just now.
+    static func unavailable(_ sentence: String) -> Refusal { Refusal(503, sentence) }
+
+    public var description: String { "\(status) \(Self.names[status] ?? "Error"): \(sentence)" }
+
+    /// The body, text/plain, as the standard of the event service has it.
+    ///
+    /// - Parameters:
+    ///   - request: the URL that was asked for.
+    ///   - service: the URL of the service, `…/fdsnws/event/1/`.
+    public func text(request: String, service: String, at moment: Instant = .now) -> String {
+        """
+        Error \(status): \(Self.names[status] ?? "Error")
+
+        \(sentence)
+
+        Usage details are available from \(service)
+
+        Request:
+        \(request)
+
+        Request Submitted:
+        \(moment)
+
+        Service version:
+        \(EventService.version)
+
+        """
+    }
+
+    private static let names = [
+        204: "No Content", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict",
+        413: "Request Entity Too Large", 414: "Request URI Too Long", 429: "Too Many Requests",
+        500: "Internal Server Error",
+        503: "Service Unavailable",
+    ]
+}
+
+extension Reply {
+    /// - Parameter text: the body, if it is not just the sentence.
+    init(_ refusal: Refusal, as text: String? = nil) {
+        let text = refusal.status == 204 ? "" : text ?? "\(refusal.sentence)\n"
+        self.init(refusal.status, body: Array(text.utf8))
+        switch refusal.status {
+        case 405: headers.append(("Allow", "GET, HEAD, OPTIONS"))
+        case 429, 503: headers.append(("Retry-After", "5"))
+        default: break
+        }
+    }
+}
