@@ -1,5 +1,4 @@
 import HTTPTypes
-import HummingbirdCore
 import NIOCore
 import PostgreSQL
 import QuakeStore
@@ -20,20 +19,16 @@ struct Delivery: Sendable {
 
     /// Delivers the answer.
     ///
-    /// - Parameter told: told the status, before the head is written.
     /// - Throws: an error that came after the head was written.
     @concurrent
-    func run(
-        _ writer: consuming ResponseWriter, for client: Client, on channel: any Channel, _ told: (Int) -> Void
-    ) async throws {
+    func run(_ output: inout Output, for client: Client, on channel: any Channel) async throws {
         let spool = AnswerSpool(in: responder.room) { channel.close(promise: nil) }
         client.begin(spool)
         defer { client.end() }
-        var writer: ResponseWriter? = consume writer
         let opening = Opening()
         let end = channel.eventLoop.scheduleTask(in: TimeAmount(settings.requestTime)) {
             spool.finish(Refusal.unavailable("The answer took too long."))
-            if opening.isWritten { channel.close(promise: nil) }
+            if opening.known.withLock({ $0.isWritten }) { channel.close(promise: nil) }
         }
         defer { end.cancel() }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -43,45 +38,42 @@ struct Delivery: Sendable {
             let state: CatalogueState
             do {
                 first = try await request.method == .head ? length(of: spool) : spool.next()
-                guard let read = opening.state else { throw CancellationError() }
+                guard let read = opening.known.withLock({ $0.state }) else { throw CancellationError() }
                 state = read
             } catch {
                 // Nobody is there to be told.
                 if client.isGone { throw error }
                 var reply = responder.reply(to: error, on: request)
-                if let state = opening.state {
-                    if reply.status == 204 { return try await finish(&writer, 204, state, told) }
+                if let state = opening.known.withLock({ $0.state }) {
+                    if reply.status == 204 { return try await output.send(bareHead(204, of: state)) }
                     reply.headers.append((HTTPField.Name.quakesToken.rawName, "\(state.position.token)"))
                 }
-                told(reply.status)
-                return try await writer.take()!.write(reply, toHead: request.method == .head, settings)
+                return try await output.send(reply, toHead: request.method == .head, settings)
             }
-            if isKnown(at: state) { return try await finish(&writer, 200, state, told) }
-            told(200)
-            opening.isWritten = true
+            if isKnown(at: state) { return try await output.send(bareHead(200, of: state)) }
+            opening.known.withLock { $0.isWritten = true }
             let isWhole = spool.isAtEnd
             let head = head(of: state, first, isWhole: isWhole)
-            if request.method == .head || first == nil { return try await writer.take()!.writeResponse(head) }
-            if let first, isWhole {
-                responder.metrics.countBytes(first.readableBytes)
+            guard request.method != .head, var piece = first else { return try await output.send(head) }
+            if isWhole {
+                responder.metrics.countBytes(piece.readableBytes)
                 if let key {
-                    let body = RecentAnswers.Body(bytes: first, rows: opening.rows)
+                    let body = RecentAnswers.Body(bytes: piece, rows: opening.known.withLock { $0.rows })
                     responder.recent.keep(body, key, at: state)
                 }
-                return try await writer.take()!.write(
-                    response: head, body: ResponseBody(byteBuffer: first))
+                return try await output.send(head, piece)
             }
-            var body = try await writer.take()!.writeHead(head)
-            var next = first
-            while let bytes = next {
-                try await body.write(bytes)
+            try await output.begin(head)
+            while true {
+                try await output.write(piece)
                 // Writing waits while the channel is full, and it says so only once its loop has taken these bytes. A loop that
                 // is behind would be given a whole answer.
                 try await channel.eventLoop.submit {}.get()
-                responder.metrics.countBytes(bytes.readableBytes)
-                next = try await spool.next()
+                responder.metrics.countBytes(piece.readableBytes)
+                guard let next = try await spool.next() else { break }
+                piece = next
             }
-            try await body.finish(nil)
+            try await output.finish()
         }
     }
 
@@ -91,17 +83,12 @@ struct Delivery: Sendable {
             .isNamed(by: request.headerFields[.ifNoneMatch], isThere: true)
     }
 
-    /// Writes an answer without a body.
+    /// The head of an answer without a body.
     ///
     /// - Parameter status: what it is unless the client has it already.
-    @concurrent
-    private func finish(
-        _ writer: inout ResponseWriter?, _ status: Int, _ state: CatalogueState, _ told: (Int) -> Void
-    ) async throws {
+    private func bareHead(_ status: Int, of state: CatalogueState) -> HTTPResponse {
         let status = isKnown(at: state) ? 304 : status
-        told(status)
-        try await writer.take()!.writeResponse(
-            HTTPResponse(answer, state, isCompressed: isCompressed, status: status, settings))
+        return HTTPResponse(answer, state, isCompressed: isCompressed, status: status, settings)
     }
 
     /// Reads the whole body, and returns its length in place of it.
@@ -124,22 +111,10 @@ struct Delivery: Sendable {
 
     /// What is known once the answer's transaction has begun.
     private final class Opening: Sendable {
-        private let known = Mutex<(state: CatalogueState?, rows: Int, isWritten: Bool)>((nil, 0, false))
+        /// Also how many events the answer has, once all are read, and whether the response's head was written.
+        let known = Mutex<(state: CatalogueState?, rows: Int, isWritten: Bool)>((nil, 0, false))
 
-        var state: CatalogueState? {
-            get { known.withLock { $0.state } }
-            set { known.withLock { $0.state = newValue } }
-        }
-        /// How many events the answer has, once all are read.
-        var rows: Int {
-            get { known.withLock { $0.rows } }
-            set { known.withLock { $0.rows = newValue } }
-        }
-        /// Whether the response's head was written.
-        var isWritten: Bool {
-            get { known.withLock { $0.isWritten } }
-            set { known.withLock { $0.isWritten = newValue } }
-        }
+        func begin(_ state: CatalogueState) { known.withLock { $0.state = state } }
     }
 
     // MARK: The writing side
@@ -148,9 +123,10 @@ struct Delivery: Sendable {
         let writer = AnswerWriter(spool, isCompressed: isCompressed)
         do {
             try await write(writer, opening)
-            opening.rows = writer.rows
+            let rows = writer.rows
+            opening.known.withLock { $0.rows = rows }
             try writer.finish()
-            responder.metrics.countRows(writer.rows)
+            responder.metrics.countRows(rows)
         } catch {
             if writer.hasWritten, !(error is CancellationError) {
                 responder.logger.error("an answer broke off: \(error)")
@@ -172,15 +148,14 @@ struct Delivery: Sendable {
                     connection in
                     try await connection.run { connection in
                         if let writeAtOnce = answer.writeAtOnce,
-                            try writeAtOnce(
-                                connection, settings.statementTime, writer, { opening.state = $0 })
+                            try writeAtOnce(connection, settings.statementTime, writer, opening.begin)
                         {
                             return
                         }
                         try await CatalogueState.withSnapshot(
                             on: connection, limit: settings.statementTime, hasSettled: answer.more != nil
                         ) { state in
-                            opening.state = state
+                            opening.begin(state)
                             try await answer.write(connection, state, writer)
                         }
                     }

@@ -1,6 +1,5 @@
 import Feed
 import HTTPTypes
-import HummingbirdCore
 import NIOCore
 import QuakeStore
 
@@ -19,37 +18,48 @@ struct ChangesDelivery: Sendable {
 
     /// Delivers the stream, until the client goes away or the server ends.
     ///
-    /// - Parameter told: told the status, before the head is written.
     /// - Throws: an error that came after the head was written.
     @concurrent
-    func run(
-        _ writer: consuming ResponseWriter, for client: Client, on channel: any Channel, _ told: (Int) -> Void
-    ) async throws {
-        var output = StreamOutput(
-            writer, HTTPResponse(form.format, settings), beginning: form.format.beginning)
+    func run(_ output: inout Output, for client: Client, on channel: any Channel) async throws {
         do {
             try responder.bounds.take(.stream, for: customer)
             defer { responder.bounds.give(.stream, for: customer) }
             try live.enter(form)
             defer { live.leave(form) }
             if isHead {
-                told(200)
-                return try await output.finish()
+                client.isStream = true
+                return try await output.send(HTTPResponse(form.format, settings))
             }
-            try await follow(&output, client, channel, told)
-            if !output.hasBegun { told(200) }
+            // It writes a position at least.
+            try await follow(&output, client, channel)
             try await output.finish()
         } catch {
             guard !output.hasBegun, !client.isGone else { throw error }
             let reply = Reply(responder.refusal(for: error))
-            told(reply.status)
-            try await output.refuse(reply, toHead: isHead, settings)
+            try await output.send(reply, toHead: isHead, settings)
         }
+    }
+
+    /// Writes to the client, and before the first bytes the head and what a stream begins with.
+    @concurrent
+    private func write(_ bytes: [UInt8], to output: inout Output, _ client: Client) async throws {
+        try await write(ByteBuffer(bytes: bytes), to: &output, client)
+    }
+
+    @concurrent
+    private func write(_ bytes: ByteBuffer, to output: inout Output, _ client: Client) async throws {
+        if !output.hasBegun {
+            client.isStream = true
+            try await output.begin(HTTPResponse(form.format, settings))
+            let beginning = form.format.beginning
+            if !beginning.isEmpty { try await output.write(ByteBuffer(bytes: beginning)) }
+        }
+        try await output.write(bytes)
     }
 
     @concurrent
     private func follow(
-        _ output: inout StreamOutput, _ client: Client, _ channel: any Channel, _ told: (Int) -> Void
+        _ output: inout Output, _ client: Client, _ channel: any Channel
     ) async throws {
         let ring = live.ring
         var epoch: Int?
@@ -66,11 +76,9 @@ struct ChangesDelivery: Sendable {
             position = known
             var bytes: [UInt8] = []
             form.format.append(known, to: &bytes)
-            told(200)
-            try await output.write(ByteBuffer(bytes: bytes))
+            try await write(bytes, to: &output, client)
         } else {
-            (position, signature, epoch) = try await catchUp(
-                .init(request.start), &output, client, channel, told)
+            (position, signature, epoch) = try await catchUp(.init(request.start), &output, client, channel)
         }
         let handler = try await liveHandler(on: channel)
         while true {
@@ -85,7 +93,7 @@ struct ChangesDelivery: Sendable {
             case .ended: return
             case .restart(let reached):
                 (position, signature, epoch) = try await catchUp(
-                    .position(reached, of: signature), &output, client, channel, told)
+                    .position(reached, of: signature), &output, client, channel)
             }
         }
     }
@@ -107,8 +115,7 @@ struct ChangesDelivery: Sendable {
     /// nothing but time.
     @concurrent
     private func catchUp(
-        _ start: CatchUp.Start, _ output: inout StreamOutput, _ client: Client, _ channel: any Channel,
-        _ told: (Int) -> Void
+        _ start: CatchUp.Start, _ output: inout Output, _ client: Client, _ channel: any Channel
     ) async throws -> (Position, String?, epoch: Int?) {
         var backoff = Backoff(from: .milliseconds(250), to: .seconds(10))
         let known = start.position.map { position in
@@ -136,12 +143,11 @@ struct ChangesDelivery: Sendable {
                 while let bytes = try await reader.next() {
                     // Who has come this far already knows it.
                     if output.hasBegun, bytes == known { continue }
-                    if !output.hasBegun { told(200) }
                     if bytes.readableBytes > 0 {
                         hasWritten = true
-                        try await output.write(bytes)
+                        try await write(bytes, to: &output, client)
                     } else {
-                        try await beat(&output)
+                        try await beat(&output, client)
                     }
                 }
                 guard let reached = reader.catchUp.reached else { throw CancellationError() }
@@ -149,15 +155,15 @@ struct ChangesDelivery: Sendable {
             } catch  where output.hasBegun && !hasWritten && responder.refusal(for: error).status == 503 {
                 guard !client.isGone, !live.ring.isEnding else { throw error }
             }
-            try await beat(&output)
+            try await beat(&output, client)
             try await Task.sleep(for: backoff.next())
         }
     }
 
     /// Shows the client that the stream is alive.
     @concurrent
-    private func beat(_ output: inout StreamOutput) async throws {
+    private func beat(_ output: inout Output, _ client: Client) async throws {
         guard !output.hasBegun || .now - output.lastWrite >= settings.heartbeat else { return }
-        try await output.write(ByteBuffer(bytes: form.format.heartbeat))
+        try await write(form.format.heartbeat, to: &output, client)
     }
 }

@@ -1,5 +1,4 @@
 import HTTPTypes
-import HummingbirdCore
 import NIOCore
 import QuakeStore
 
@@ -35,48 +34,37 @@ struct LongPoll: Sendable {
 
     /// Answers, unless the client goes away.
     ///
-    /// - Parameter told: told the status, before the head is written.
     /// - Throws: an error that came after the head was written.
     @concurrent
-    func run(
-        _ writer: consuming ResponseWriter, for client: Client, on channel: any Channel, _ told: (Int) -> Void
-    ) async throws {
-        var writer: ResponseWriter? = consume writer
+    func run(_ output: inout Output, for client: Client, on channel: any Channel) async throws {
         do {
             try responder.bounds.take(.stream, for: customer)
             defer { responder.bounds.give(.stream, for: customer) }
             try live.enter(form)
             defer { live.leave(form) }
-            if isHead {
-                told(200)
-                return try await writer.take()!.writeResponse(head(nil, seconds: 0))
-            }
-            let found = try await found(for: client, on: channel)
-            told(200)
-            switch found {
+            if isHead { return try await output.send(head(nil, seconds: 0)) }
+            switch try await found(for: client, on: channel) {
             case .nothing(let position):
-                try await writer.take()!.write(
-                    response: head(position, seconds: 1), body: ResponseBody(byteBuffer: line(position)))
+                try await output.send(head(position, seconds: 1), line(position))
             case .passes(let numbers, let selected, let start, let end):
-                let body = try await writer.take()!.writeHead(head(end, seconds: Self.keptFor))
-                try await write(numbers, selected, after: start, to: body)
+                try await output.begin(head(end, seconds: Self.keptFor))
+                try await write(numbers, selected, after: start, to: &output)
             case .history(let reader, let first):
                 defer { reader.leave() }
                 client.begin { reader.leave() }
                 defer { client.end() }
-                var body = try await writer.take()!.writeHead(head(nil, seconds: 1))
+                try await output.begin(head(nil, seconds: 1))
                 var bytes: ByteBuffer? = first
                 while let next = bytes {
-                    try await body.write(next)
+                    try await output.write(next)
                     bytes = try await reader.next()
                 }
-                try await body.finish(nil)
+                try await output.finish()
             }
         } catch {
-            guard let unused = writer.take(), !client.isGone else { throw error }
+            guard !output.hasBegun, !client.isGone else { throw error }
             let reply = Reply(responder.refusal(for: error))
-            told(reply.status)
-            try await unused.write(reply, toHead: isHead, responder.settings)
+            try await output.send(reply, toHead: isHead, responder.settings)
         }
     }
 
@@ -90,7 +78,7 @@ struct LongPoll: Sendable {
     @concurrent
     private func write(
         _ numbers: Range<Int>, _ selected: [SelectedChanges?], after start: Position,
-        to body: consuming some ResponseBodyWriter
+        to output: inout Output
     ) async throws {
         for (number, selected) in zip(numbers, selected) {
             var from: Int?
@@ -98,11 +86,11 @@ struct LongPoll: Sendable {
                 guard let pass = live.ring[number] else { throw CancellationError() }
                 let piece = live.piece(
                     form, selected, of: pass, from: from ?? pass.lines.first(after: start.token))
-                try await body.write(piece.bytes)
+                try await output.write(piece.bytes)
                 from = piece.next
             } while from != nil
         }
-        try await body.finish(nil)
+        try await output.finish()
     }
 
     // MARK: Waiting

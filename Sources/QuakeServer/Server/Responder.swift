@@ -85,16 +85,18 @@ struct Responder: Sendable {
         let target = Target(request.path ?? "/", below: settings.basePath)
         let route = Route(path: target.path)
         let counted = metrics.begin(route)
-        var status = 0
+        var output = Output(writer)
+        var hasLeft = false
         let result: Result<Void, any Error>
         do {
-            try await answer(request, target, route, writer, for: client, on: channel) { status = $0 }
+            try await answer(request, target, route, &output, for: client, on: channel)
             result = .success(())
         } catch {
             // A stream ends in no other way.
-            if !channel.isActive, !client.isStream { status = 0 }
+            hasLeft = !channel.isActive && !client.isStream
             result = .failure(error)
         }
+        let status = hasLeft ? 0 : output.status
         let time = ContinuousClock.now - start
         counted.end(status: status, after: client.isStream ? nil : time)
         if let accessLog {
@@ -105,62 +107,53 @@ struct Responder: Sendable {
         try result.get()
     }
 
-    /// - Parameter told: told the status, before the head is written.
     @concurrent
     private func answer(
-        _ request: HTTPRequest, _ target: Target, _ route: Route, _ writer: consuming ResponseWriter,
-        for client: Client, on channel: any Channel, _ told: (Int) -> Void
+        _ request: HTTPRequest, _ target: Target, _ route: Route, _ output: inout Output,
+        for client: Client, on channel: any Channel
     ) async throws {
         let customer = client.customer(request.headerFields)
         switch await result(of: request, target, route, for: client) {
         case .reply(var reply):
-            told(reply.status)
             // A body may come for ever; nobody reads it.
             if request.hasBody { reply.headers.append(("Connection", "close")) }
-            try await writer.write(reply, toHead: request.method == .head, settings)
+            try await output.send(reply, toHead: request.method == .head, settings)
         case .answer(let answer):
             let isCompressed = AcceptedEncoding.prefersGzip(request.headerFields[.acceptEncoding])
             let condition = request.headerFields[.ifNoneMatch]
             if let state = knownState,
                 EntityTag(answer, state, isCompressed: isCompressed).isNamed(by: condition, isThere: false)
             {
-                told(304)
                 let head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 304, settings)
-                return try await writer.writeResponse(head)
+                return try await output.send(head)
             }
             let key = keptKey(of: answer, request, isCompressed: isCompressed)
             if let key, let (body, state) = await keptBody(key) {
                 let tag = EntityTag(answer, state, isCompressed: isCompressed)
                 guard !tag.isNamed(by: condition, isThere: true) else {
-                    told(304)
                     let head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 304, settings)
-                    return try await writer.writeResponse(head)
+                    return try await output.send(head)
                 }
-                told(200)
                 metrics.countRows(body.rows)
                 metrics.countBytes(body.bytes.readableBytes)
                 var head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 200, settings)
                 head.headerFields[.contentLength] = "\(body.bytes.readableBytes)"
-                return try await writer.write(response: head, body: ResponseBody(byteBuffer: body.bytes))
+                return try await output.send(head, body.bytes)
             }
             let delivery = Delivery(
                 responder: self, answer: answer, request: request, customer: customer,
-                isCompressed: isCompressed,
-                key: key)
-            try await delivery.run(writer, for: client, on: channel, told)
+                isCompressed: isCompressed, key: key)
+            try await delivery.run(&output, for: client, on: channel)
         case .changes(let changes):
             if case .poll(let time) = changes.kind {
                 let poll = LongPoll(
                     responder: self, request: changes, customer: customer, time: time,
                     isHead: request.method == .head)
-                return try await poll.run(writer, for: client, on: channel, told)
+                return try await poll.run(&output, for: client, on: channel)
             }
             let delivery = ChangesDelivery(
                 responder: self, request: changes, customer: customer, isHead: request.method == .head)
-            try await delivery.run(writer, for: client, on: channel) { status in
-                client.isStream = status == 200
-                told(status)
-            }
+            try await delivery.run(&output, for: client, on: channel)
         }
     }
 
@@ -305,17 +298,5 @@ struct Responder: Sendable {
 extension HTTPRequest {
     fileprivate var hasBody: Bool {
         headerFields[.contentLength].map { $0 != "0" } ?? (headerFields[.transferEncoding] != nil)
-    }
-}
-
-extension ResponseWriter {
-    /// Writes an answer that is whole.
-    @concurrent
-    consuming func write(
-        _ reply: Reply, toHead isHead: Bool, _ settings: ServerSettings
-    ) async throws {
-        let head = HTTPResponse(reply, settings)
-        guard !isHead, !reply.body.isEmpty else { return try await writeResponse(head) }
-        try await write(response: head, body: ResponseBody(byteBuffer: ByteBuffer(bytes: reply.body)))
     }
 }

@@ -1,0 +1,56 @@
+import HTTPTypes
+import HummingbirdCore
+import NIOCore
+
+/// The response to one request: all of it at once, or its head and then its body piece by piece.
+struct Output: ~Copyable {
+    private var writer: ResponseWriter?
+    private var body: (any ResponseBodyWriter)?
+    /// What the client is told; 0 before the head is written.
+    private(set) var status = 0
+    /// When something was last written.
+    private(set) var lastWrite = ContinuousClock.now
+
+    init(_ writer: consuming ResponseWriter) {
+        self.writer = consume writer
+    }
+
+    /// Whether it is too late for another answer.
+    var hasBegun: Bool { status != 0 }
+
+    /// Writes a whole response.
+    ///
+    /// - Parameter bytes: nil for a response without a body.
+    @concurrent
+    mutating func send(_ head: HTTPResponse, _ bytes: ByteBuffer? = nil) async throws {
+        guard let writer = writer.take() else { return }
+        status = head.status.code
+        guard let bytes else { return try await writer.writeResponse(head) }
+        try await writer.write(response: head, body: ResponseBody(byteBuffer: bytes))
+    }
+
+    /// Writes a reply, or its head alone.
+    @concurrent
+    mutating func send(_ reply: Reply, toHead isHead: Bool, _ settings: ServerSettings) async throws {
+        let isBare = isHead || reply.body.isEmpty
+        try await send(HTTPResponse(reply, settings), isBare ? nil : ByteBuffer(bytes: reply.body))
+    }
+
+    /// Writes the head of a response whose body follows.
+    @concurrent
+    mutating func begin(_ head: HTTPResponse) async throws {
+        guard let writer = writer.take() else { return }
+        status = head.status.code
+        body = try await writer.writeHead(head)
+    }
+
+    @concurrent
+    mutating func write(_ bytes: ByteBuffer) async throws {
+        try await body?.write(bytes)
+        lastWrite = .now
+    }
+
+    /// Ends the body.
+    @concurrent
+    mutating func finish() async throws { try await body?.finish(nil) }
+}
