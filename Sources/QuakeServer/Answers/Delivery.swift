@@ -56,7 +56,7 @@ struct Delivery: Sendable {
             let head = head(of: state, first, isWhole: isWhole)
             guard request.method != .head, var piece = first else { return try await output.send(head) }
             if isWhole {
-                responder.metrics.countBytes(piece.readableBytes)
+                count(piece)
                 if let key {
                     let body = RecentAnswers.Body(bytes: piece, rows: opening.known.withLock { $0.rows })
                     responder.recent.keep(body, key, at: state)
@@ -69,12 +69,16 @@ struct Delivery: Sendable {
                 // Writing waits while the channel is full, and it says so only once its loop has taken these bytes. A loop that
                 // is behind would be given a whole answer.
                 try await channel.eventLoop.submit {}.get()
-                responder.metrics.countBytes(piece.readableBytes)
+                count(piece)
                 guard let next = try await spool.next() else { break }
                 piece = next
             }
             try await output.finish()
         }
+    }
+
+    private func count(_ bytes: ByteBuffer) {
+        responder.metrics.count { $0.bytes += bytes.readableBytes }
     }
 
     /// Whether the client has the answer already.
@@ -126,7 +130,7 @@ struct Delivery: Sendable {
             let rows = writer.rows
             opening.known.withLock { $0.rows = rows }
             try writer.finish()
-            responder.metrics.countRows(rows)
+            responder.metrics.count { $0.rows += rows }
         } catch {
             if writer.hasWritten, !(error is CancellationError) {
                 responder.logger.error("an answer broke off: \(error)")

@@ -12,6 +12,11 @@ final class Metrics: Sendable {
         var connections = 0
         var rows = 0
         var bytes = 0
+
+        /// - Parameter status: 0 if nobody was there to be told.
+        mutating func answer(_ route: String, status: Int) {
+            requests[Answered(route: route, status: status), default: 0] += 1
+        }
     }
 
     struct Answered: Hashable {
@@ -37,23 +42,11 @@ final class Metrics: Sendable {
     }
 
     var current: Counts { counts.withLock { $0 } }
-
-    func countRows(_ count: Int) { counts.withLock { $0.rows += count } }
-    func countBytes(_ count: Int) { counts.withLock { $0.bytes += count } }
-
-    /// Counts connections that were opened, or closed if the number is negative.
-    func countConnections(_ count: Int) { counts.withLock { $0.connections += count } }
-
-    /// Counts what was no request.
-    ///
-    /// - Parameter status: 0 if nobody was there to be told.
-    func countUnreadable(status: Int) {
-        counts.withLock { $0.requests[Answered(route: "unreadable", status: status), default: 0] += 1 }
-    }
+    func count(_ body: (inout Counts) -> Void) { counts.withLock { body(&$0) } }
 
     /// Begins to count a request.
     func begin(_ route: Route) -> Request {
-        counts.withLock { $0.underWay += 1 }
+        count { $0.underWay += 1 }
         return Request(metrics: self, route: route.name)
     }
 
@@ -66,9 +59,9 @@ final class Metrics: Sendable {
         ///   - status: 0 if the client went away before the end of the answer.
         ///   - time: nil for what has no length, such as a stream.
         func end(status: Int, after time: Duration?) {
-            metrics.counts.withLock { counts in
+            metrics.count { counts in
                 counts.underWay -= 1
-                counts.requests[Answered(route: route, status: status), default: 0] += 1
+                counts.answer(route, status: status)
                 if let time { counts.times[route, default: Histogram()].add(time / .seconds(1)) }
             }
         }

@@ -100,37 +100,26 @@ extension Responder {
     }
 
     private func appendSources(_ status: ImportStatus, to text: inout MetricsText) {
-        text.family(
-            "quakes_source_age_seconds", .gauge, unit: "seconds",
-            "The time since a source was last imported successfully, or found unchanged.")
-        for source in status.sources where source.isMonitored {
-            guard let age = source.age else { continue }
-            text.sample("quakes_source_age_seconds", [("source", source.label)], age / .seconds(1))
-        }
-        text.family(
-            "quakes_source_document_age_seconds", .gauge, unit: "seconds",
-            "The age of the newest document that was imported, by its own account.")
-        for source in status.sources where source.isMonitored {
-            guard let age = source.documentAge else { continue }
-            text.sample("quakes_source_document_age_seconds", [("source", source.label)], age / .seconds(1))
-        }
+        let monitored = status.sources.filter { $0.isMonitored }
+        text.gauge(
+            "quakes_source_age_seconds", unit: "seconds",
+            "The time since a source was last imported successfully, or found unchanged.", by: "source",
+            monitored.compactMap { source in source.age.map { (source.label, $0 / .seconds(1)) } })
+        text.gauge(
+            "quakes_source_document_age_seconds", unit: "seconds",
+            "The age of the newest document that was imported, by its own account.", by: "source",
+            monitored.compactMap { source in source.documentAge.map { (source.label, $0 / .seconds(1)) } })
         text.gauge("quakes_rejects", "Different features that could not be imported.", status.rejects)
     }
 
     private func appendReaders(_ status: HistoryStatus, to text: inout MetricsText) {
         text.gauge("quakes_newest_token", "The newest token in the database.", status.token)
-        text.family(
-            "quakes_reader_tokens_behind", .gauge, "Tokens that the newest is ahead of a named reader.")
-        for reader in status.readers {
-            text.sample(
-                "quakes_reader_tokens_behind", [("reader", reader.name)], reader.tokensBehind)
-        }
-        text.family(
-            "quakes_reader_behind_seconds", .gauge, unit: "seconds",
-            "The age of the oldest transaction that a named reader has not applied.")
-        for reader in status.readers {
-            text.sample(
-                "quakes_reader_behind_seconds", [("reader", reader.name)], reader.behind / .seconds(1))
-        }
+        text.gauge(
+            "quakes_reader_tokens_behind", "Tokens that the newest is ahead of a named reader.", by: "reader",
+            status.readers.map { ($0.name, $0.tokensBehind) })
+        text.gauge(
+            "quakes_reader_behind_seconds", unit: "seconds",
+            "The age of the oldest transaction that a named reader has not applied.", by: "reader",
+            status.readers.map { ($0.name, $0.behind / .seconds(1)) })
     }
 }

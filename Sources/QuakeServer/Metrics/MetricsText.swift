@@ -1,3 +1,5 @@
+import Feed
+
 /// Metrics in the OpenMetrics text format (https://prometheus.io/docs/specs/om/open_metrics_spec/), or in the older one of
 /// Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/) for those who do not ask for it.
 struct MetricsText {
@@ -46,6 +48,15 @@ struct MetricsText {
         sample(name, [], value)
     }
 
+    /// A gauge with a sample for each value of a label.
+    mutating func gauge<Value: CustomStringConvertible>(
+        _ name: String, unit: String? = nil, _ meaning: String, by label: String,
+        _ samples: [(String, Value)]
+    ) {
+        family(name, .gauge, unit: unit, meaning)
+        for (subject, value) in samples { sample(name, [(label, subject)], value) }
+    }
+
     /// A counter with one sample.
     mutating func counter(_ name: String, unit: String? = nil, _ meaning: String, _ value: Int) {
         family(name, .counter, unit: unit, meaning)
@@ -68,14 +79,8 @@ struct MetricsText {
 
     private static func escaped(_ text: String) -> String {
         // Scalars, not Characters: a carriage return and a line feed are one Character.
-        var escaped = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\\", "\"": escaped.append(contentsOf: ["\\", scalar])
-            case "\n": escaped.append(contentsOf: ["\\", "n"])
-            default: escaped.append(scalar)
-            }
-        }
-        return String(escaped)
+        text.replacing("\\" as Unicode.Scalar, with: "\\\\")
+            .replacing("\"" as Unicode.Scalar, with: "\\\"")
+            .replacing("\n" as Unicode.Scalar, with: "\\n")
     }
 }

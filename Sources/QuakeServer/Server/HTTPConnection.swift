@@ -52,8 +52,8 @@ struct HTTPConnection: HTTPChannelHandler {
 extension Responder {
     /// What speaks HTTP on a new connection.
     func connection(on channel: any Channel) -> HTTPConnection {
-        metrics.countConnections(1)
-        channel.closeFuture.whenComplete { _ in metrics.countConnections(-1) }
+        metrics.count { $0.connections += 1 }
+        channel.closeFuture.whenComplete { _ in metrics.count { $0.connections -= 1 } }
         let peer = channel.remoteAddress?.ipAddress.flatMap { ClientAddress($0) }
         let customer = settings.trustedProxies.customer(behind: peer ?? .loopback, [:])
         let isRefused: Bool
@@ -66,7 +66,7 @@ extension Responder {
         }
         let client = Client(peer, behind: settings.trustedProxies, isRefused: isRefused)
         return HTTPConnection(client: client, settings: settings, ending: ending) { status in
-            metrics.countUnreadable(status: status)
+            metrics.count { $0.answer("unreadable", status: status) }
             var logged = LoggedRequest(client: client.address([:]))
             (logged.status, logged.bytes) = (status, client.takeSent())
             accessLog?.write(logged)

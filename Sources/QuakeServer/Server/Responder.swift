@@ -134,8 +134,10 @@ struct Responder: Sendable {
                     let head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 304, settings)
                     return try await output.send(head)
                 }
-                metrics.countRows(body.rows)
-                metrics.countBytes(body.bytes.readableBytes)
+                metrics.count {
+                    $0.rows += body.rows
+                    $0.bytes += body.bytes.readableBytes
+                }
                 var head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 200, settings)
                 head.headerFields[.contentLength] = "\(body.bytes.readableBytes)"
                 return try await output.send(head, body.bytes)
