@@ -13,7 +13,6 @@ public final class AnswerWriter: Sendable {
         /// What the spool does not have yet. The end of a short answer comes with all the rest, so that it is sent at once.
         var held: [UInt8] = []
         var rows = 0
-        var bytes = 0
         var hasWritten = false
 
         mutating func takeHeld() -> [UInt8] {
@@ -34,7 +33,6 @@ public final class AnswerWriter: Sendable {
         guard !bytes.isEmpty else { return }
         let full = state.withLock { state in
             state.hasWritten = true
-            state.bytes += bytes.count
             state.held += state.encoder?.compress(bytes) ?? bytes
             return state.held.count >= Self.pieceSize ? state.takeHeld() : []
         }

@@ -7,22 +7,25 @@ struct EntityTag: Equatable, CustomStringConvertible {
     let description: String
 
     init(_ answer: Answer, _ state: CatalogueState, isCompressed: Bool) {
-        let encoding = isCompressed ? "-gzip" : ""
-        if answer.isImmutable {
-            description = "W/\"\(String(Self.hash(answer.key.utf8), radix: 16))\(encoding)\""
+        guard !answer.isImmutable else {
+            self.init(of: Array(answer.key.utf8), isCompressed: isCompressed)
             return
         }
         let position = state.position
-        let hash = Self.hash(
+        let text =
             "\(position.committedAt)\n\(state.shape)\n\(state.beginning)\n\(answer.key)\n\(answer.more?(state) ?? "")"
-                .utf8)
-        description =
-            "W/\"\(position.store.prefix(8))-\(position.token)-\(String(hash, radix: 16))\(encoding)\""
+        self.init(
+            "\(position.store.prefix(8))-\(position.token)-", of: Array(text.utf8), isCompressed: isCompressed)
     }
 
     /// The tag of something that never changes while the program runs.
     init(of bytes: [UInt8], isCompressed: Bool) {
-        description = "W/\"\(String(Self.hash(bytes), radix: 16))\(isCompressed ? "-gzip" : "")\""
+        self.init("", of: bytes, isCompressed: isCompressed)
+    }
+
+    private init(_ beginning: String, of bytes: [UInt8], isCompressed: Bool) {
+        let hash = String(Self.hash(bytes), radix: 16)
+        description = "W/\"\(beginning)\(hash)\(isCompressed ? "-gzip" : "")\""
     }
 
     /// Whether a value of `If-None-Match` names it. The comparison is the weak one, as it has to be there.
@@ -39,7 +42,7 @@ struct EntityTag: Equatable, CustomStringConvertible {
     }
 
     /// FNV-1a, with 64 bits (RFC 9923).
-    private static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
+    private static func hash(_ bytes: [UInt8]) -> UInt64 {
         bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }

@@ -13,7 +13,8 @@ final class RecentAnswers: Sendable {
         let rows: Int
     }
 
-    private let limit: Int
+    /// How many bytes all of them take at most.
+    private static let limit = 4 << 20
     private let kept = Mutex(Kept())
 
     private struct Kept {
@@ -30,10 +31,6 @@ final class RecentAnswers: Sendable {
         }
     }
 
-    init(limit: Int = 4 << 20) {
-        self.limit = limit
-    }
-
     /// Whether something is kept under this key, of whatever state.
     func has(_ key: String) -> Bool {
         kept.withLock { $0.bodies[ExactText(key)] != nil }
@@ -46,9 +43,9 @@ final class RecentAnswers: Sendable {
     /// Keeps an answer, unless it is long.
     func keep(_ body: Body, _ key: String, at state: CatalogueState) {
         let size = body.bytes.readableBytes + key.utf8.count
-        guard size <= limit / 64 else { return }
+        guard size <= Self.limit / 64 else { return }
         kept.withLock { kept in
-            if !kept.isValid(at: state) || kept.size + size > limit {
+            if !kept.isValid(at: state) || kept.size + size > Self.limit {
                 kept = Kept(state: state)
             }
             if kept.bodies.updateValue(body, forKey: ExactText(key)) == nil { kept.size += size }

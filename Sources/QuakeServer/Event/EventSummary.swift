@@ -52,23 +52,19 @@ struct EventSummary {
         let local = zone.map { zone in
             let minutes = abs(zone) % 60
             let offset = "\(zone < 0 ? "-" : "+")\(two(abs(zone) / 60)):\(two(minutes))"
-            return "<dd>\(text(time.milliseconds + zone * 60_000)) \(offset) at epicenter</dd>"
+            let there = Instant(milliseconds: time.milliseconds + zone * 60_000)
+            return "<dd>\(there.shortText) \(offset) at epicenter</dd>"
         }
         let place = "\(degrees(latitude, "N", "S")) \(degrees(longitude, "E", "W"))"
         let deep = depth.map { "\(fixed($0, 2)) km (\(fixed($0 * 0.621371, 2)) mi)" } ?? "unknown"
         return """
-            <dl><dt>Time</dt><dd>\(text(time.milliseconds)) UTC</dd>\(local ?? "")<dt>Location</dt><dd>\(place)</dd>\
+            <dl><dt>Time</dt><dd>\(time.shortText) UTC</dd>\(local ?? "")<dt>Location</dt><dd>\(place)</dd>\
             <dt>Depth</dt><dd>\(deep)</dd></dl>
             """
     }
 
     private func degrees(_ value: Double, _ positive: String, _ negative: String) -> String {
         "\(fixed(abs(value), 3))&deg;\(value < 0 ? negative : positive)"
-    }
-
-    /// Such as `2018-08-23 06:38:36`.
-    private func text(_ milliseconds: Int64) -> String {
-        String("\(Instant(milliseconds: milliseconds))".prefix(19)).replacing("T", with: " ")
     }
 
     private func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }

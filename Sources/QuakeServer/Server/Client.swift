@@ -174,6 +174,3 @@ final class ClientLimits: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 }
-
-@available(*, unavailable)
-extension ClientLimits: Sendable {}

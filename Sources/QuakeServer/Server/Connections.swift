@@ -10,15 +10,10 @@ import Synchronization
 /// HummingbirdCore hands over the requests on them. Accepting is done here, because its own server cannot take a socket that
 /// was opened by systemd.
 struct Connections: Sendable {
-    private let listener: NIOAsyncChannel<Connection, Never>
+    /// Hands over each client's connection, with what speaks HTTP on it.
+    private let listener: NIOAsyncChannel<(HTTPConnection, HTTPConnection.Value), Never>
     private let quiescing: ServerQuiescingHelper
     private let logger: Logger
-
-    /// One client's connection, with what speaks HTTP on it.
-    private struct Connection: Sendable {
-        let http: HTTPConnection
-        let channel: HTTPConnection.Value
-    }
 
     /// - Parameter limit: how many clients may be connected.
     init(_ address: ListeningAddress, _ responder: Responder, limit: Int) async throws {
@@ -41,9 +36,7 @@ struct Connections: Sendable {
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .listen(on: address) { channel in
                 let http = responder.connection(on: channel)
-                return http.setup(channel: channel, logger: logger).map {
-                    Connection(http: http, channel: $0)
-                }
+                return http.setup(channel: channel, logger: logger).map { (http, $0) }
             }
         (self.quiescing, self.logger) = (quiescing, logger)
     }
@@ -58,8 +51,8 @@ struct Connections: Sendable {
     func serve() async throws {
         try await withThrowingDiscardingTaskGroup { group in
             try await listener.executeThenClose { connections in
-                for try await connection in connections {
-                    group.addTask { await connection.http.handle(value: connection.channel, logger: logger) }
+                for try await (http, channel) in connections {
+                    group.addTask { await http.handle(value: channel, logger: logger) }
                 }
             }
         }

@@ -157,6 +157,3 @@ final class HTTPRules: ChannelDuplexHandler {
         }
     }
 }
-
-@available(*, unavailable)
-extension HTTPRules: Sendable {}

@@ -77,12 +77,8 @@ public struct QuakeServer: Sendable {
                     } catch is CancellationError {}
                 }
                 group.addTask {
-                    do {
-                        while true {
-                            try await Task.sleep(for: .seconds(1))
-                            responder.room.sweep()
-                        }
-                    } catch {}
+                    // Until it is cancelled.
+                    while (try? await Task.sleep(for: .seconds(1))) != nil { responder.room.sweep() }
                 }
                 defer { group.cancelAll() }
                 // Watched to the end.

@@ -173,9 +173,6 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     }
 }
 
-@available(*, unavailable)
-extension LiveClient: Sendable {}
-
 /// Why a client is no longer live.
 enum LiveEnd: Sendable {
     /// Its connection is closed.

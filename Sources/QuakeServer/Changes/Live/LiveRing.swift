@@ -67,8 +67,4 @@ struct LivePlace {
     var reached: Position
     /// The table's signature when the client got what it has.
     let signature: String?
-
-    init(next: Int, reached: Position, signature: String?) {
-        (self.next, self.reached, self.signature) = (next, reached, signature)
-    }
 }
