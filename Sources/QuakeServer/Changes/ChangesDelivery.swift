@@ -28,7 +28,7 @@ struct ChangesDelivery: Sendable {
             defer { live.leave(form) }
             if isHead {
                 client.isStream = true
-                return try await output.send(HTTPResponse(form.format, settings))
+                return try await output.send(HTTPResponse(form, settings))
             }
             // It writes a position at least.
             try await follow(&output, client, channel)
@@ -50,8 +50,8 @@ struct ChangesDelivery: Sendable {
     private func write(_ bytes: ByteBuffer, to output: inout Output, _ client: Client) async throws {
         if !output.hasBegun {
             client.isStream = true
-            try await output.begin(HTTPResponse(form.format, settings))
-            let beginning = form.format.beginning
+            try await output.begin(HTTPResponse(form, settings))
+            let beginning = form.beginning
             if !beginning.isEmpty { try await output.write(ByteBuffer(bytes: beginning)) }
         }
         try await output.write(bytes)
@@ -68,17 +68,17 @@ struct ChangesDelivery: Sendable {
         let known: Position? =
             switch request.start {
             case .now: ring.position
-            case .position(let position)
+            case .position(let position, _)
             where ring.place(after: position, of: ring.signature, epoch: nil) != nil: position
             case .position, .token, .snapshot: nil
             }
         if let known {
             position = known
             var bytes: [UInt8] = []
-            form.format.append(known, to: &bytes)
+            form.append(known, to: &bytes)
             try await write(bytes, to: &output, client)
         } else {
-            (position, signature, epoch) = try await catchUp(.init(request.start), &output, client, channel)
+            (position, signature, epoch) = try await catchUp(request.start, &output, client, channel)
         }
         let handler = try await liveHandler(on: channel)
         while true {
@@ -115,12 +115,12 @@ struct ChangesDelivery: Sendable {
     /// nothing but time.
     @concurrent
     private func catchUp(
-        _ start: CatchUp.Start, _ output: inout Output, _ client: Client, _ channel: any Channel
+        _ start: ChangesRequest.Start, _ output: inout Output, _ client: Client, _ channel: any Channel
     ) async throws -> (Position, String?, epoch: Int?) {
         var backoff = Backoff(from: .milliseconds(250), to: .seconds(10))
         let known = start.position.map { position in
             var bytes: [UInt8] = []
-            form.format.append(position, to: &bytes)
+            form.append(position, to: &bytes)
             return ByteBuffer(bytes: bytes)
         }
         while true {
@@ -164,6 +164,6 @@ struct ChangesDelivery: Sendable {
     @concurrent
     private func beat(_ output: inout Output, _ client: Client) async throws {
         guard !output.hasBegun || .now - output.lastWrite >= settings.heartbeat else { return }
-        try await write(form.format.heartbeat, to: &output, client)
+        try await write(form.heartbeat, to: &output, client)
     }
 }

@@ -1,6 +1,5 @@
 import Feed
 import HTTPTypes
-import NIOCore
 import QuakeStore
 
 /// A request for the stream of changes, checked.
@@ -25,9 +24,16 @@ struct ChangesRequest: Sendable {
         case snapshot
         /// With what comes after this moment.
         case now
-        case position(Position)
         /// A position of which only this is known.
         case token(Int)
+        /// With the changes since a position, or with all rows if the table's signature is no longer this one; nil if it is not
+        /// known.
+        case position(Position, of: String? = nil)
+
+        var position: Position? { if case .position(let position, _) = self { position } else { nil } }
+
+        /// Whether it says where to go, whoever asks.
+        var isShared: Bool { self != .now }
     }
 
     /// What `query` knows and a stream does not: it has no order, no end and no past.
@@ -64,10 +70,9 @@ struct ChangesRequest: Sendable {
         // What is kept by caches is the same for all.
         let isStream = if case .stream = kind { true } else { false }
         let accepted = headers[.accept]?.lowercased() ?? ""
-        let format = StreamFormat(
+        form = StreamForm(
             syntax: isStream && accepted.contains("text/event-stream") ? .events : .lines,
-            namesAuthors: settings.namesAuthors)
-        form = StreamForm(format: format, filter: filter, isChunked: isStream && takesChunks)
+            namesAuthors: settings.namesAuthors, filter: filter, isChunked: isStream && takesChunks)
         self.start = start
     }
 
@@ -84,7 +89,7 @@ struct ChangesRequest: Sendable {
     {
         func end(_ start: Start, _ name: String) throws -> HistoryStretch.End {
             switch start {
-            case .position(let position): .position(position)
+            case .position(let position, _): .position(position)
             case .token(let token): .token(token)
             case .now, .snapshot:
                 throw Refusal(400, "until needs a position or a token, in \(name) as well")
@@ -131,24 +136,4 @@ struct ChangeFilter: Sendable, Hashable {
 
     static func == (one: ChangeFilter, other: ChangeFilter) -> Bool { one.key == other.key }
     func hash(into hasher: inout Hasher) { hasher.combine(key) }
-}
-
-/// What a stream is made of. Clients with the same form get the same bytes.
-struct StreamForm: Sendable, Hashable {
-    let format: StreamFormat
-    /// nil for all events.
-    let filter: ChangeFilter?
-    /// Whether the body consists of chunks (RFC 9112, 7.1). To clients of HTTP/1.0 it goes as it is.
-    let isChunked: Bool
-
-    /// These bytes as they stand in the body.
-    func framed(_ bytes: [UInt8]) -> ByteBuffer {
-        guard isChunked else { return ByteBuffer(bytes: bytes) }
-        var chunk = ByteBuffer()
-        chunk.reserveCapacity(bytes.count + 20)
-        chunk.writeString("\(String(bytes.count, radix: 16))\r\n")
-        chunk.writeBytes(bytes)
-        chunk.writeString("\r\n")
-        return chunk
-    }
 }

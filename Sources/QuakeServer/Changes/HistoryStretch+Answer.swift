@@ -5,17 +5,17 @@ extension HistoryStretch {
     /// The stretch as lines of JSON, the last of which is its end.
     ///
     /// - Parameter target: the request's path and query.
-    func answer(_ target: String, _ format: StreamFormat) -> Answer {
-        var answer = Answer(key: target, contentType: format.contentType) {
+    func answer(_ target: String, _ form: StreamForm) -> Answer {
+        var answer = Answer(key: target, contentType: form.contentType) {
             connection, _, writer in
             do {
                 let end = try await forEachLine(on: connection) { line in
                     var bytes: [UInt8] = []
-                    format.append(.change, line, to: &bytes)
+                    form.append(.change, line, to: &bytes)
                     try writer.write(bytes)
                 }
                 var bytes: [UInt8] = []
-                format.append(end, to: &bytes)
+                form.append(end, to: &bytes)
                 try writer.write(bytes)
             } catch let error as StretchError {
                 throw Refusal(error.isFuture ? 404 : 410, "\(error)")

@@ -112,7 +112,7 @@ struct LongPoll: Sendable {
                 if let found = try await history(client, channel) { return found }
                 await live.wait(waiter, nil) { place(in: $0) != nil }
                 // Its own position is the newest one, though it is not known here yet.
-                if case .position(let position) = request.start, waiter.isOver { return .nothing(position) }
+                if let position = request.start.position, waiter.isOver { return .nothing(position) }
                 continue
             }
             if let found = ready(place, ring) { return found }
@@ -126,7 +126,7 @@ struct LongPoll: Sendable {
     private func place(in ring: LiveRing) -> LivePlace? {
         let position: Position? =
             switch request.start {
-            case .position(let position): position
+            case .position(let position, _): position
             case .token(let token):
                 ring.position?.token == token
                     ? ring.position : ring.passes.first { $0.start.token == token }?.start
@@ -152,13 +152,13 @@ struct LongPoll: Sendable {
 
     /// What the database has; nil if that is nothing new.
     private func history(_ client: Client, _ channel: any Channel) async throws -> Found? {
-        let reader = try responder.catchUps.reader(.init(request.start), form, for: customer) {
+        let reader = try responder.catchUps.reader(request.start, form, for: customer) {
             channel.close(promise: nil)
         }
         client.begin { reader.leave() }
         do {
             guard let first = try await reader.next() else { throw CancellationError() }
-            if case .position(let position) = request.start, first == line(position) {
+            if let position = request.start.position, first == line(position) {
                 reader.leave()
                 return nil
             }

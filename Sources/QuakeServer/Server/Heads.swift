@@ -24,9 +24,9 @@ extension HTTPResponse {
     }
 
     /// The head of a stream of changes.
-    init(_ format: StreamFormat, _ settings: ServerSettings) {
+    init(_ form: StreamForm, _ settings: ServerSettings) {
         self.init(common: 200, settings)
-        headerFields[.contentType] = format.contentType
+        headerFields[.contentType] = form.contentType
         headerFields[.cacheControl] = "no-store"
         headerFields[.vary] = "Accept"
         // Proxies such as nginx would keep events back until a buffer is full.
@@ -40,7 +40,7 @@ extension HTTPResponse {
     ///   - seconds: how long caches may give it to others.
     init(upTo position: Position?, seconds: Int, _ settings: ServerSettings) {
         self.init(common: 200, settings)
-        headerFields[.contentType] = StreamFormat.Syntax.lines.contentType
+        headerFields[.contentType] = StreamForm.Syntax.lines.contentType
         headerFields[.cacheControl] = "public, max-age=\(seconds)"
         guard let position else { return }
         headerFields[.quakesToken] = "\(position.token)"

@@ -237,7 +237,7 @@ struct Responder: Sendable {
                 target.query ?? "", request.headerFields, settings, takesChunks: client.takesChunks)
             guard case .stretch(let stretch) = changes.kind else { return .changes(changes) }
             let asked = target.path + (target.query.map { "?\($0)" } ?? "")
-            return .answer(stretch.answer(asked, changes.form.format))
+            return .answer(stretch.answer(asked, changes.form))
         case .history(let code):
             return .answer(EventStory.answer(of: code, namesAuthors: settings.namesAuthors))
         case .page(let file):

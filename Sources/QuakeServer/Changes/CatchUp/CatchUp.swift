@@ -7,7 +7,7 @@ import Synchronization
 /// A pass that was read from the database for clients who need it, and waits for all of them, in memory if it is small, else
 /// in a temporary file. It ends when the last of them has gone.
 final class CatchUp: View {
-    let start: Start
+    let start: ChangesRequest.Start
     let form: StreamForm
     /// That of the live passes when it was begun.
     let epoch: Int
@@ -46,34 +46,11 @@ final class CatchUp: View {
         case failed(any Error)
     }
 
-    enum Start: Sendable, Hashable {
-        case snapshot
-        case now
-        case token(Int)
-        /// The changes since a position, or all rows if the table's signature is no longer this one; nil if it is not known.
-        case position(Position, of: String?)
-
-        init(_ start: ChangesRequest.Start) {
-            self =
-                switch start {
-                case .snapshot: .snapshot
-                case .now: .now
-                case .token(let token): .token(token)
-                case .position(let position): .position(position, of: nil)
-                }
-        }
-
-        var position: Position? { if case .position(let position, _) = self { position } else { nil } }
-
-        /// Whether it says where to go, whoever asks.
-        var isShared: Bool { self != .now }
-    }
-
     private static let pieceSize = 64 << 10
 
     /// - Parameter ended: told when nobody reads it any more.
     init(
-        _ start: Start, _ form: StreamForm, epoch: Int, in room: SpoolRoom,
+        _ start: ChangesRequest.Start, _ form: StreamForm, epoch: Int, in room: SpoolRoom,
         ended: @escaping @Sendable (CatchUp) -> Void
     ) {
         (self.start, self.form, self.epoch, self.room, self.ended) = (start, form, epoch, room, ended)
@@ -124,19 +101,18 @@ final class CatchUp: View {
     }
 
     func apply(_ pass: Pass) async throws -> Position {
-        let format = form.format
         let bytes = Mutex<[UInt8]>([])
         let reached: Position
         if case .now = start {
             reached = try await pass.skip()
         } else {
             if let reason = pass.freshStart {
-                bytes.withLock { format.append(snapshot: "\(reason)", to: &$0) }
+                bytes.withLock { form.append(snapshot: "\(reason)", to: &$0) }
             }
-            let kind: StreamFormat.Kind = pass.freshStart == nil ? .change : .row
+            let kind: StreamForm.Kind = pass.freshStart == nil ? .change : .row
             reached = try await pass.forEachLine(of: form.filter?.selection) { line in
                 let piece: [UInt8] = bytes.withLock { bytes in
-                    format.append(kind, line, to: &bytes)
+                    form.append(kind, line, to: &bytes)
                     guard bytes.count >= Self.pieceSize else { return [] }
                     defer { bytes = [] }
                     return bytes
@@ -144,7 +120,7 @@ final class CatchUp: View {
                 try append(piece)
             }
         }
-        bytes.withLock { format.append(reached, to: &$0) }
+        bytes.withLock { form.append(reached, to: &$0) }
         try append(bytes.withLock { $0 })
         state.withLock { $0.reached = (reached, pass.table.signature) }
         return reached

@@ -16,7 +16,7 @@ final class CatchUps: Sendable {
     private let current = Mutex<[Key: CatchUp]>([:])
 
     private struct Key: Hashable {
-        let start: CatchUp.Start
+        let start: ChangesRequest.Start
         let form: StreamForm
     }
 
@@ -34,7 +34,7 @@ final class CatchUps: Sendable {
     ///   - customer: for whom it is counted.
     ///   - closing: closes the connection of a client that has to go because it is slow.
     func reader(
-        _ start: CatchUp.Start, _ form: StreamForm, for customer: ClientAddress?,
+        _ start: ChangesRequest.Start, _ form: StreamForm, for customer: ClientAddress?,
         closing: @escaping @Sendable () -> Void
     ) throws -> CatchUp.Reader {
         let key = Key(start: start, form: form)

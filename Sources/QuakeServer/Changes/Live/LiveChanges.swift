@@ -96,7 +96,7 @@ final class LiveChanges: View, Sendable {
     /// Lets every client come to the end of a pass, and no further.
     func end() {
         state.withLock { $0.ring.isEnding = true }
-        wake { $0.pump() }
+        wake { $0.pump($1) }
     }
 
     /// Lets go of all that holds on to this: the server has ended.
@@ -105,22 +105,18 @@ final class LiveChanges: View, Sendable {
         pieces.forget()
     }
 
-    private func wake(_ body: @escaping @Sendable (LiveLoop) -> Void) {
+    /// Hands over each client on its event loop, and wakes whoever waits.
+    ///
+    /// - Parameter filters: only those who have one of these; nil for all.
+    private func wake(
+        having filters: Set<ChangeFilter>? = nil, _ body: @escaping @Sendable (LiveClient, LiveRing) -> Void
+    ) {
         let (loops, waiting) = state.withLock { (Array($0.loops.values), Array($0.waiting.values)) }
-        for loop in loops { loop.eventLoop.execute { body(loop) } }
-        for (waiter, _) in waiting { waiter.wake() }
-    }
-
-    /// The filters were applied.
-    private func wake(_ filters: Set<ChangeFilter>) {
-        let (loops, waiting) = state.withLock { state in
-            (
-                Array(state.loops.values),
-                state.waiting.values.filter { $0.filter.map(filters.contains) ?? false }
-            )
+        for loop in loops { loop.eventLoop.execute { loop.forEach(having: filters, body) } }
+        for (waiter, filter) in waiting {
+            if let filters, !(filter.map(filters.contains) ?? false) { continue }
+            waiter.wake()
         }
-        for loop in loops { loop.eventLoop.execute { loop.pump(filters) } }
-        for (waiter, _) in waiting { waiter.wake() }
     }
 
     /// Waits for what may be new here, unless it is there already or the waiter's time is over.
@@ -163,10 +159,10 @@ final class LiveChanges: View, Sendable {
             pass.apply(filter)
             applied.insert(filter)
             guard .now - woken >= .milliseconds(50) else { continue }
-            wake(applied)
+            wake(having: applied) { $0.pump($1) }
             (applied, woken) = ([], .now)
         }
-        wake(applied)
+        wake(having: applied) { $0.pump($1) }
     }
 
     /// The piece of a pass that begins with a line.
@@ -268,7 +264,7 @@ final class LiveChanges: View, Sendable {
             trim(&state.ring)
         }
         pieces.forget()
-        wake { $0.pump() }
+        wake { $0.pump($1) }
     }
 
     /// Goes on elsewhere. Whoever is following reads from the history what is in between.
@@ -283,7 +279,7 @@ final class LiveChanges: View, Sendable {
             return true
         }
         pieces.forget()
-        if hasClients { wake { $0.restart() } }
+        if hasClients { wake { $0.restart($1) } }
     }
 
     /// Drops what is old or too much. The newest pass stays.

@@ -25,7 +25,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     init(_ form: StreamForm, _ changes: LiveChanges, _ loop: LiveLoop, _ settings: ServerSettings) {
         (self.form, self.changes, self.loop) = (form, changes, loop)
         (heartbeatTime, readTime) = (TimeAmount(settings.heartbeat), TimeAmount(settings.readTime))
-        heartbeat = form.framed(form.format.heartbeat)
+        heartbeat = form.framed(form.heartbeat)
     }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }

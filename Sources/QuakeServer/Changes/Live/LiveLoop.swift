@@ -35,22 +35,13 @@ final class LiveLoop: Sendable {
         members.value.beat = nil
     }
 
-    /// Sends each client what it can take.
-    func pump() {
+    /// Hands over each client, or each one with one of these filters, and the passes as they are now.
+    func forEach(having filters: Set<ChangeFilter>?, _ body: (LiveClient, LiveRing) -> Void) {
         let ring = changes.ring
-        for client in members.value.clients.values { client.pump(ring) }
-    }
-
-    /// Sends each client with one of these filters what it can take.
-    func pump(_ filters: Set<ChangeFilter>) {
-        let ring = changes.ring
-        for client in members.value.clients.values where client.hasFilter(of: filters) { client.pump(ring) }
-    }
-
-    /// Sends each client to the history.
-    func restart() {
-        let ring = changes.ring
-        for client in members.value.clients.values { client.restart(ring) }
+        for client in members.value.clients.values {
+            if let filters, !client.hasFilter(of: filters) { continue }
+            body(client, ring)
+        }
     }
 
     private func beat() {

@@ -81,10 +81,10 @@ final class LivePass: Sendable {
         var line = line
         while let next = selected.map({ $0.next(from: line) }) ?? (line < lines.count ? line : nil) {
             guard bytes.count < enough else { return (bytes, next) }
-            form.format.append(.change, lines[next], selected: selected?.isSelected(next), to: &bytes)
+            form.append(.change, lines[next], selected: selected?.isSelected(next), to: &bytes)
             line = next + 1
         }
-        form.format.append(end, to: &bytes)
+        form.append(end, to: &bytes)
         return (bytes, nil)
     }
 }

@@ -1,10 +1,15 @@
+import NIOCore
 import QuakeStore
 
-/// How a stream is written.
-struct StreamFormat: Sendable, Hashable {
+/// What a stream is made of, and how it is written. Clients with the same form get the same bytes.
+struct StreamForm: Sendable, Hashable {
     let syntax: Syntax
     /// Whether changes tell who made them.
     let namesAuthors: Bool
+    /// nil for all events.
+    let filter: ChangeFilter?
+    /// Whether the body consists of chunks (RFC 9112, 7.1). To clients of HTTP/1.0 it goes as it is.
+    let isChunked: Bool
 
     enum Syntax: Sendable {
         /// Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
@@ -36,6 +41,17 @@ struct StreamFormat: Sendable, Hashable {
         case .events: Array(":\n\n".utf8)
         case .lines: Array("\n".utf8)
         }
+    }
+
+    /// These bytes as they stand in the body.
+    func framed(_ bytes: [UInt8]) -> ByteBuffer {
+        guard isChunked else { return ByteBuffer(bytes: bytes) }
+        var chunk = ByteBuffer()
+        chunk.reserveCapacity(bytes.count + 20)
+        chunk.writeString("\(String(bytes.count, radix: 16))\r\n")
+        chunk.writeBytes(bytes)
+        chunk.writeString("\r\n")
+        return chunk
     }
 
     /// The kinds of lines.
