@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Takes the body of an answer, on the thread of the connection that brings its rows. Compresses it if the client wants that.
-public final class AnswerWriter: Sendable {
+final class AnswerWriter: Sendable {
     /// How many bytes to hand over at a time. Just less than a power of two, which buffers grow to.
     static let pieceSize = 60 << 10
 
@@ -29,7 +29,7 @@ public final class AnswerWriter: Sendable {
     /// Hands over the next bytes of the body: better a piece than one row.
     ///
     /// - Throws: `CancellationError` when the client is gone.
-    public func write(_ bytes: [UInt8]) throws {
+    func write(_ bytes: [UInt8]) throws {
         guard !bytes.isEmpty else { return }
         let full = state.withLock { state in
             state.hasWritten = true
@@ -40,7 +40,7 @@ public final class AnswerWriter: Sendable {
     }
 
     /// Counts rows, for the metrics.
-    public func countRows(_ count: Int) {
+    func countRows(_ count: Int) {
         state.withLock { $0.rows += count }
     }
 

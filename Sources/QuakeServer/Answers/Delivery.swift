@@ -157,7 +157,7 @@ struct Delivery: Sendable {
                             return
                         }
                         try await CatalogueState.withSnapshot(
-                            on: connection, limit: settings.statementTime, hasSettled: answer.more != nil
+                            on: connection, limit: settings.statementTime, hasSettled: answer.edition != nil
                         ) { state in
                             opening.begin(state)
                             try await answer.write(connection, state, writer)

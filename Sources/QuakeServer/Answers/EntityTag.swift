@@ -13,7 +13,7 @@ struct EntityTag: Equatable, CustomStringConvertible {
         }
         let position = state.position
         let text =
-            "\(position.committedAt)\n\(state.shape)\n\(state.beginning)\n\(answer.key)\n\(answer.more?(state) ?? "")"
+            "\(position.committedAt)\n\(state.shape)\n\(state.beginning)\n\(answer.key)\n\(answer.edition?(state) ?? "")"
         self.init(
             "\(position.store.prefix(8))-\(position.token)-", of: Array(text.utf8), isCompressed: isCompressed)
     }

@@ -1,12 +1,12 @@
 import Feed
 
 /// Why a request has no answer, in one sentence for people.
-public struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
     /// A status of HTTP. 204 means that nothing was found; it has no body.
-    public let status: Int
-    public let sentence: String
+    let status: Int
+    let sentence: String
 
-    public init(_ status: Int, _ sentence: String) {
+    init(_ status: Int, _ sentence: String) {
         self.status = status
         self.sentence = sentence
     }
@@ -14,14 +14,14 @@ public struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
     /// The service has no room or no database just now.
     static func unavailable(_ sentence: String) -> Refusal { Refusal(503, sentence) }
 
-    public var description: String { "\(status) \(Self.names[status] ?? "Error"): \(sentence)" }
+    var description: String { "\(status) \(Self.names[status] ?? "Error"): \(sentence)" }
 
     /// The body, text/plain, as the standard of the event service has it.
     ///
     /// - Parameters:
     ///   - request: the URL that was asked for.
     ///   - service: the URL of the service, `…/fdsnws/event/1/`.
-    public func text(request: String, service: String, at moment: Instant = .now) -> String {
+    func text(request: String, service: String, at moment: Instant = .now) -> String {
         """
         Error \(status): \(Self.names[status] ?? "Error")
 

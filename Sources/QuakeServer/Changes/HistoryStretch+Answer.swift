@@ -6,8 +6,11 @@ extension HistoryStretch {
     ///
     /// - Parameter target: the request's path and query.
     func answer(_ target: String, _ form: StreamForm) -> Answer {
-        var answer = Answer(key: target, contentType: form.contentType) {
-            connection, _, writer in
+        Answer(
+            key: target, contentType: form.contentType,
+            // A token alone may become another transaction's, when the database is restored.
+            isImmutable: namesPositions, lane: until.token - after.token > 100 ? .costly : .short
+        ) { connection, _, writer in
             do {
                 let end = try await forEachLine(on: connection) { line in
                     var bytes: [UInt8] = []
@@ -21,9 +24,5 @@ extension HistoryStretch {
                 throw Refusal(error.isFuture ? 404 : 410, "\(error)")
             }
         }
-        answer.lane = until.token - after.token > 100 ? .costly : .short
-        // A token alone may become another transaction's, when the database is restored.
-        answer.isImmutable = namesPositions
-        return answer
     }
 }

@@ -13,7 +13,7 @@ extension EventRequest {
     /// - Returns: how many events it has.
     /// - Throws: `Refusal` instead of an answer, before anything is written; `PostgresError`; what `write` throws.
     @discardableResult
-    public func writeEvents(
+    func writeEvents(
         on connection: Connection, newest: Int? = nil, url: String,
         _ write: @escaping @Sendable ([UInt8]) throws -> Void
     ) async throws -> Int {
@@ -88,7 +88,7 @@ extension EventRequest {
     }
 
     /// The answer to `count`: how many events `query` would give if there were no greatest number.
-    public func count(on connection: Connection, newest: Int? = nil) async throws -> String {
+    func count(on connection: Connection, newest: Int? = nil) async throws -> String {
         let selected = try await selected(on: connection, newest: newest)
         let count = try await selected.count()
         if count == 0, let renamed = try await renamed(in: selected) {

@@ -1,5 +1,5 @@
 /// What an answer is written in.
-public enum EventFormat: String, Sendable, CaseIterable {
+enum EventFormat: String, Sendable, CaseIterable {
     /// QuakeML 1.2, the standard's default.
     case xml
     /// One line per event, its fields between vertical bars.
@@ -11,7 +11,7 @@ public enum EventFormat: String, Sendable, CaseIterable {
     /// Placemarks for globes.
     case kml
 
-    public var contentType: String {
+    var contentType: String {
         switch self {
         case .xml: "application/xml"
         case .text: "text/plain; charset=utf-8"

@@ -1,7 +1,7 @@
 /// A parameter of the event service: those of fdsnws-event 1.2, those that the USGS adds, and `asof`, which is our own.
 ///
 /// A parameter has to be declared here to be read, and is in the service's WADL then.
-public enum EventParameter: String, CaseIterable, Sendable {
+enum EventParameter: String, CaseIterable, Sendable {
     case starttime, endtime, updatedafter, asof
     case minlatitude, maxlatitude, minlongitude, maxlongitude
     case latitude, longitude, minradius, maxradius, minradiuskm, maxradiuskm
@@ -13,7 +13,7 @@ public enum EventParameter: String, CaseIterable, Sendable {
     case callback, kmlcolorby, kmlanimated
 
     /// Another name for the same.
-    public var alias: String? {
+    var alias: String? {
         switch self {
         case .starttime: "start"
         case .endtime: "end"

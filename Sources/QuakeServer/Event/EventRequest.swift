@@ -2,26 +2,26 @@ import Feed
 import QuakeStore
 
 /// A request to the event service, checked.
-public struct EventRequest: Sendable {
-    public let format: EventFormat
+struct EventRequest: Sendable {
+    let format: EventFormat
     /// What an answer without events is: 204, 404, or nil for what is usual for the format.
-    public let noData: Int?
-    public internal(set) var selection: QuakeSelection
+    let noData: Int?
+    var selection: QuakeSelection
     /// The event that was asked for, if it was one by its id.
-    public internal(set) var eventID: String?
+    var eventID: String?
     /// The greatest number of events in one answer.
-    public let maximum: Int
+    let maximum: Int
     /// The function of JavaScript that the answer calls with its GeoJSON; nil for the GeoJSON itself.
-    public let callback: String?
+    let callback: String?
     let kml: EventKML.Form
 
     /// The value of the answer's `Content-Type`.
-    public var contentType: String {
+    var contentType: String {
         callback == nil ? format.contentType : "text/javascript; charset=utf-8"
     }
 
     /// What is asked for.
-    public enum Resource: String, Sendable {
+    enum Resource: String, Sendable {
         case query, count
     }
 
@@ -29,7 +29,7 @@ public struct EventRequest: Sendable {
     ///   - query: what is behind the URL's `?`; may be empty.
     ///   - maximum: the greatest number of events in one answer.
     /// - Throws: `Refusal`, with status 400.
-    public init(_ resource: Resource, _ query: String, maximum: Int = 20_000) throws {
+    init(_ resource: Resource, _ query: String, maximum: Int = 20_000) throws {
         let parameters = try EventParameters(query)
         self.maximum = maximum
         let usual: EventFormat = resource == .query ? .xml : .text

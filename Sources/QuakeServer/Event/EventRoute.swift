@@ -41,35 +41,34 @@ extension EventService {
         let isTimed = request.format == .kml && request.kml.color == .age
         let minute = isTimed ? "\(Instant.now.milliseconds / 60_000) " : ""
         let url = baseURL + target
-        var answer = Answer(key: "\(minute)\(target)", contentType: request.contentType) {
-            connection, state, writer in
+        return Answer(
+            key: "\(minute)\(target)", contentType: request.contentType,
+            isImmutable: request.isImmutable && !isTimed, lane: request.lane,
+            writeAtOnce: { connection, limit, writer, told in
+                let count = try request.writeAtOnce(on: connection, limit: limit, url: url, told) {
+                    try writer.write($0)
+                }
+                writer.countRows(count)
+                return count > 0
+            }
+        ) { connection, state, writer in
             let newest = state.position.token
             let count = try await request.writeEvents(on: connection, newest: newest, url: url) {
                 try writer.write($0)
             }
             writer.countRows(count)
         }
-        answer.lane = request.lane
-        answer.isImmutable = request.isImmutable && !isTimed
-        answer.writeAtOnce = { connection, limit, writer, told in
-            let count = try request.writeAtOnce(on: connection, limit: limit, url: url, told) {
-                try writer.write($0)
-            }
-            writer.countRows(count)
-            return count > 0
-        }
-        return answer
     }
 
     private static func count(_ request: EventRequest, _ target: String) -> Answer {
         let contentType = request.format == .geojson ? request.contentType : EventFormat.text.contentType
-        var answer = Answer(key: target, contentType: contentType) { connection, state, writer in
+        return Answer(
+            key: target, contentType: contentType, isImmutable: request.isImmutable,
+            lane: request.isCostly ? .costly : .short
+        ) { connection, state, writer in
             let count = try await request.count(on: connection, newest: state.position.token)
             try writer.write(Array((request.callback.map { "\($0)(\(count));" } ?? count).utf8))
         }
-        answer.lane = request.isCostly ? .costly : .short
-        answer.isImmutable = request.isImmutable
-        return answer
     }
 
     private static func list(

@@ -1,15 +1,15 @@
 import XML
 
 /// What the event service says of itself.
-public enum EventService {
+enum EventService {
     /// That of the standard, and ours within it.
-    public static let version = "1.2.0"
+    static let version = "1.2.0"
 
     /// A description of the service for machines (https://www.w3.org/submissions/wadl/), from which ObsPy learns the parameters.
     ///
     /// - Parameter base: the URL of the service, without a slash at the end. It has no host: ObsPy takes a service whose URL
     ///   has the word `station` anywhere for another one.
-    public static func wadl(base: String) -> String {
+    static func wadl(base: String) -> String {
         """
         <?xml version="1.0" encoding="UTF-8"?>
         <application xmlns="http://wadl.dev.java.net/2009/02" xmlns:xs="http://www.w3.org/2001/XMLSchema">

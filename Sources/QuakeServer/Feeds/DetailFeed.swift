@@ -4,8 +4,8 @@ import QuakeStore
 /// of products is empty (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson_detail.php).
 enum DetailFeed {
     static func answer(of code: String) -> Answer {
-        var answer = Answer(
-            key: "detail/\(code)", contentType: "application/json; charset=utf-8"
+        Answer(
+            key: "detail/\(code)", contentType: "application/json; charset=utf-8", cacheSeconds: 60
         ) { connection, state, writer in
             let body = EventBody(FeatureEncoder(isDetail: true)) { try writer.write($0) }
             var selection = QuakeSelection()
@@ -22,7 +22,5 @@ enum DetailFeed {
             try body.finish()
             writer.countRows(body.count)
         }
-        answer.cacheSeconds = 60
-        return answer
     }
 }

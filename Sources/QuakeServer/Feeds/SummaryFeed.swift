@@ -66,8 +66,13 @@ struct SummaryFeed: Sendable, Equatable {
     }
 
     func answer(baseURL: String) -> Answer {
-        var answer = Answer(
-            key: "summary/\(name) \(form)", contentType: form.contentType
+        Answer(
+            key: "summary/\(name) \(form)", contentType: form.contentType, cacheSeconds: 60,
+            lane: mayBeMany ? .long : .short,
+            edition: { state in
+                let origin = origin(in: state, baseURL)
+                return "\(origin.generated.milliseconds) \(origin.url)"
+            }
         ) { connection, state, writer in
             let origin = origin(in: state, baseURL)
             let selected = try await selection(origin.generated)
@@ -79,13 +84,6 @@ struct SummaryFeed: Sendable, Equatable {
             try body.finish()
             writer.countRows(body.count)
         }
-        answer.cacheSeconds = 60
-        answer.lane = mayBeMany ? .long : .short
-        answer.more = { state in
-            let origin = origin(in: state, baseURL)
-            return "\(origin.generated.milliseconds) \(origin.url)"
-        }
-        return answer
     }
 
     // MARK: Where it comes from

@@ -180,7 +180,7 @@ struct Responder: Sendable {
 
     /// What an answer is kept under; nil for one that is not kept.
     private func keptKey(of answer: Answer, _ request: HTTPRequest, isCompressed: Bool) -> String? {
-        guard request.method == .get, answer.more == nil else { return nil }
+        guard request.method == .get, answer.edition == nil else { return nil }
         return "\(isCompressed) \(baseURL(of: request)) \(answer.key)"
     }
 

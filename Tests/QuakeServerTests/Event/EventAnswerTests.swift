@@ -2,11 +2,12 @@ import Feed
 import Foundation
 import PostgreSQL
 import QuakeML
-import QuakeServer
 import QuakeStore
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import QuakeServer
 
 @Suite("Answers of the event service")
 struct EventAnswerTests {

@@ -1,9 +1,10 @@
 import Foundation
-import QuakeServer
 import QuakeStore
 import SampleFeed
 import TestSupport
 import Testing
+
+@testable import QuakeServer
 
 /// That no parameter is forgotten. Each one is tested at three places:
 ///

@@ -1,8 +1,9 @@
 import Feed
-import QuakeServer
 import QuakeStore
 import TestSupport
 import Testing
+
+@testable import QuakeServer
 
 @Suite("Requests to the event service")
 struct EventRequestTests {

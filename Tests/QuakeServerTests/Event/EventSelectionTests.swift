@@ -1,11 +1,12 @@
 import Feed
 import PostgreSQL
-import QuakeServer
 import QuakeStore
 import SampleFeed
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import QuakeServer
 
 @Suite("What the event service selects")
 struct EventSelectionTests {
