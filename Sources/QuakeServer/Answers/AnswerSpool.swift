@@ -2,6 +2,14 @@ import NIOCore
 import QuakeStore
 import Synchronization
 
+/// What somebody gets who reads bytes that others write.
+enum Taken {
+    case bytes(ByteBuffer)
+    /// There are none yet.
+    case nothing
+    case end
+}
+
 /// Bytes between a database session that writes them and a client that reads them, each as fast as it can.
 ///
 /// A client that keeps up gets them through memory. Of a slow one, what does not fit into memory waits in a temporary file
@@ -17,15 +25,10 @@ final class AnswerSpool: Sendable {
         var file: TemporaryFile?
         /// The bytes of the file that were not yet read. They follow those in memory.
         var unread = 0..<0
-        var end: End?
+        var end: Result<Void, any Error>?
         var reader: CheckedContinuation<Void, Never>?
         /// The client, as the room knows it; nil before the first byte is in a file.
         var slow: SpoolReader?
-    }
-
-    private enum End {
-        case complete
-        case failed(any Error)
     }
 
     private static let pieceSize = 64 << 10
@@ -61,7 +64,7 @@ final class AnswerSpool: Sendable {
         }
         if !isInMemory { try appendToFile(bytes) }
         let reader = state.withLock { state in
-            if isLast, state.end == nil { state.end = .complete }
+            if isLast, state.end == nil { state.end = .success(()) }
             return state.reader.take()
         }
         reader?.resume()
@@ -70,7 +73,7 @@ final class AnswerSpool: Sendable {
     /// No further bytes will come. An error is thrown to the reader behind those that are there.
     func finish(_ error: (any Error)? = nil) {
         let reader = state.withLock { state in
-            if state.end == nil { state.end = error.map { .failed($0) } ?? .complete }
+            if state.end == nil { state.end = error.map { .failure($0) } ?? .success(()) }
             return state.reader.take()
         }
         reader?.resume()
@@ -82,7 +85,7 @@ final class AnswerSpool: Sendable {
             room.giveMemory(state.memory.readableBytes)
             room.giveFile(state.unread.upperBound)
             (state.memory, state.file, state.unread) = (ByteBuffer(), nil, 0..<0)
-            state.end = .failed(CancellationError())
+            state.end = .failure(CancellationError())
             return state.reader.take()
         }
         reader?.resume()
@@ -109,15 +112,9 @@ final class AnswerSpool: Sendable {
     /// Whether all was read, and nothing went wrong.
     var isAtEnd: Bool {
         state.withLock { state in
-            guard case .complete = state.end else { return false }
+            guard case .success? = state.end else { return false }
             return state.memory.readableBytes == 0 && state.unread.isEmpty
         }
-    }
-
-    private enum Taken {
-        case bytes(ByteBuffer)
-        case nothing
-        case end
     }
 
     private func take(from state: inout State) throws -> Taken {
@@ -129,8 +126,8 @@ final class AnswerSpool: Sendable {
         if !state.unread.isEmpty { return .bytes(try readFile(of: &state)) }
         switch state.end {
         case nil: return .nothing
-        case .complete: return .end
-        case .failed(let error): throw error
+        case .success?: return .end
+        case .failure(let error)?: throw error
         }
     }
 

@@ -139,35 +139,24 @@ struct Delivery: Sendable {
         }
     }
 
-    /// After a restart of the server, each session notices only by its next statement that it is lost. As long as nothing
-    /// was written, another one can make the answer.
     private func write(_ writer: AnswerWriter, _ opening: Opening) async throws {
         if answer.lane == .costly { try responder.bounds.take(.costly, for: customer) }
         defer { if answer.lane == .costly { responder.bounds.give(.costly, for: customer) } }
-        var attempts = settings.sessions + 1
-        while true {
-            attempts -= 1
-            do {
-                return try await responder.sessions.use(answer.lane, for: customer) {
-                    connection in
-                    try await connection.run { connection in
-                        if let writeAtOnce = answer.writeAtOnce,
-                            try writeAtOnce(connection, settings.statementTime, writer, opening.begin)
-                        {
-                            return
-                        }
-                        try await CatalogueState.withSnapshot(
-                            on: connection, limit: settings.statementTime, hasSettled: answer.edition != nil
-                        ) { state in
-                            opening.begin(state)
-                            try await answer.write(connection, state, writer)
-                        }
-                    }
+        try await responder.sessions.useAnother(
+            answer.lane, for: customer, unless: { writer.hasWritten }
+        ) { connection in
+            try await connection.run { connection in
+                if let writeAtOnce = answer.writeAtOnce,
+                    try writeAtOnce(connection, settings.statementTime, writer, opening.begin)
+                {
+                    return
                 }
-            } catch let error as PostgresError
-                where error.connectionLost && !writer.hasWritten && attempts > 0
-            {
-                continue
+                try await CatalogueState.withSnapshot(
+                    on: connection, limit: settings.statementTime, hasSettled: answer.edition != nil
+                ) { state in
+                    opening.begin(state)
+                    try await answer.write(connection, state, writer)
+                }
             }
         }
     }

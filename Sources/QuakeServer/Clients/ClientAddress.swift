@@ -2,10 +2,9 @@ import Glibc
 
 /// An address of the Internet. IPv4 addresses are those that IPv6 has for them (RFC 4291, 2.5.5.2).
 struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
-    private var high: UInt64
-    private var low: UInt64
+    private var bits: UInt128
 
-    private static let version4: UInt64 = 0xFFFF_0000_0000
+    private static let version4: UInt128 = 0xFFFF_0000_0000
     static let loopback = ClientAddress("127.0.0.1")!
 
     /// - Parameter text: an address without a port.
@@ -13,40 +12,36 @@ struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
         var (four, six) = (in_addr(), in6_addr())
         let text = String(text)
         if inet_pton(AF_INET, text, &four) == 1 {
-            (high, low) = (0, Self.version4 | UInt64(UInt32(bigEndian: four.s_addr)))
+            bits = Self.version4 | UInt128(UInt32(bigEndian: four.s_addr))
         } else if inet_pton(AF_INET6, text, &six) == 1 {
-            (high, low) = withUnsafeBytes(of: &six) { bytes in
-                (
-                    UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
-                    UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-                )
+            bits = withUnsafeBytes(of: &six) { bytes in
+                bytes.reduce(0 as UInt128) { $0 << 8 | UInt128($1) }
             }
         } else {
             return nil
         }
     }
 
-    var isVersion4: Bool { high == 0 && low & ~0xFFFF_FFFF == Self.version4 }
+    var isVersion4: Bool { bits & ~0xFFFF_FFFF == Self.version4 }
     /// Whether it is the one that this machine has for itself.
-    var isLoopback: Bool { self == .loopback || (high == 0 && low == 1) }
+    var isLoopback: Bool { self == .loopback || bits == 1 }
     /// Whom it stands for: of IPv6, each customer has at least a network of 64 bits.
     var customer: ClientAddress { isVersion4 ? self : prefix(64) }
 
     /// With zeros behind so many bits of 128.
-    func prefix(_ bits: Int) -> ClientAddress {
+    func prefix(_ count: Int) -> ClientAddress {
         var prefix = self
-        prefix.high &= bits >= 64 ? ~0 : ~(~0 >> UInt64(bits))
-        prefix.low &= bits >= 128 ? ~0 : bits <= 64 ? 0 : ~(~0 >> UInt64(bits - 64))
+        prefix.bits &= ~(UInt128.max >> count)
         return prefix
     }
 
     var description: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         if isVersion4 {
-            var four = in_addr(s_addr: UInt32(truncatingIfNeeded: low).bigEndian)
+            var four = in_addr(s_addr: UInt32(truncatingIfNeeded: bits).bigEndian)
             inet_ntop(AF_INET, &four, &text, socklen_t(text.count))
         } else {
-            var six = (high.bigEndian, low.bigEndian)
+            var six = bits.bigEndian
             inet_ntop(AF_INET6, &six, &text, socklen_t(text.count))
         }
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)

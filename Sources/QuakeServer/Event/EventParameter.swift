@@ -48,7 +48,10 @@ enum EventParameter: String, CaseIterable, Sendable {
     }
 
     enum Kind: Sendable {
-        case time, number, integer, boolean, text
+        case time, boolean, text
+        /// With the least and the greatest one that is taken.
+        case number(ClosedRange<Double>)
+        case integer(ClosedRange<Double>)
         /// A few words.
         case choice([String])
     }
@@ -56,11 +59,16 @@ enum EventParameter: String, CaseIterable, Sendable {
     var kind: Kind {
         switch self {
         case .starttime, .endtime, .updatedafter: .time
-        case .minlatitude, .maxlatitude, .minlongitude, .maxlongitude, .latitude, .longitude, .minradius,
-            .maxradius, .minradiuskm, .maxradiuskm, .mindepth, .maxdepth, .minmagnitude, .maxmagnitude,
-            .mingap, .maxgap, .mincdi, .maxcdi, .minmmi, .maxmmi:
-            .number
-        case .minsig, .maxsig, .minfelt, .limit, .offset: .integer
+        case .minlatitude, .maxlatitude, .latitude: .number(-90...90)
+        case .minlongitude, .maxlongitude, .longitude: .number(-360...360)
+        case .minradius, .maxradius: .number(0...180)
+        case .minradiuskm, .maxradiuskm: .number(0...20_016)
+        case .mindepth, .maxdepth: .number(-6400...6400)
+        case .minmagnitude, .maxmagnitude: .number(-12...12)
+        case .mingap, .maxgap: .number(0...360)
+        case .mincdi, .maxcdi, .minmmi, .maxmmi: .number(0...12)
+        case .minsig, .maxsig, .minfelt: .integer(-1e9...1e9)
+        case .limit, .offset: .integer(1...1e15)
         case .includesuperseded, .includeallorigins, .includeallmagnitudes, .includearrivals, .kmlanimated:
             .boolean
         case .asof, .callback, .magnitudetype, .eventtype, .eventid, .catalog, .contributor, .alertlevel,
@@ -73,22 +81,6 @@ enum EventParameter: String, CaseIterable, Sendable {
         case .kmlcolorby: .choice(EventKML.Color.allCases.map(\.rawValue))
         case .nodata: .choice(["204", "404"])
         case .orderby: .choice(["time", "time-asc", "magnitude", "magnitude-asc"])
-        }
-    }
-
-    /// What a number can be.
-    var limits: ClosedRange<Double> {
-        switch self {
-        case .minlatitude, .maxlatitude, .latitude: -90...90
-        case .minlongitude, .maxlongitude, .longitude: -360...360
-        case .minradius, .maxradius: 0...180
-        case .minradiuskm, .maxradiuskm: 0...20_016
-        case .mindepth, .maxdepth: -6400...6400
-        case .minmagnitude, .maxmagnitude: -12...12
-        case .mingap, .maxgap: 0...360
-        case .mincdi, .maxcdi, .minmmi, .maxmmi: 0...12
-        case .limit, .offset: 1...1e15
-        default: -1e9...1e9
         }
     }
 }

@@ -123,13 +123,15 @@ struct EventParameters {
     }
 
     private func within(_ parameter: EventParameter, _ number: Double) throws -> Double {
-        let limits = parameter.limits
-        guard limits.contains(number) else {
-            func text(_ limit: Double) -> String { limit == limit.rounded() ? "\(Int(limit))" : "\(limit)" }
-            throw wrong(
-                parameter, "is not between \(text(limits.lowerBound)) and \(text(limits.upperBound))")
+        switch parameter.kind {
+        case .number(let limits), .integer(let limits):
+            guard limits.contains(number) else {
+                let (least, greatest) = (Int(limits.lowerBound), Int(limits.upperBound))
+                throw wrong(parameter, "is not between \(least) and \(greatest)")
+            }
+            return number
+        case .time, .boolean, .text, .choice: return number
         }
-        return number
     }
 
     func wrong(_ parameter: EventParameter, _ problem: String) -> Refusal {

@@ -42,7 +42,7 @@ public struct QuakeServer: Sendable {
             logger.notice(
                 "what waits for slow clients takes memory: \(folder) is in it; TMPDIR names another folder")
         }
-        let sessions = Sessions(options, lineLimit: settings.waitingRequests, logger: logger)
+        let sessions = Sessions(options, settings, logger: logger)
         let responder = Responder(
             sessions: sessions, settings: settings, logger: logger, accessLog: accessLog,
             scope: metricsAddress == nil ? .everything : .clients)

@@ -10,7 +10,7 @@ import Synchronization
 /// less. Whoever comes while the database is away is refused at once. Lost connections are opened again for as long as it takes.
 final class Sessions: Sendable {
     private let options: ConnectionOptions
-    private let lineLimit: Int
+    private let settings: ServerSettings
     private let logger: Logger
     private let state = Mutex(State())
 
@@ -72,8 +72,8 @@ final class Sessions: Sendable {
         let continuation: CheckedContinuation<Connection, any Error>
     }
 
-    init(_ options: ConnectionOptions, lineLimit: Int, logger: Logger) {
-        (self.options, self.lineLimit, self.logger) = (options, lineLimit, logger)
+    init(_ options: ConnectionOptions, _ settings: ServerSettings, logger: Logger) {
+        (self.options, self.settings, self.logger) = (options, settings, logger)
     }
 
     struct Usage {
@@ -115,6 +115,22 @@ final class Sessions: Sendable {
         }
     }
 
+    /// Runs `body` as `use` does. After a restart of the server, each session notices only by its next statement that it is
+    /// lost: as long as nothing was written, another one can do the same.
+    func useAnother<Result>(
+        _ lane: Lane, for address: ClientAddress?, isPatient: Bool = false, unless hasWritten: () -> Bool,
+        _ body: (Connection) async throws -> Result
+    ) async throws -> Result {
+        for _ in 0..<settings.sessions {
+            do {
+                return try await use(lane, for: address, isPatient: isPatient, body)
+            } catch let error as PostgresError where error.connectionLost && !hasWritten() {
+                continue
+            }
+        }
+        return try await use(lane, for: address, isPatient: isPatient, body)
+    }
+
     // MARK: The line
 
     private func take(_ lane: Lane, _ address: ClientAddress?, _ isPatient: Bool) async throws -> Connection {
@@ -135,7 +151,7 @@ final class Sessions: Sendable {
                     if state.keepers.isEmpty, state.failure != nil {
                         return .failure(Refusal.unavailable("The database is not available."))
                     }
-                    if !isPatient, lane != .own, state.waiting(in: lane).count >= lineLimit {
+                    if !isPatient, lane != .own, state.waiting(in: lane).count >= settings.waitingRequests {
                         displaced = state.giveWay(in: lane, to: address)
                         if displaced == nil { return .failure(Self.tooMany) }
                     }

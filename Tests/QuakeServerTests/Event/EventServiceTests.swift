@@ -1,6 +1,7 @@
-import QuakeServer
 import TestSupport
 import Testing
+
+@testable import QuakeServer
 
 @Suite("The event service over HTTP")
 struct EventServiceTests {

@@ -23,7 +23,7 @@ final class CatchUp: View {
         var memory: [UInt8] = []
         var file: TemporaryFile?
         var size = 0
-        var end: End?
+        var end: Result<Void, any Error>?
         var readers: [Int: Place] = [:]
         var lastID = 0
         var reading: Task<Void, Never>?
@@ -39,11 +39,6 @@ final class CatchUp: View {
         var continuation: CheckedContinuation<Void, Never>?
         var isPoked = false
         let slow: SpoolReader
-    }
-
-    private enum End {
-        case complete
-        case failed(any Error)
     }
 
     private static let pieceSize = 64 << 10
@@ -161,7 +156,7 @@ final class CatchUp: View {
     /// No further bytes will come. An error is thrown to the readers behind those that are there.
     func finish(_ error: (any Error)? = nil) {
         let waiting = state.withLock { state in
-            if state.end == nil { state.end = error.map { .failed($0) } ?? .complete }
+            if state.end == nil { state.end = error.map { .failure($0) } ?? .success(()) }
             for place in state.readers.values { place.slow.end() }
             return state.takeContinuations()
         }
@@ -224,17 +219,11 @@ final class CatchUp: View {
     private func leads(to ring: LiveRing, _ state: borrowing State) -> Bool {
         switch state.end {
         case nil: return true
-        case .failed: return false
-        case .complete:
+        case .failure?: return false
+        case .success?:
             guard let (position, signature) = state.reached else { return false }
             return ring.place(after: position, of: signature, epoch: epoch) != nil
         }
-    }
-
-    private enum Taken {
-        case bytes(ByteBuffer)
-        case end
-        case nothing
     }
 
     private func take(_ id: Int) throws -> Taken {
@@ -254,8 +243,8 @@ final class CatchUp: View {
                 return .nothing
             }
             switch state.end {
-            case .complete: return .end
-            case .failed(let error): throw error
+            case .success?: return .end
+            case .failure(let error)?: throw error
             case nil: break
             }
             guard place.isPoked else { return .nothing }
@@ -298,7 +287,7 @@ final class CatchUp: View {
             room.giveMemory(state.memory.count)
             room.giveFile(state.size - state.memory.count)
             (state.memory, state.file, state.size) = ([], nil, 0)
-            state.end = .failed(CancellationError())
+            state.end = .failure(CancellationError())
             return (place, state.reading)
         }
         place?.continuation?.resume()

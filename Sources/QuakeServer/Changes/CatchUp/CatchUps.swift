@@ -75,9 +75,6 @@ final class CatchUps: Sendable {
         }
     }
 
-    /// After a restart of the server, each session notices only by its next statement that it is lost. As long as nothing
-    /// was written, another one can read the pass.
-    ///
     /// - Returns: false if the pass is longer than `limit`, and was not read.
     private func readInTurn(
         _ catchUp: CatchUp, _ lane: Lane, for customer: ClientAddress?, upTo limit: Int?, _ time: Duration
@@ -85,19 +82,11 @@ final class CatchUps: Sendable {
         // What happens to one client is not worth a line.
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)
-        var attempts = settings.sessions + 1
-        while true {
-            attempts -= 1
-            do {
-                return try await sessions.use(lane, for: customer, isPatient: true) { [quiet] connection in
-                    try await limited(to: time) {
-                        try await catchUp.read(over: connection, upTo: limit, logger: quiet)
-                    }
-                }
-            } catch let error as PostgresError
-                where error.connectionLost && !catchUp.hasWritten && attempts > 0
-            {
-                continue
+        return try await sessions.useAnother(
+            lane, for: customer, isPatient: true, unless: { catchUp.hasWritten }
+        ) { [quiet] connection in
+            try await limited(to: time) {
+                try await catchUp.read(over: connection, upTo: limit, logger: quiet)
             }
         }
     }
