@@ -13,6 +13,19 @@ export function element(name, className, ...children) {
 /** A text from a feed. `bdi` keeps marks for the direction of writing in it from reordering what stands around it. */
 export const foreign = (text) => element("bdi", "", text);
 
+/** A function that runs `body` at the next frame, once, however often it is called until then. */
+export function atNextFrame(body) {
+  let isWaiting = false;
+  return () => {
+    if (isWaiting) return;
+    isWaiting = true;
+    requestAnimationFrame((time) => {
+      isWaiting = false;
+      body(time);
+    });
+  };
+}
+
 /** A link to a page elsewhere; null unless it is http or https. */
 export function outwards(address, label) {
   let url;

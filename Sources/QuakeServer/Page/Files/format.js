@@ -56,7 +56,7 @@ export function value(name, content, zone) {
 }
 
 /** What a column is called. */
-export const label = (name) => columns.find(([column]) => column === name)?.[1] ?? name;
+const label = (name) => columns.find(([column]) => column === name)?.[1] ?? name;
 
 /** Such as `Magnitude 4.1 → 4.3`. */
 export const change = ({ name, old, new: now }, zone) =>

@@ -171,7 +171,7 @@ export class QuakeList {
 const kinds = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
 
 /** What has happened to an event, in few words: its nodes. */
-export function markText({ kind, changes, reason }, zone) {
+function markText({ kind, changes, reason }, zone) {
   const words = [element("strong", "", kinds[kind])];
   const told = changes.slice(0, 2).map((change) => format.change(change, zone));
   if (kind === "left") told.push("no longer matches");

@@ -59,8 +59,6 @@ export class Live {
     this.#source = source;
   }
 
-  get isOpen() { return this.#source?.readyState === EventSource.OPEN; }
-
   close() {
     clearTimeout(this.#retry);
     this.#source?.close();

@@ -3,7 +3,7 @@
 import { Alerts } from "./notify.js";
 import { Catalogue } from "./catalogue.js";
 import { Detail } from "./detail.js";
-import { byId, element, foreign } from "./dom.js";
+import { atNextFrame, byId, foreign } from "./dom.js";
 import * as format from "./format.js";
 import { showLegend } from "./legend.js";
 import { QuakeList } from "./list.js";
@@ -25,7 +25,8 @@ let now = Date.now();
 let omitted = 0;
 let live = null;
 let loading = null;
-let retry = null;
+/** What loads anew a little later. */
+let pending = null;
 let isUnreachable = false;
 let historyBegin = null;
 let since = now;
@@ -50,7 +51,6 @@ const alerts = new Alerts({ centre: () => map.centre });
 // Settings
 
 const selecting = ["period", "from", "to", "minmag", "maxmag", "asof"];
-let delayed = null;
 /** Whether an event was just chosen, so that it takes the focus. */
 let isChosen = false;
 
@@ -66,8 +66,8 @@ function set(changes, how = "push", delay = 0) {
 function follow(before, delay) {
   fill();
   if (selecting.some((name) => settings[name] !== before[name])) {
-    clearTimeout(delayed);
-    delayed = setTimeout(() => reload(), delay);
+    clearTimeout(pending);
+    pending = setTimeout(() => reload(), delay);
   }
   if (settings.event !== before.event && settings.event) {
     const quake = catalogue.quakes.get(settings.event);
@@ -147,7 +147,8 @@ byId("clear-news").addEventListener("click", () => {
 /** Loads what the settings select. `mark` says to mark in what it differs from what is there. */
 async function reload(mark = false) {
   loading?.abort();
-  clearTimeout(retry);
+  clearTimeout(pending);
+  pending = null;
   live?.close();
   live = null;
   const own = new AbortController();
@@ -183,7 +184,7 @@ async function reload(mark = false) {
       warn("past", `The server does not have this: ${error.message}.`);
     } else {
       lost(error.status ? error.message : null);
-      retry = setTimeout(() => reload(), 3000 + Math.random() * 3000);
+      pending ??= setTimeout(() => reload(), 3000 + Math.random() * 3000);
     }
   }
   changed();
@@ -283,16 +284,20 @@ document.addEventListener("visibilitychange", () => document.hidden || check());
 
 // Showing
 
-let sorted = [];
-let layered = [];
-let sortedBy = null;
+/** By order. */
+const sortings = new Map();
 let shown = null;
-let isWaiting = false;
+
+/** The earthquakes in an order: sorted once, until the catalogue changes. */
+function sorted(order) {
+  if (!sortings.has(order)) sortings.set(order, [...catalogue.quakes.values()].sort(wishes.orders[order]));
+  return sortings.get(order);
+}
 
 /** The catalogue has changed. */
 function changed() {
   now = Date.now();
-  sortedBy = null;
+  sortings.clear();
   // Also where nothing is drawn, as in a tab behind others.
   const added = [...catalogue.marks.values()].filter(({ kind }) => kind === "new").length;
   document.title = added > 0 && settings.asof == null ? `(${added}) Quakes` : "Quakes";
@@ -300,26 +305,13 @@ function changed() {
 }
 
 /** Shows everything anew, at the next frame. */
-function refresh() {
-  if (isWaiting) return;
-  isWaiting = true;
-  requestAnimationFrame(() => {
-    isWaiting = false;
-    show();
-  });
-}
+const refresh = atNextFrame(show);
 
 function show() {
   const { zone, color: by, event: selected } = settings;
-  if (sortedBy !== settings.sort + by) {
-    const all = [...catalogue.quakes.values()];
-    // The small ones lie on the large ones; where age is the colour, the new ones on the old.
-    layered = all.toSorted(wishes.orders[by === "age" ? "oldest" : "largest"]);
-    sorted = all.toSorted(wishes.orders[settings.sort]);
-    sortedBy = settings.sort + by;
-  }
   const moment = settings.asof ?? now;
-  map.show(layered, catalogue.marks, by, moment, selected);
+  // The small ones lie on the large ones; where age is the colour, the new ones on the old.
+  map.show(sorted(by === "age" ? "oldest" : "largest"), catalogue.marks, by, moment, selected);
   showList(moment);
   showLegend(by);
   timeline.show(
@@ -338,11 +330,12 @@ function show() {
 
 function showList(moment) {
   const { marks } = catalogue;
-  const visible = settings.inview ? sorted.filter((quake) => map.shows(quake)) : sorted;
+  const all = sorted(settings.sort);
+  const visible = settings.inview ? all.filter((quake) => map.shows(quake)) : all;
   list.show(visible, { marks, zone: settings.zone, now: moment, by: settings.color, selected: settings.event });
   const gone = [...marks.values()].filter(({ kind }) => kind === "withdrawn" || kind === "left").length;
   const present = visible.length - gone;
-  setText(byId("count"), isLoading() && sorted.length === 0
+  setText(byId("count"), isLoading() && all.length === 0
     ? "Earthquakes"
     : settings.inview
     ? `${visible.length.toLocaleString("en")} on the map`
@@ -352,7 +345,7 @@ function showList(moment) {
   empty.hidden = !isEmpty;
   byId("list").hidden = visible.length === 0;
   setText(empty, isEmpty
-    ? settings.inview && sorted.length > 0
+    ? settings.inview && all.length > 0
       ? "None of the earthquakes is on this part of the map."
       : "No earthquake matches. Try a longer period or a smaller magnitude."
     : "");
@@ -385,7 +378,7 @@ function showDownloads(moment) {
   }
   if (settings.asof != null) query.set("asof", new Date(settings.asof).toISOString());
   const order = { newest: null, oldest: "time-asc", largest: "magnitude", smallest: "magnitude-asc" }[settings.sort];
-  if (omitted > 0) query.set("limit", sorted.length);
+  if (omitted > 0) query.set("limit", sorted(settings.sort).length);
   else if (order) query.set("orderby", order);
   for (const link of document.querySelectorAll("[data-format]")) {
     query.set("format", link.dataset.format);

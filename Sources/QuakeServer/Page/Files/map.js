@@ -1,5 +1,6 @@
 // The map: a canvas that can be moved and zoomed by pointer, by touch, by keys and by buttons.
 
+import { atNextFrame } from "./dom.js";
 import { paintEarth } from "./earth.js";
 import * as projection from "./projection.js";
 import { color, palette, radius } from "./scale.js";
@@ -11,6 +12,8 @@ const pulseTime = 4000;
 export class QuakeMap {
   /** Degrees, rounded outwards: what the map shows. Longitudes are null when it shows all of them. */
   bounds = null;
+  /** Draws at the next frame. */
+  draw = atNextFrame((time) => this.#paint(time));
   #canvas;
   #told;
   #land = new Path2D();
@@ -24,7 +27,6 @@ export class QuakeMap {
   #pulses = new Map();
   #sprites = new Map();
   #palette;
-  #isDrawn = false;
   #pointers = new Map();
   #calm = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -264,16 +266,6 @@ export class QuakeMap {
     this.#palette = palette(this.#by);
     this.#sprites.clear();
     this.draw();
-  }
-
-  /** Draws at the next frame. */
-  draw() {
-    if (this.#isDrawn) return;
-    this.#isDrawn = true;
-    requestAnimationFrame((time) => {
-      this.#isDrawn = false;
-      this.#paint(time);
-    });
   }
 
   #paint(time) {

@@ -6,7 +6,7 @@ import { fromFeature, fromRow } from "./quake.js";
 export const root = new URL("..", import.meta.url).pathname;
 
 /** The server refused, in words. */
-export class Refusal extends Error {
+class Refusal extends Error {
   constructor(status, text) {
     // The event service's errors have their details in the second paragraph.
     super(text.split("\n\n")[text.startsWith("Error") ? 1 : 0]?.trim() || `The server answered ${status}.`);

@@ -46,8 +46,6 @@ export class Timeline {
     this.#back.hidden = moment == null;
   }
 
-  get isPlaying() { return this.#playing != null; }
-
   stop() {
     if (!this.#playing) return;
     this.#playing.abort();
