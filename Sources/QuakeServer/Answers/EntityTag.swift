@@ -14,8 +14,8 @@ struct EntityTag: Equatable, CustomStringConvertible {
         let position = state.position
         let text =
             "\(position.committedAt)\n\(state.shape)\n\(state.beginning)\n\(answer.key)\n\(answer.edition?(state) ?? "")"
-        self.init(
-            "\(position.store.prefix(8))-\(position.token)-", of: Array(text.utf8), isCompressed: isCompressed)
+        let beginning = "\(position.store.prefix(8))-\(position.token)-"
+        self.init(beginning, of: Array(text.utf8), isCompressed: isCompressed)
     }
 
     /// The tag of something that never changes while the program runs.
