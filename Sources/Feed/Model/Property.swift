@@ -17,7 +17,9 @@ public enum Property: Int, CaseIterable, Sendable {
         case .code:
             Declaration(
                 origin: .id, kind: .text, column: "code", isRequired: true,
-                meaning: "Network-qualified event id, such as us7000abcd: unique, and the key of every import.")
+                meaning: """
+                    Network-qualified event id, such as us7000abcd: unique, and the key of every import.
+                    """)
         case .net:
             .member("net", .text, isRequired: true, "Preferred network of the event, such as us or ci.")
         case .netCode:

@@ -143,7 +143,7 @@ struct Delivery: Sendable {
         if answer.lane == .costly { try responder.bounds.take(.costly, for: customer) }
         defer { if answer.lane == .costly { responder.bounds.give(.costly, for: customer) } }
         try await responder.sessions.useAnother(
-            answer.lane, for: customer, unless: { writer.hasWritten }
+            answer.lane, for: customer, unless: writer.hasWritten
         ) { connection in
             try await connection.run { connection in
                 if let writeAtOnce = answer.writeAtOnce,

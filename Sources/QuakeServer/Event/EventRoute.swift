@@ -41,16 +41,9 @@ extension EventService {
         let isTimed = request.format == .kml && request.kml.color == .age
         let minute = isTimed ? "\(Instant.now.milliseconds / 60_000) " : ""
         let url = baseURL + target
-        return Answer(
+        var answer = Answer(
             key: "\(minute)\(target)", contentType: request.contentType,
-            isImmutable: request.isImmutable && !isTimed, lane: request.lane,
-            writeAtOnce: { connection, limit, writer, told in
-                let count = try request.writeAtOnce(on: connection, limit: limit, url: url, told) {
-                    try writer.write($0)
-                }
-                writer.countRows(count)
-                return count > 0
-            }
+            isImmutable: request.isImmutable && !isTimed, lane: request.lane
         ) { connection, state, writer in
             let newest = state.position.token
             let count = try await request.writeEvents(on: connection, newest: newest, url: url) {
@@ -58,6 +51,14 @@ extension EventService {
             }
             writer.countRows(count)
         }
+        answer.writeAtOnce = { connection, limit, writer, told in
+            let count = try request.writeAtOnce(on: connection, limit: limit, url: url, told) {
+                try writer.write($0)
+            }
+            writer.countRows(count)
+            return count > 0
+        }
+        return answer
     }
 
     private static func count(_ request: EventRequest, _ target: String) -> Answer {

@@ -66,13 +66,9 @@ struct SummaryFeed: Sendable, Equatable {
     }
 
     func answer(baseURL: String) -> Answer {
-        Answer(
+        var answer = Answer(
             key: "summary/\(name) \(form)", contentType: form.contentType, cacheSeconds: 60,
-            lane: mayBeMany ? .long : .short,
-            edition: { state in
-                let origin = origin(in: state, baseURL)
-                return "\(origin.generated.milliseconds) \(origin.url)"
-            }
+            lane: mayBeMany ? .long : .short
         ) { connection, state, writer in
             let origin = origin(in: state, baseURL)
             let selected = try await selection(origin.generated)
@@ -84,6 +80,11 @@ struct SummaryFeed: Sendable, Equatable {
             try body.finish()
             writer.countRows(body.count)
         }
+        answer.edition = { state in
+            let origin = origin(in: state, baseURL)
+            return "\(origin.generated.milliseconds) \(origin.url)"
+        }
+        return answer
     }
 
     // MARK: Where it comes from

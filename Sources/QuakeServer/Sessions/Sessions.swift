@@ -118,8 +118,8 @@ final class Sessions: Sendable {
     /// Runs `body` as `use` does. After a restart of the server, each session notices only by its next statement that it is
     /// lost: as long as nothing was written, another one can do the same.
     func useAnother<Result>(
-        _ lane: Lane, for address: ClientAddress?, isPatient: Bool = false, unless hasWritten: () -> Bool,
-        _ body: (Connection) async throws -> Result
+        _ lane: Lane, for address: ClientAddress?, isPatient: Bool = false,
+        unless hasWritten: @autoclosure () -> Bool, _ body: (Connection) async throws -> Result
     ) async throws -> Result {
         for _ in 0..<settings.sessions {
             do {

@@ -40,8 +40,6 @@ extension [Property] {
     /// Their columns, as a SELECT lists them, each with `prefix` in front.
     func list(_ prefix: String = "") -> String { map { prefix + $0.column }.joined(separator: ", ") }
 
-    var columnList: String { list() }
-
     /// Their columns and the columns' types, as the definition of a record lists them.
     var declarations: String { map { "\($0.column) \($0.kind.sqlType)" }.joined(separator: ", ") }
 }

@@ -83,7 +83,7 @@ final class CatchUps: Sendable {
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)
         return try await sessions.useAnother(
-            lane, for: customer, isPatient: true, unless: { catchUp.hasWritten }
+            lane, for: customer, isPatient: true, unless: catchUp.hasWritten
         ) { [quiet] connection in
             try await limited(to: time) {
                 try await catchUp.read(over: connection, upTo: limit, logger: quiet)
