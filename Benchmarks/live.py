@@ -221,7 +221,7 @@ def wait_for(port):
     for _ in range(200):
         try:
             with socket.create_connection(("127.0.0.1", port)) as probe:
-                probe.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+                probe.sendall(b"GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n")
                 if probe.recv(20).split()[1:2] in ([b"200"], [b"404"]):
                     return
         except OSError:
