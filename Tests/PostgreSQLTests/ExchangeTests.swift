@@ -18,7 +18,7 @@ struct ExchangeTests {
                         "select txid_current_if_assigned() is null, i from n where i = \(1)",
                         "select current_setting('transaction_read_only') = 'on', setting::int from pg_settings where name = 'statement_timeout'",
                         "select current_setting('transaction_isolation') = 'repeatable read', count(*)::int from pg_locks where relation = 'n'::regclass and pid = pg_backend_pid()",
-                    ], holding: "n")
+                    ], holding: "n", timeout: 1234)
                 #expect(found == [[1], [1234], [1]])
                 let refused = try await postgresError {
                     _ = try await connection.numbers(["select true, i from n for update"])
@@ -129,7 +129,7 @@ extension TestDatabase {
 extension Connection {
     /// The second column of each query's rows, whose first one is true.
     fileprivate func numbers(
-        _ queries: [Query], holding table: String? = nil, timeout: Int = 1234
+        _ queries: [Query], holding table: String? = nil, timeout: Int = 0
     ) throws -> [[Int]] {
         var found = queries.map { _ in [Int]() }
         try exchange(queries, with: ["statement_timeout": "\(timeout)"], holding: table, to: "read numbers") {
