@@ -241,11 +241,16 @@ def soak(cluster, options):
         end, commits, chance = time.monotonic() + 60 * options.soak, 0, random.Random(1)
         with Clients(service, ["/changes?after=now"] * 20) as ordinary:
             while time.monotonic() < end:
-                token = update(cluster, min(options.events, chance.choice([1, 20, 20, 20, 2000, 20_000])))
+                rows = min(options.events, chance.choice([1, 20, 20, 20, 2000, 20_000]))
+                worker = threading.Thread(target=update, args=(cluster, rows))
+                worker.start()
                 commits += 1
+                while worker.is_alive():
+                    ordinary.read(0.2)
                 ordinary.read(2)
-            ordinary.wait(lambda: min(ordinary.positions) >= token, 120)
-            silence = max(ordinary.longest)
+            token = int(cluster.sql("select history.current_token()"))
+            ordinary.wait(lambda: sum(position >= token for position in ordinary.positions) >= 20 - ordinary.closed, 120)
+            silence, dropped = max(ordinary.longest), ordinary.closed
         figures = others.end()
         counts = [one.end() for one in hostile]
         peak = service.peak() - before
@@ -262,6 +267,7 @@ def soak(cluster, options):
                 goals.at_most(f"{what}: others' p99, s", max(waits[len(waits) * 99 // 100] for waits in others.waits.values()), 2),
                 goals.at_most(f"{what}: others' slowest answer, s", max(figures.values()), 10),
                 goals.at_most(f"{what}: the longest silence of a stream, s", silence, 21),
+                goals.at_most(f"{what}: streams that were dropped, of 20", dropped, 0),
                 goals.at_most(f"{what}: MB more", peak, 512),
                 goals.at_most(f"{what}: files open a minute later", left, 20),
                 goals.at_most(f"{what}: bytes in files a minute later", spooled, 0)]
@@ -441,7 +447,7 @@ class Clients(Sockets):
         self.heard = [time.monotonic()] * len(paths)
         self.longest = [0.0] * len(paths)
         self.tails = [b""] * len(paths)
-        self.bytes = 0
+        self.bytes = self.closed = 0
         self.pace, self.read_at = pace, time.monotonic()
         for path in paths:
             client = socket.socket()
@@ -473,6 +479,7 @@ class Clients(Sockets):
             data = b""
         if not data:
             self.selector.unregister(client)
+            self.closed += 1
             return
         now = time.monotonic()
         self.longest[index] = max(self.longest[index], now - self.heard[index])
