@@ -87,11 +87,13 @@ extension FeedSource {
 }
 
 extension FetchOptions {
-    /// Waits between attempts are recorded and end at once. The environment's proxies are ignored.
+    /// Waits between attempts are recorded and end at once, and are not shortened at random. The environment's proxies
+    /// are ignored.
     static func withoutWaiting(noting waits: Waits = Waits()) -> FetchOptions {
         var options = FetchOptions()
         options.proxies = ProxySettings(environment: [:])
         options.sleep = { wait in waits.asked.withLock { $0.append(wait) } }
+        options.random = { 1 }
         return options
     }
 
@@ -106,14 +108,6 @@ extension FetchOptions {
 final class Waits: Sendable {
     let asked = Mutex<[Duration]>([])
     var all: [Duration] { asked.withLock { $0 } }
-
-    /// Whether these waits were requested, in seconds, each shortened by up to half.
-    func were(_ seconds: [Double]) -> Bool {
-        all.count == seconds.count
-            && zip(all, seconds).allSatisfy { wait, longest in
-                wait >= .seconds(longest / 2) && wait <= .seconds(longest)
-            }
-    }
 }
 
 /// The error that `body` throws.

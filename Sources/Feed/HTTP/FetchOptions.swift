@@ -29,6 +29,8 @@ public struct FetchOptions: Sendable {
     package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     /// The clock of the time limits.
     package var now: @Sendable () -> ContinuousClock.Instant = { .now }
+    /// A random number from 0 up to, but not including, 1.
+    package var random: @Sendable () -> Double = { .random(in: 0..<1) }
 
     /// Called whenever bytes of a feed have arrived, before they are inflated.
     public var arrived: @Sendable (Arrival) -> Void = { _ in }

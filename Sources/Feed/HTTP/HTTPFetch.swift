@@ -32,7 +32,7 @@ struct HTTPFetch {
                 guard !hasBegun, attempt < options.attempts, failure.isPassing,
                     failure.retryAfter.map({ $0 <= options.retryAfterLimit }) ?? true
                 else { throw error(failure, attempt) }
-                try await options.sleep(max(backoff.next(), failure.retryAfter ?? .zero))
+                try await options.sleep(max(backoff.next(at: options.random()), failure.retryAfter ?? .zero))
                 attempt += 1
             }
         }

@@ -14,14 +14,13 @@ public struct Backoff: Sendable {
     /// The next wait: a random time between half the limit and the limit. Each call doubles the limit, from the
     /// shortest up to the longest.
     public mutating func next(using random: inout some RandomNumberGenerator) -> Duration {
-        defer { limit = min(limit * 2, longest) }
-        return limit * Double.random(in: 0.5..<1, using: &random)
+        next(at: .random(in: 0..<1, using: &random))
     }
 
-    /// The same, with the system's randomness.
-    public mutating func next() -> Duration {
-        var random = SystemRandomNumberGenerator()
-        return next(using: &random)
+    /// The same, at a place between half the limit, 0, and the limit, 1.
+    public mutating func next(at place: Double = .random(in: 0..<1)) -> Duration {
+        defer { limit = min(limit * 2, longest) }
+        return limit * (0.5 + place / 2)
     }
 
     /// Starts again with the shortest wait. Call it after a success.
