@@ -1,8 +1,8 @@
 import Feed
-import PostgreSQL
 import TestSupport
 import Testing
 
+@testable import PostgreSQL
 @testable import QuakeStore
 
 @Suite("Moments in SQL")
@@ -28,7 +28,7 @@ struct MomentTests {
             let bound = try await database.query(query)[0]
             #expect(try bound.decode("second") == instant)
             #expect(try bound.decode("text") == "\(instant)")
-            for row in [bound, try await database.query(literal)[0]] {
+            for row in [bound, try await database.query("\(unescaped: literal)")[0]] {
                 #expect(try row.decode("value") == instant)
                 #expect(try row.decode("exact") == exact)
             }

@@ -12,7 +12,7 @@ extension Connection {
     public func copy(
         rowsOf query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
-        let text = try text(of: query).text
+        let text = try text(of: query)
         let handle = try open(operation)
         try send(script: "copy (\(text)) to stdout (format binary)", operation, handle)
         guard let result = try nextResult(operation, handle) else {

@@ -2,9 +2,7 @@ extension Connection {
     /// A statement with its bound values as literals: for a COPY, which takes no bound values.
     ///
     /// The server reads back the same values, and refuses the same ones as it would refuse if they were bound.
-    public func text(of query: Query) throws -> Query {
-        Query(stringLiteral: try query.text { try literal($0) })
-    }
+    func text(of query: Query) throws -> String { try query.text { try literal($0) } }
 
     private func literal(_ parameter: Parameter) throws -> String {
         let bytes = parameter.bytes ?? []
