@@ -45,12 +45,14 @@ struct Delivery: Sendable {
                 if client.isGone { throw error }
                 var reply = responder.reply(to: error, on: request)
                 if let state = opening.known.withLock({ $0.state }) {
-                    if reply.status == 204 { return try await output.send(bareHead(204, of: state)) }
+                    if reply.status == 204 {
+                        return try await output.send(bareHead(isKnown(at: state) ? 304 : 204, of: state))
+                    }
                     reply.headers.append((HTTPField.Name.quakesToken.rawName, "\(state.position.token)"))
                 }
                 return try await output.send(reply, toHead: request.method == .head, settings)
             }
-            if isKnown(at: state) { return try await output.send(bareHead(200, of: state)) }
+            if isKnown(at: state) { return try await output.send(bareHead(304, of: state)) }
             opening.known.withLock { $0.isWritten = true }
             let isWhole = spool.isAtEnd
             let head = head(of: state, first, isWhole: isWhole)
@@ -87,12 +89,9 @@ struct Delivery: Sendable {
             .isNamed(by: request.headerFields[.ifNoneMatch], isThere: true)
     }
 
-    /// The head of an answer without a body.
-    ///
-    /// - Parameter status: what it is unless the client has it already.
+    /// The head of an answer without a body, or what all heads of the answer say.
     private func bareHead(_ status: Int, of state: CatalogueState) -> HTTPResponse {
-        let status = isKnown(at: state) ? 304 : status
-        return HTTPResponse(answer, state, isCompressed: isCompressed, status: status, settings)
+        HTTPResponse(answer, state, isCompressed: isCompressed, status: status, settings)
     }
 
     /// Reads the whole body, and returns its length in place of it.
@@ -103,7 +102,7 @@ struct Delivery: Sendable {
     }
 
     private func head(of state: CatalogueState, _ first: ByteBuffer?, isWhole: Bool) -> HTTPResponse {
-        var head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 200, settings)
+        var head = bareHead(200, of: state)
         if request.method == .head {
             head.headerFields[.contentLength] = first.flatMap { $0.getInteger(at: 0, as: Int.self) }.map(
                 String.init)

@@ -8,22 +8,18 @@ struct EntityTag: Equatable, CustomStringConvertible {
 
     init(_ answer: Answer, _ state: CatalogueState, isCompressed: Bool) {
         guard !answer.isImmutable else {
-            self.init(of: Array(answer.key.utf8), isCompressed: isCompressed)
+            self.init(of: answer.key.utf8, isCompressed: isCompressed)
             return
         }
         let position = state.position
         let text =
             "\(position.committedAt)\n\(state.shape)\n\(state.beginning)\n\(answer.key)\n\(answer.edition?(state) ?? "")"
         let beginning = "\(position.store.prefix(8))-\(position.token)-"
-        self.init(beginning, of: Array(text.utf8), isCompressed: isCompressed)
+        self.init(beginning, of: text.utf8, isCompressed: isCompressed)
     }
 
-    /// The tag of something that never changes while the program runs.
-    init(of bytes: [UInt8], isCompressed: Bool) {
-        self.init("", of: bytes, isCompressed: isCompressed)
-    }
-
-    private init(_ beginning: String, of bytes: [UInt8], isCompressed: Bool) {
+    /// The tag of something that never changes while the program runs, or of what these bytes say, within a state.
+    init(_ beginning: String = "", of bytes: some Sequence<UInt8>, isCompressed: Bool) {
         let hash = String(Self.hash(bytes), radix: 16)
         description = "W/\"\(beginning)\(hash)\(isCompressed ? "-gzip" : "")\""
     }
@@ -42,7 +38,7 @@ struct EntityTag: Equatable, CustomStringConvertible {
     }
 
     /// FNV-1a, with 64 bits (RFC 9923).
-    private static func hash(_ bytes: [UInt8]) -> UInt64 {
+    private static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
         bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }

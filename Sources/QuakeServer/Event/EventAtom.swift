@@ -30,9 +30,9 @@ struct EventAtom: EventEncoder {
     func append(_ row: inout Row, to bytes: inout [UInt8]) throws {
         let event = try EventSummary(&row)
         bytes.append(text: "<entry><id>urn:earthquake-usgs-gov:")
-        bytes.append(percentEncoded: event.net)
+        bytes.append(escaped: event.net, by: "%", keeping: "-._~")
         bytes.append(text: ":")
-        bytes.append(percentEncoded: event.netCode)
+        bytes.append(escaped: event.netCode, by: "%", keeping: "-._~")
         bytes.append(text: "</id><title>")
         bytes.append(xmlText: event.title)
         bytes.append(text: "</title><updated>\(event.updated)</updated><link rel=\"alternate\" ")
@@ -43,7 +43,7 @@ struct EventAtom: EventEncoder {
         } else {
             bytes.append(
                 text: "type=\"application/json\" href=\"\(xmlEscaped(baseURL))/earthquakes/feed/v1.0/detail/")
-            bytes.append(percentEncoded: event.code)
+            bytes.append(escaped: event.code, by: "%", keeping: "-._~")
             bytes.append(text: ".geojson")
         }
         bytes.append(text: "\"/><summary type=\"html\"><![CDATA[\(event.list)]]></summary>")
@@ -68,27 +68,4 @@ struct EventAtom: EventEncoder {
     }
 
     func finish(_ bytes: inout [UInt8]) { bytes.append(text: "</feed>\n") }
-}
-
-extension [UInt8] {
-    /// Appends a text as a part of a URL (RFC 3986, 2.1).
-    mutating func append(percentEncoded text: [UInt8]) {
-        for byte in text {
-            if byte.isUnreserved {
-                append(byte)
-            } else {
-                append(UInt8(ascii: "%"))
-                for digit in [byte >> 4, byte & 15] {
-                    append(digit + UInt8(ascii: digit < 10 ? "0" : "7"))
-                }
-            }
-        }
-    }
-}
-
-extension UInt8 {
-    fileprivate var isUnreserved: Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
-            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) || "-._~".utf8.contains(self)
-    }
 }

@@ -77,7 +77,7 @@ public struct QuakeServer: Sendable {
                     } catch is CancellationError {}
                 }
                 group.addTask {
-                    // Until it is cancelled.
+                    // Only a cancelled task does not sleep.
                     while (try? await Task.sleep(for: .seconds(1))) != nil { responder.room.sweep() }
                 }
                 defer { group.cancelAll() }
