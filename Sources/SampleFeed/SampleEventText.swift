@@ -52,13 +52,14 @@ extension SampleEvent {
         }
     }
 
+    private var date: CivilDate { CivilDate(Instant(milliseconds: Int64(time))) }
+
     private func identifier(of network: Int) -> SampleText { "q\(network)\(code(of: network))" }
 
     /// A code in the form that such a network uses. Within a network, every index has its own code. Across networks,
     /// the same code occurs for different events, as in real feeds.
     private func code(of network: Int) -> SampleText {
         let number = index + network
-        let date = CivilDate(Instant(milliseconds: Int64(time)))
         switch network {
         case 0:  // 7000p3kz
             return "\(7_000 + number >> 20)\(number & 0xF_FFFF, radix: 32, width: 4)"
@@ -72,6 +73,7 @@ extension SampleEvent {
             let place = number < 0 ? number.divided(by: 456_976).rest : number
             return "\(date.year)\(place, radix: 26, width: 4, from: 10)"
         case 8:  // 2025364018: the day of the year and a number within it; a day has at most 361 indices
+            let date = date
             return "\(date.year)\(date.dayOfYear, width: 3)\(number.divided(by: 1_000).rest, width: 3)"
         default:  // 74000123
             return "\(74_000_000 + number)"

@@ -10,7 +10,11 @@ extension Instant: CustomStringConvertible {
 
     /// Such as `2014-04-15 12:22:47`, for people.
     public var shortText: String {
-        String(description.map { $0 == "T" ? " " : $0 }.dropLast(".000Z".count))
+        var text: [UInt8] = []
+        appendText(to: &text)
+        text.removeLast(".000Z".utf8.count)
+        text[text.count - "T12:22:47".utf8.count] = UInt8(ascii: " ")
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Appends the description, in ASCII.
