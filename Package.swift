@@ -10,7 +10,7 @@ let pageFiles = [
 
 // Quakes runs on Linux. The targets carry the architecture: a backward arrow does not compile.
 //
-//     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ CCurl (libcurl), CZlib, QueueExecutor
+//     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ CCurl (libcurl), CLibXML2, CZlib, QueueExecutor
 //       │                        ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq), QueueExecutor
 //       │                        └───────▶ Migrations
 //       ├─────▶ SampleFeed ─▶ Feed
@@ -41,6 +41,11 @@ let package = Package(
             pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"])]
         ),
+        .systemLibrary(
+            name: "CLibXML2",
+            pkgConfig: "libxml-2.0",
+            providers: [.apt(["libxml2-dev"])]
+        ),
         // The settings of the C library's allocator.
         .systemLibrary(name: "CMalloc"),
         .systemLibrary(
@@ -64,7 +69,7 @@ let package = Package(
             name: "LocalPostgres",
             dependencies: [.product(name: "Subprocess", package: "swift-subprocess")]
         ),
-        .target(name: "Feed", dependencies: ["CCurl", "CZlib", "QueueExecutor"]),
+        .target(name: "Feed", dependencies: ["CCurl", "CLibXML2", "CZlib", "QueueExecutor"]),
         .target(name: "SampleFeed", dependencies: ["Feed"]),
         .target(name: "XML"),
         .target(name: "QuakeML", dependencies: ["Feed", "XML"]),
@@ -162,7 +167,7 @@ let package = Package(
         .testTarget(
             name: "QuakeStoreTests",
             dependencies: [
-                "Migrations", "QuakeStore", "SampleFeed", "TestSupport",
+                "Migrations", "QuakeML", "QuakeStore", "SampleFeed", "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),

@@ -425,6 +425,60 @@ end;
 comment on function report.aftershock_rate(text, double precision, double precision, double precision) is
     'Rate of the aftershocks that report.aftershocks() gives, in bins of time that each grow by a factor of 10^0.2. For an Omori–Utsu fit, choose a minimum magnitude above the completeness right after the mainshock.';
 
+-- `extra` has what QuakeML says of mechanisms (Sources/Feed/XMLEvents/QuakeMLExtra.swift). Any writer may put something else
+-- there: what is no number that fits is null here.
+create view report.focal_mechanism as
+select time as origin_time, code, net as network, magnitude, magnitude_type, place, latitude, longitude, depth as depth_km,
+       (number ->> 'strike1')::double precision as strike1_deg, (number ->> 'dip1')::double precision as dip1_deg,
+       (number ->> 'rake1')::double precision as rake1_deg,
+       (number ->> 'strike2')::double precision as strike2_deg, (number ->> 'dip2')::double precision as dip2_deg,
+       (number ->> 'rake2')::double precision as rake2_deg,
+       (number ->> 'mw')::double precision as moment_magnitude,
+       (number ->> 'scalar_moment')::double precision as scalar_moment_nm,
+       (number ->> 'mrr')::double precision as mrr_nm, (number ->> 'mtt')::double precision as mtt_nm,
+       (number ->> 'mpp')::double precision as mpp_nm, (number ->> 'mrt')::double precision as mrt_nm,
+       (number ->> 'mrp')::double precision as mrp_nm, (number ->> 'mtp')::double precision as mtp_nm,
+       (number ->> 'double_couple')::double precision as double_couple, (number ->> 'clvd')::double precision as clvd,
+       extra #>> '{focal_mechanism,agency}' as agency,
+       extra #>> '{focal_mechanism,evaluation_mode}' as evaluation_mode,
+       extra #>> '{focal_mechanism,evaluation_status}' as evaluation_status
+from only public.quake
+cross join lateral (
+    select jsonb_object_agg(key, value) filter (
+               where case when jsonb_typeof(value) = 'number' then abs(value::numeric) < 1e300 end) as number
+    from jsonb_each(extra -> 'focal_mechanism')) as mechanism
+where jsonb_typeof(extra -> 'focal_mechanism') = 'object';
+comment on view report.focal_mechanism is
+    'Focal mechanisms and moment tensors, one per event that has one in the QuakeML it was imported from.';
+comment on column report.focal_mechanism.origin_time is 'Origin time, to the millisecond.';
+comment on column report.focal_mechanism.code is 'The event''s id in the catalogue.';
+comment on column report.focal_mechanism.network is 'Network or agency of the event.';
+comment on column report.focal_mechanism.magnitude is 'The event''s magnitude.';
+comment on column report.focal_mechanism.magnitude_type is 'Method behind the magnitude.';
+comment on column report.focal_mechanism.place is 'Named place near the epicentre.';
+comment on column report.focal_mechanism.latitude is 'Latitude of the epicentre, in degrees, positive north.';
+comment on column report.focal_mechanism.longitude is 'Longitude of the epicentre, in degrees, positive east.';
+comment on column report.focal_mechanism.depth_km is 'Depth of the hypocentre, in km; negative above sea level.';
+comment on column report.focal_mechanism.strike1_deg is 'Strike of the first nodal plane, in degrees.';
+comment on column report.focal_mechanism.dip1_deg is 'Its dip, in degrees.';
+comment on column report.focal_mechanism.rake1_deg is 'Its rake, in degrees.';
+comment on column report.focal_mechanism.strike2_deg is 'Strike of the second nodal plane, in degrees.';
+comment on column report.focal_mechanism.dip2_deg is 'Its dip, in degrees.';
+comment on column report.focal_mechanism.rake2_deg is 'Its rake, in degrees.';
+comment on column report.focal_mechanism.moment_magnitude is 'The magnitude that the moment tensor names, or the event''s first moment magnitude.';
+comment on column report.focal_mechanism.scalar_moment_nm is 'Scalar moment, in newton metres.';
+comment on column report.focal_mechanism.mrr_nm is 'Moment tensor, up-up, in newton metres.';
+comment on column report.focal_mechanism.mtt_nm is 'South-south, in newton metres.';
+comment on column report.focal_mechanism.mpp_nm is 'East-east, in newton metres.';
+comment on column report.focal_mechanism.mrt_nm is 'Up-south, in newton metres.';
+comment on column report.focal_mechanism.mrp_nm is 'Up-east, in newton metres.';
+comment on column report.focal_mechanism.mtp_nm is 'South-east, in newton metres.';
+comment on column report.focal_mechanism.double_couple is 'Share of the double couple in the moment, 0 to 1.';
+comment on column report.focal_mechanism.clvd is 'Share of the compensated linear vector dipole, 0 to 1.';
+comment on column report.focal_mechanism.agency is 'Who made the mechanism.';
+comment on column report.focal_mechanism.evaluation_mode is 'manual or automatic.';
+comment on column report.focal_mechanism.evaluation_status is 'preliminary, confirmed, reviewed, final, rejected or reported.';
+
 -- What became of the events.
 
 create view report.revision as

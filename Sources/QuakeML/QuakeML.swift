@@ -118,17 +118,17 @@ extension [UInt8] {
         }
     }
 
-    /// A type that the schema does not know is another event, with its name in a comment.
+    /// A type that the schema does not know is another event. Its name is in a comment, and so is that of one that the schema
+    /// knows by another name.
     fileprivate mutating func append(type: UnsafeRawBufferPointer) {
         let spaced = type.map { $0 == UInt8(ascii: "_") ? UInt8(ascii: " ") : $0.asciiLowercased }
         let name = EventType.synonyms[spaced] ?? spaced
-        if EventType.known.contains(name) {
-            element("type") { $0 += name }
-        } else {
-            append(text: "<type>other event</type><comment><text>type: ")
-            append(xmlEscaped: type)
-            append(text: "</text></comment>")
-        }
+        let isKnown = EventType.known.contains(name)
+        element("type") { $0 += isKnown ? name : Array("other event".utf8) }
+        if isKnown, type.elementsEqual(name) { return }
+        append(text: "<comment><text>type: ")
+        append(xmlEscaped: type)
+        append(text: "</text></comment>")
     }
 
     // MARK: Elements
@@ -169,16 +169,5 @@ private enum EventType {
         Array("quarry".utf8): Array("quarry blast".utf8), Array("rock slide".utf8): Array("rockslide".utf8),
     ]
 
-    static let known = Set(
-        [
-            "not existing", "not reported", "earthquake", "anthropogenic event", "collapse",
-            "cavity collapse", "mine collapse", "building collapse", "explosion", "accidental explosion",
-            "chemical explosion", "controlled explosion", "experimental explosion", "industrial explosion",
-            "mining explosion", "quarry blast", "road cut", "blasting levee", "nuclear explosion",
-            "induced or triggered event", "rock burst", "reservoir loading", "fluid injection",
-            "fluid extraction", "crash", "plane crash", "train crash", "boat crash", "other event",
-            "atmospheric event", "sonic boom", "sonic blast", "acoustic noise", "thunder", "avalanche",
-            "snow avalanche", "debris avalanche", "hydroacoustic event", "ice quake", "slide", "landslide",
-            "rockslide", "meteorite", "volcanic eruption",
-        ].map { Array($0.utf8) })
+    static let known = EventKind.known
 }

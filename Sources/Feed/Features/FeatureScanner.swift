@@ -9,19 +9,6 @@ public struct FeatureScanner {
     /// How many bytes are kept of a larger feature.
     public static let keptOfOversized = 64 << 10
 
-    /// One element of `features`. Its bytes are borrowed, and valid only inside the closure that gets it.
-    public struct RawFeature {
-        /// The feature's place in the document, from 1.
-        public let ordinal: Int
-        /// Where it begins, in bytes from the start of the (inflated) document.
-        public let offset: Int
-        /// Its size in the document, in bytes.
-        public let size: Int
-        /// All of it, or the first 64 KiB of a feature over 1 MiB.
-        public let bytes: UnsafeBufferPointer<UInt8>
-        public var isOversized: Bool { size > bytes.count }
-    }
-
     /// What the document has said about itself so far.
     public private(set) var metadata = FeedMetadata()
     /// Whether the member `metadata` has been read. It may also come after the features.
@@ -53,6 +40,18 @@ public struct FeatureScanner {
     }
 
     public init() {}
+
+    /// - Parameter skipped: how many bytes of whitespace came before.
+    init(after skipped: Int) {
+        consumed = skipped
+    }
+
+    /// Continues in a chunk of which the first bytes have been scanned by themselves.
+    ///
+    /// - Parameter start: where the chunk begins in the document.
+    mutating func goOn(inChunkAt start: Int) {
+        consumed = start
+    }
 
     /// Scans the next bytes of the document until `body` has enough for now.
     ///

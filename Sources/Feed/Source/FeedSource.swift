@@ -29,6 +29,11 @@ public enum FeedSource: Sendable, Hashable {
         }
     }
 
+    /// The host of a URL, in small letters; nil for any other source.
+    public var host: String? {
+        if case .url(let url) = self { FeedIdentity.host(of: url) } else { nil }
+    }
+
     /// The name of a summary feed of the USGS, such as `all_day`; nil for any other source.
     public var shortName: String? {
         guard case .url(let url) = self else { return nil }

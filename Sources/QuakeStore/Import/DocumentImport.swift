@@ -15,7 +15,7 @@ struct DocumentImport {
     /// The run in `import.run`; nil for a dry run, and before the first byte arrives.
     private(set) var run: Int?
     private let runningCounts = RunningCounts()
-    private var scanner = FeatureScanner()
+    private var scanner: DocumentScanner
     private var intake: Intake
     private let reading = SourceReading()
     private var bytesRead = 0
@@ -31,6 +31,7 @@ struct DocumentImport {
         self.window = window
         self.options = options
         self.logger = logger
+        scanner = DocumentScanner(host: source.host)
         intake = Intake(batchSize: options.batchSize)
     }
 
@@ -83,7 +84,7 @@ struct DocumentImport {
             }
             if case .notModified = result { return .success(result) }
             try await begin(log)
-            try scanner.finish()
+            try await importLastFeatures(&group)
             try await importRest()
             return .success(result)
         } catch {
@@ -105,18 +106,38 @@ struct DocumentImport {
                     return full == nil
                 }
             }
-            guard let full else { continue }
-            let settling = settling(isLast: false)
-            if lanes.indices.contains(full) {
-                intake.batches[full] = try await lanes[full].exchange(intake.batches[full], settling)
-            } else {
-                try await importFirstBatch(settling)
-                // A document that settles notes its features in temporary tables, which belong to one connection.
-                startLanes(settling.notesPresence ? 1 : options.lanes, &group)
-            }
-            intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
+            if let full { try await hand(over: full, &group) }
         }
         bytesRead += chunk.count
+    }
+
+    /// Of text and QuakeML, only the document's end shows that an event is complete.
+    private mutating func importLastFeatures(
+        _ group: inout ThrowingTaskGroup<Void, any Error>
+    ) async throws {
+        while true {
+            var full: Int?
+            let isDone = try scanner.finish { feature in
+                full = try intake.add(feature)
+                return full == nil
+            }
+            if isDone { return }
+            if let full { try await hand(over: full, &group) }
+        }
+    }
+
+    private mutating func hand(
+        over full: Int, _ group: inout ThrowingTaskGroup<Void, any Error>
+    ) async throws {
+        let settling = settling(isLast: false)
+        if lanes.indices.contains(full) {
+            intake.batches[full] = try await lanes[full].exchange(intake.batches[full], settling)
+        } else {
+            try await importFirstBatch(settling)
+            // A document that settles notes its features in temporary tables, which belong to one connection.
+            startLanes(settling.notesPresence ? 1 : options.lanes, &group)
+        }
+        intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
     }
 
     // MARK: Batches

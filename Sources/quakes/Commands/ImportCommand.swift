@@ -12,8 +12,8 @@ struct ImportCommand: AsyncParsableCommand {
         abstract: "Import earthquake feeds into the database.",
         discussion: """
             A source is a USGS summary feed by name (all_hour, all_day, all_week, all_month, or the same with 1.0, 2.5, \
-            4.5 or significant in place of all), an http or https URL, a file, or - for standard input. Gzip is \
-            recognised by its content.
+            4.5 or significant in place of all), an http or https URL, a file, or - for standard input. GeoJSON of the \
+            USGS, EMSC and GeoNet, QuakeML, text of FDSN event services, and gzip are recognised by their content.
 
             New events are inserted, changed ones are updated, and equal ones are not touched. A record that is older \
             than the stored one changes nothing. A feature that cannot be imported is kept in import.reject, and the \

@@ -60,7 +60,9 @@ struct BatchImport {
         let rejections =
             batch.rejections
             + batch.records.compactMap { record in
-                refused[record.feature.ordinal].map { (feature: record.feature, rejection: $0) }
+                refused[record.feature.ordinal].map {
+                    (feature: record.feature, rejection: $0.at(line: record.feature.line))
+                }
             }
         return try await connection.write(to: "import a batch") {
             var counts =
@@ -201,7 +203,7 @@ extension BinaryRows {
     fileprivate mutating func append(
         _ feature: FeatureBatch.Feature, _ rejection: Rejection, _ code: String?, from batch: FeatureBatch
     ) throws {
-        try batch.withBytes(of: feature) { bytes in
+        try batch.withSource(of: feature) { bytes in
             let kept = UnsafeBufferPointer(rebasing: bytes.prefix(FeatureScanner.keptOfOversized))
             let message = Array(rejection.message.utf8)
             appendRow(

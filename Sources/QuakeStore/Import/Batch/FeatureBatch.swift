@@ -16,8 +16,11 @@ final class FeatureBatch: @unchecked Sendable {
         /// Where its bytes begin in the batch.
         fileprivate let start: Int
         let size: Int
+        /// The line of the document, if it goes by lines.
+        let line: Int?
         fileprivate let keptCount: Int32
-        var isOversized: Bool { size > Int(keptCount) }
+        /// What stands in a document that is no GeoJSON, behind the feature made from it.
+        fileprivate let source: (start: Int, count: Int32)?
         fileprivate var kept: Range<Int> { start..<start + Int(keptCount) }
     }
 
@@ -86,7 +89,7 @@ final class FeatureBatch: @unchecked Sendable {
     }
 
     func append(
-        _ record: QuakeRecord, code: UnsafeBufferPointer<UInt8>, of feature: FeatureScanner.RawFeature,
+        _ record: QuakeRecord, code: UnsafeBufferPointer<UInt8>, of feature: RawFeature,
         keeping: Keeping
     ) throws {
         let fingerprint =
@@ -110,15 +113,17 @@ final class FeatureBatch: @unchecked Sendable {
         return try row.withBytes { try rows.append($0) }
     }
 
-    func reject(_ feature: FeatureScanner.RawFeature, _ rejection: Rejection) throws {
+    func reject(_ feature: RawFeature, _ rejection: Rejection) throws {
         rejections.append((try keep(feature), rejection))
     }
 
-    private func keep(_ feature: FeatureScanner.RawFeature) throws -> Feature {
+    private func keep(_ feature: RawFeature) throws -> Feature {
         let range = try raw.append(feature.bytes)
+        let source = try feature.source.map { try raw.append($0) }
         return Feature(
             ordinal: feature.ordinal, offset: feature.offset, start: range.lowerBound,
-            size: feature.size, keptCount: Int32(range.count))
+            size: feature.size, line: feature.line, keptCount: Int32(range.count),
+            source: source.map { ($0.lowerBound, Int32($0.count)) })
     }
 
     func removeAll() {
@@ -136,6 +141,14 @@ final class FeatureBatch: @unchecked Sendable {
         of feature: Feature, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) throws -> Result {
         try raw.withBytes(feature.kept, body)
+    }
+
+    /// What stands in the document of the feature, at most the first 64 KiB unless it is GeoJSON.
+    func withSource<Result>(
+        of feature: Feature, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
+    ) throws -> Result {
+        guard let source = feature.source else { return try withBytes(of: feature, body) }
+        return try raw.withBytes(source.start..<source.start + Int(source.count), body)
     }
 
     /// Appends a record's row, which is made from the feature once more if it was not kept.

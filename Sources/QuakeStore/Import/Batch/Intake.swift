@@ -38,9 +38,10 @@ struct Intake {
     }
 
     /// Adds a feature to a batch. Returns the batch's lane when the batch is now full.
-    mutating func add(_ feature: FeatureScanner.RawFeature) throws -> Int? {
+    mutating func add(_ feature: RawFeature) throws -> Int? {
         var lane = 0
         do {
+            if let rejection = feature.rejection { throw rejection }
             if feature.isOversized {
                 throw Rejection(.size, "the feature has \(feature.size) bytes, more than 1 MiB")
             }
@@ -50,7 +51,7 @@ struct Intake {
                 try batches[lane].append(record, code: code, of: feature, keeping: keeping)
             }
         } catch let rejection as Rejection {
-            try batches[lane].reject(feature, rejection)
+            try batches[lane].reject(feature, rejection.at(line: feature.line))
         }
         take(lane, upTo: feature.offset + feature.size)
         return batches[lane].count >= batchSize ? lane : nil

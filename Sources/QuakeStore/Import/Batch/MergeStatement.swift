@@ -83,19 +83,25 @@ enum MergeStatement {
 
     /// Says what to do with each row of `incoming`, which has one row per code, in code order.
     ///
-    /// A feature is older when the row was revised later. What newer documents know better is not there any more. The result
+    /// A feature is older when the row was revised later, unless nobody says when either was: see `areUndated`. What newer documents know better is not there any more. The result
     /// is narrow: an unchanged feature is not copied.
     private static func compared(_ settling: Settling) -> Query {
         """
         compared as materialized (
             select incoming.ctid as slot,
                    \(unescaped: settling.notesPresence ? "incoming.code, incoming.ids, incoming.time, incoming.updated," : "")
-                   quake.code is null as is_new, coalesce(quake.updated > incoming.updated, false) as is_older,
+                   quake.code is null as is_new, coalesce(quake.updated > incoming.updated and not \(unescaped: areUndated("incoming")), false) as is_older,
                    (\(unescaped: Property.allCases.list("quake.")))
                    is distinct from (\(unescaped: Property.allCases.list("incoming."))) as differs
             from pg_temp.incoming left join public.quake on quake.code = incoming.code
         )
         """
+    }
+
+    /// Whether nobody says when the row and the feature were revised: then `updated` is the origin time, which a revision may
+    /// move either way, and what is stated later counts. Against a version with a time of its own, one without is the older.
+    private static func areUndated(_ feature: String) -> String {
+        "(quake.updated = quake.time and \(feature).updated = \(feature).time)"
     }
 
     /// Notes the features as present in the document.
@@ -122,7 +128,7 @@ enum MergeStatement {
             where not is_older and (is_new or differs)
             on conflict (code) do update
             set \(unescaped: Property.assignments)
-            where excluded.updated >= quake.updated
+            where (excluded.updated >= quake.updated or \(unescaped: areUndated("excluded")))
               and (\(unescaped: Property.allCases.list("quake.")))
                   is distinct from (\(unescaped: Property.allCases.list("excluded.")))
             returning xmax = 0 as inserted
@@ -172,7 +178,7 @@ enum MergeStatement {
                     from pg_temp.incoming left join public.quake on quake.code = incoming.code
                     where incoming.ctid between slots[number] and slots[number + size - 1]
                       and (quake.code is null
-                           or quake.updated <= incoming.updated
+                           or (quake.updated <= incoming.updated or \(areUndated("incoming")))
                               and (\(Property.allCases.list("quake."))) is distinct from (\(Property.allCases.list("incoming."))))
                     on conflict (code) do update set \(Property.assignments);
                     number := number + size;

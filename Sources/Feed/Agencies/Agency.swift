@@ -1,0 +1,102 @@
+/// An agency that publishes earthquakes: how it is recognised in a document, and where its events are found.
+///
+/// `Agency.known` is the registry: one block for each.
+public struct Agency: Sendable, Equatable {
+    /// Its `net`, in small letters, and the beginning of its codes: `gfz:gfz2026texh`.
+    public let name: String
+    /// Its event service, whose host is the service that its events come from.
+    public let service: String
+    /// The page of an event, on the host of the service, with `{id}` in place of the id.
+    public var page: String?
+    /// What it is called where a document names who made something: any word of `Catalog`, `Contributor`, `Author` or
+    /// `agencyID` counts.
+    public var names: [String] = []
+    /// What the public ids of its events begin with, behind `smi:` or `quakeml:`.
+    public var authorities: [String] = []
+    /// What its ids begin with, before a year and some letters, as SeisComP makes them: `gfz2026texh`.
+    public var prefixes: [String] = []
+    /// The network whose ids ComCat has as its own; for `usgs`, which has those of all, it is empty.
+    public var network: String?
+
+    /// Whether the ids are ComCat's own, so that a code is the network and the network's own code: `nc75442121`.
+    var isOfComCat: Bool { network != nil }
+
+    /// The host of its event service.
+    public var host: String { FeedIdentity.host(of: service) ?? "" }
+}
+
+extension Agency {
+    /// The agency whose event service is at a host; nil if it is none of these.
+    public static func atHost(_ host: String?) -> Agency? {
+        host.flatMap { host in known.first { $0.host == host } }
+    }
+
+    public static func named(_ name: String) -> Agency? {
+        known.first { $0.name == name }
+    }
+
+    public static let known: [Agency] = [
+        Agency(
+            name: "usgs", service: "https://earthquake.usgs.gov/fdsnws/event/1/",
+            page: "https://earthquake.usgs.gov/earthquakes/eventpage/{id}",
+            authorities: ["earthquake.usgs.gov", "comcat.cr.usgs.gov"], network: ""),
+        Agency(
+            name: "emsc", service: "https://www.seismicportal.eu/fdsnws/event/1/",
+            page: "https://www.seismicportal.eu/eventdetails.html?unid={id}", names: ["EMSC"],
+            authorities: ["eu.emsc", "www.seismicportal.eu", "www.emsc-csem.org"]),
+        Agency(
+            name: "gfz", service: "https://geofon.gfz.de/fdsnws/event/1/",
+            page: "https://geofon.gfz.de/eqinfo/event.php?id={id}", names: ["GFZ", "GEOFON"],
+            authorities: ["geofon.gfz.de", "geofon.gfz-potsdam.de"], prefixes: ["gfz"]),
+        Agency(
+            name: "ingv", service: "https://webservices.ingv.it/fdsnws/event/1/", names: ["INGV"],
+            authorities: ["webservices.ingv.it"]),
+        Agency(
+            name: "geonet", service: "https://service.geonet.org.nz/fdsnws/event/1/",
+            names: ["GNS", "GeoNet", "WEL"], authorities: ["nz.org.geonet", "service.geonet.org.nz"]),
+        Agency(
+            name: "sed", service: "https://eida.ethz.ch/fdsnws/event/1/", names: ["SED", "ETHZ"],
+            authorities: ["ch.ethz.sed"]),
+        Agency(
+            name: "resif", service: "https://api.franceseisme.fr/fdsnws/event/1/",
+            names: ["RESIF", "RENASS", "BCSF", "EOST", "EOSTtele"],
+            authorities: ["fr.franceseisme", "eu.resif"],
+            prefixes: ["fr"]),
+        Agency(
+            name: "knmi", service: "https://rdsa.knmi.nl/fdsnws/event/1/", names: ["KNMI"],
+            authorities: ["nl.knmi"], prefixes: ["knmi"]),
+        Agency(
+            name: "noa", service: "https://eida.gein.noa.gr/fdsnws/event/1/", names: ["NOA", "NOAIG"],
+            authorities: ["gr.noa"], prefixes: ["noa"]),
+        Agency(
+            name: "scedc", service: "https://service.scedc.caltech.edu/fdsnws/event/1/", names: ["SCEDC"],
+            authorities: ["service.scedc.caltech.edu"], network: "ci"),
+        Agency(
+            name: "ncedc", service: "https://service.ncedc.org/fdsnws/event/1/", names: ["NCEDC", "NCSS"],
+            authorities: ["service.ncedc.org"], network: "nc"),
+        Agency(
+            name: "isc", service: "https://www.isc.ac.uk/fdsnws/event/1/", names: ["ISC"],
+            authorities: ["ISC", "www.isc.ac.uk"]),
+        Agency(
+            name: "nrcan", service: "https://earthquakescanada.nrcan.gc.ca/fdsnws/event/1/",
+            names: ["NRCan", "NRCAN"], authorities: ["ca.seismo"]),
+        Agency(
+            name: "lmu", service: "https://erde.geophysik.uni-muenchen.de/fdsnws/event/1/",
+            names: ["LMU", "BGS-LMU"],
+            authorities: ["de.erdbeben-in-bayern"]),
+        Agency(
+            name: "ipgp", service: "https://ws.ipgp.fr/fdsnws/event/1/", names: ["IPGP", "REVOSIMA"],
+            authorities: ["fr.ipgp"], prefixes: ["revosima", "ovpf", "ovsg", "ovsm"]),
+        Agency(
+            name: "usp", service: "https://sismo.iag.usp.br/fdsnws/event/1/", names: ["USP"],
+            prefixes: ["usp"]),
+    ]
+
+    /// The networks that contribute to ComCat, as its event service lists them
+    /// (https://earthquake.usgs.gov/fdsnws/event/1/catalogs), and whose ids begin with their names.
+    static let networksOfComCat: Set<String> = [
+        "ak", "at", "atlas", "av", "cdmg", "cgs", "choy", "ci", "duputel", "ew", "gcmt", "hv", "iscgem",
+        "iscgemsup", "ismp", "ismpkansas", "ld", "mb", "nc", "nm", "nn", "ok", "ott", "pde", "pr", "pt", "se",
+        "tx", "us", "usauto", "ushis", "uu", "uw",
+    ]
+}

@@ -1,0 +1,79 @@
+/// A decimal number as a document has it. It becomes a number of JSON with the same digits, so that nothing is rounded on the
+/// way.
+struct DecimalText {
+    private let isNegative: Bool
+    /// The digits before the point, without leading zeros.
+    private let whole: Slice<UnsafeBufferPointer<UInt8>>
+    private let fraction: Slice<UnsafeBufferPointer<UInt8>>
+    private let exponent: Int
+
+    /// What a text says.
+    enum Reading {
+        case number(DecimalText)
+        /// `NaN` or `INF`, which a number of XML may be: nobody knows the value.
+        case unknown
+        case notANumber
+    }
+
+    /// Reads `-12.5`, `+1`, `.5`, `5.`, `007` or `1.07e5`, with nothing around it.
+    static func read(_ text: UnsafeBufferPointer<UInt8>) -> Reading {
+        var rest = text[...]
+        let isNegative = rest.first == UInt8(ascii: "-")
+        if isNegative || rest.first == UInt8(ascii: "+") { rest = rest.dropFirst() }
+        let name = String(decoding: rest.prefix(9), as: UTF8.self).lowercased()
+        if ["nan", "inf", "infinity"].contains(name) { return .unknown }
+        let whole = rest.prefix(while: \.isDigit)
+        rest = rest[whole.endIndex...]
+        var fraction = rest.prefix(0)
+        if rest.first == UInt8(ascii: ".") {
+            fraction = rest.dropFirst().prefix(while: \.isDigit)
+            rest = rest[fraction.endIndex...]
+        }
+        guard !whole.isEmpty || !fraction.isEmpty else { return .notANumber }
+        var exponent = 0
+        if let first = rest.first, first | 0x20 == UInt8(ascii: "e") {
+            guard let read = Int(String(decoding: rest.dropFirst().prefix(12), as: UTF8.self)),
+                rest.count <= 12
+            else { return .notANumber }
+            exponent = read
+            rest = rest.suffix(0)
+        }
+        guard rest.isEmpty else { return .notANumber }
+        return .number(
+            DecimalText(
+                isNegative: isNegative, whole: whole.drop { $0 == UInt8(ascii: "0") }, fraction: fraction,
+                exponent: exponent))
+    }
+
+    private init(
+        isNegative: Bool, whole: Slice<UnsafeBufferPointer<UInt8>>,
+        fraction: Slice<UnsafeBufferPointer<UInt8>>,
+        exponent: Int
+    ) {
+        (self.isNegative, self.whole, self.fraction, self.exponent) = (isNegative, whole, fraction, exponent)
+    }
+
+    /// The same number of kilometres, where this one is of metres.
+    var inKilometres: DecimalText { scaled(by: -3) }
+    var negated: DecimalText {
+        DecimalText(isNegative: !isNegative, whole: whole, fraction: fraction, exponent: exponent)
+    }
+    var isZero: Bool { whole.isEmpty && fraction.allSatisfy { $0 == UInt8(ascii: "0") } }
+
+    private func scaled(by power: Int) -> DecimalText {
+        DecimalText(isNegative: isNegative, whole: whole, fraction: fraction, exponent: exponent + power)
+    }
+
+    func append(to bytes: inout [UInt8]) {
+        if isNegative { bytes.append(UInt8(ascii: "-")) }
+        if whole.isEmpty { bytes.append(UInt8(ascii: "0")) } else { bytes.append(contentsOf: whole) }
+        if !fraction.isEmpty {
+            bytes.append(UInt8(ascii: "."))
+            bytes.append(contentsOf: fraction)
+        }
+        if exponent != 0 {
+            bytes.append(UInt8(ascii: "e"))
+            bytes.append(integer: exponent)
+        }
+    }
+}

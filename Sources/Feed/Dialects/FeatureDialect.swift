@@ -1,0 +1,101 @@
+/// GeoJSON of other agencies. A feature says by its members which one it is: EMSC's have `unid`, GeoNet's have `publicID`.
+struct FeatureDialect {
+    private var writer = FeatureWriter()
+
+    /// The USGS's form of a feature; nil if it is no feature of another agency, or broken.
+    ///
+    /// - Returns: why it has to be rejected, or nil; `body` gets the feature, or its id.
+    mutating func translate<Result>(
+        _ feature: UnsafeBufferPointer<UInt8>,
+        _ body: (UnsafeBufferPointer<UInt8>, Rejection?) throws -> Result
+    ) rethrows -> Result? {
+        // The USGS's have one of these, even if another member has the name of another agency's.
+        guard let members = FeatureMembers(feature), members.value("net") == nil, members.value("code") == nil
+        else { return nil }
+        let rejection: Rejection?
+        if let id = members.text("unid") {
+            rejection = write(EMSCFeature(members: members), id, .named("emsc"))
+        } else if let id = members.text("publicID") {
+            rejection = write(GeoNetFeature(members: members), id, .named("geonet"))
+        } else {
+            return nil
+        }
+        return try writer.bytes.withUnsafeBufferPointer { try body($0, rejection) }
+    }
+
+    private mutating func write(_ feature: some Translatable, _ id: String, _ agency: Agency?) -> Rejection? {
+        let name = EventNaming(agency: agency).name(StatedName(id: id))
+        do throws(Rejection) {
+            guard !id.isEmpty else { throw Rejection(.missing, "the id is empty") }
+            writer.begin(name)
+            try feature.write(to: &writer)
+            return nil
+        } catch {
+            writer.write(onlyCode: name.code)
+            return error
+        }
+    }
+}
+
+/// A feature that can be written in the USGS's form.
+private protocol Translatable {
+    func write(to writer: inout FeatureWriter) throws(Rejection)
+}
+
+/// https://www.seismicportal.eu/fdsn-wsevent.html: the depth in the geometry is negative, that in the properties is not.
+private struct EMSCFeature: Translatable {
+    let members: FeatureMembers
+
+    func write(to writer: inout FeatureWriter) throws(Rejection) {
+        let time = try members.requiredTime("time")
+        writer.append("time", time: time)
+        writer.append("updated", time: try members.time("lastupdate") ?? time)
+        writer.append("mag", try members.number("mag"))
+        writer.append("magType", (members.text("magtype") ?? "").utf8)
+        writer.append("place", (members.text("flynn_region") ?? "").utf8)
+        writer.append("type", EventKind.name(of: (members.text("evtype") ?? "").utf8))
+        members.appendOthers(
+            than: ["unid", "time", "lastupdate", "mag", "magtype", "flynn_region", "lat", "lon", "depth"],
+            to: &writer)
+        let depth: DecimalText? =
+            if let depth = try members.number("depth") { depth } else { try members.coordinate(2)?.negated }
+        var (longitude, latitude) = (try members.coordinate(0), try members.coordinate(1))
+        if longitude == nil { longitude = try members.number("lon") }
+        if latitude == nil { latitude = try members.number("lat") }
+        writer.end(longitude: longitude, latitude: latitude, depth: depth)
+    }
+}
+
+/// https://api.geonet.org.nz/#quakes. An intensity of -1 means that nothing is to be felt.
+private struct GeoNetFeature: Translatable {
+    let members: FeatureMembers
+
+    func write(to writer: inout FeatureWriter) throws(Rejection) {
+        let time = try members.requiredTime("time")
+        writer.append("time", time: time)
+        // A list does not say when an event was revised. It can't have been before it happened.
+        writer.append("updated", time: try members.time("modificationTime") ?? time)
+        writer.append("mag", try members.number("magnitude"))
+        writer.append("magType", (members.text("magnitudeType") ?? "").utf8)
+        writer.append("place", (members.text("locality") ?? "").utf8)
+        switch members.text("quality") {
+        case "best", "good": writer.append("status", "reviewed".utf8)
+        case "deleted": writer.append("status", "deleted".utf8)
+        case "automatic", "preliminary", "caution": writer.append("status", "automatic".utf8)
+        default: break
+        }
+        let mmi = members.value("mmi")
+        if let mmi, !members.bytes.extracting(mmi).elementsEqual("-1".utf8) {
+            writer.append("mmi", try members.number("mmi"))
+        }
+        members.appendOthers(
+            than: [
+                "publicID", "time", "modificationTime", "magnitude", "magnitudeType", "locality", "depth",
+                "mmi",
+            ],
+            to: &writer)
+        writer.end(
+            longitude: try members.coordinate(0), latitude: try members.coordinate(1),
+            depth: try members.number("depth"))
+    }
+}

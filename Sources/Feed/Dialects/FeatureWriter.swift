@@ -1,0 +1,94 @@
+/// Writes an event of another format as a feature in the USGS's, so that everything behind it is one path: the decoder,
+/// the batch that keeps the bytes, the search for what the server refuses.
+struct FeatureWriter {
+    private(set) var bytes: [UInt8] = []
+    private var hasMembers = false
+
+    /// Begins a feature. Empties what was written before.
+    mutating func begin(_ name: EventName) {
+        bytes.removeAll(keepingCapacity: true)
+        bytes.append(text: #"{"type":"Feature","id":"#)
+        append(string: name.code.utf8)
+        bytes.append(text: #","properties":{"#)
+        hasMembers = false
+        append("net", name.net.utf8)
+        append("code", name.netCode.utf8)
+        if let url = name.url { append("url", url.utf8) }
+    }
+
+    /// Nothing but the id, for an event that is rejected.
+    mutating func write(onlyCode code: String) {
+        bytes.removeAll(keepingCapacity: true)
+        bytes.append(text: #"{"id":"#)
+        append(string: code.utf8)
+        bytes.append(text: "}")
+    }
+
+    mutating func append(_ name: StaticString, _ text: some Collection<UInt8>) {
+        if text.isEmpty { return }
+        member(name)
+        append(string: text)
+    }
+
+    mutating func append(_ name: StaticString, time: Instant) {
+        member(name)
+        bytes.append(integer: time.milliseconds)
+    }
+
+    /// Appends a number as JSON has it, with the digits that it has; nothing for null.
+    mutating func append(_ name: StaticString, _ number: DecimalText?) {
+        guard let number else { return }
+        member(name)
+        number.append(to: &bytes)
+    }
+
+    /// Appends a member whose value is JSON already.
+    mutating func append(_ name: some Collection<UInt8>, json: some Collection<UInt8>) {
+        if hasMembers { bytes.append(UInt8(ascii: ",")) }
+        hasMembers = true
+        append(string: name)
+        bytes.append(UInt8(ascii: ":"))
+        bytes.append(contentsOf: json)
+    }
+
+    /// Ends the feature with its geometry. What is missing is null.
+    mutating func end(longitude: DecimalText?, latitude: DecimalText?, depth: DecimalText?) {
+        bytes.append(text: #"},"geometry":{"type":"Point","coordinates":["#)
+        for (index, number) in [longitude, latitude, depth].enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            if let number { number.append(to: &bytes) } else { bytes.append(text: "null") }
+        }
+        bytes.append(text: "]}}")
+    }
+
+    private mutating func member(_ name: StaticString) {
+        if hasMembers { bytes.append(UInt8(ascii: ",")) }
+        hasMembers = true
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(text: name)
+        bytes.append(text: "\":")
+    }
+
+    private mutating func append(string text: some Collection<UInt8>) {
+        bytes.append(json: text)
+    }
+}
+
+extension [UInt8] {
+    /// Appends a text as a JSON string. Invalid UTF-8 stays as it is, for the decoder to reject.
+    mutating func append(json text: some Collection<UInt8>) {
+        append(UInt8(ascii: "\""))
+        for byte in text {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                append(UInt8(ascii: "\\"))
+                append(byte)
+            case 0..<0x20:
+                append(text: byte < 0x10 ? "\\u000" : "\\u001")
+                append(contentsOf: Swift.String(byte & 15, radix: 16).utf8)
+            default: append(byte)
+            }
+        }
+        append(UInt8(ascii: "\""))
+    }
+}

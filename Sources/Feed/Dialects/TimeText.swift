@@ -1,0 +1,81 @@
+/// Reads the times of other agencies, which `Instant` writes in one form only.
+enum TimeText {
+    /// Reads `2026-10-01T01:29:17.05`, with `Z` or an offset or neither, which means UTC, with any number of decimals or
+    /// none; with slashes and a space: `2026/10/01 01:53:03.6500`; or the date alone. Rounds to the millisecond. A leap second
+    /// is the first of the next minute, because `Instant` has none.
+    ///
+    /// - Returns: nil if it is not a time.
+    static func read(_ text: UnsafeBufferPointer<UInt8>) -> Instant? {
+        var reader = Reader(rest: text[...])
+        guard let year = reader.number(4), let separator = reader.take("-/"), let month = reader.number(2),
+            reader.take(separator), let day = reader.number(2),
+            let date = CivilDate(year: year, month: month, day: day)
+        else { return nil }
+        var milliseconds = date.daysSince1970 * 86_400_000
+        if reader.take("Tt ") != nil {
+            while reader.take("T ") != nil {}
+            guard let hour = reader.number(2), hour < 24, reader.take(UInt8(ascii: ":")),
+                let minute = reader.number(2), minute < 60
+            else { return nil }
+            milliseconds += Int64(hour * 60 + minute) * 60_000
+            if reader.take(UInt8(ascii: ":")) {
+                guard let second = reader.number(2), second <= 60, let fraction = reader.fraction() else {
+                    return nil
+                }
+                milliseconds += Int64(second) * 1000 + fraction
+            }
+            guard let offset = reader.offset() else { return nil }
+            milliseconds -= offset
+        }
+        return reader.rest.isEmpty ? Instant(milliseconds: milliseconds) : nil
+    }
+}
+
+private struct Reader {
+    var rest: Slice<UnsafeBufferPointer<UInt8>>
+
+    mutating func take(_ byte: UInt8) -> Bool {
+        guard rest.first == byte else { return false }
+        rest = rest.dropFirst()
+        return true
+    }
+
+    /// Takes one of the characters, and returns it.
+    mutating func take(_ characters: StaticString) -> UInt8? {
+        guard let first = rest.first, characters.withUTF8Buffer({ $0.contains(first) }) else { return nil }
+        rest = rest.dropFirst()
+        return first
+    }
+
+    /// Exactly that many digits.
+    mutating func number(_ count: Int) -> Int? {
+        guard rest.count >= count, rest.prefix(count).allSatisfy(\.isDigit) else { return nil }
+        defer { rest = rest.dropFirst(count) }
+        return rest.prefix(count).reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+    }
+
+    /// A point and digits, or nothing, in milliseconds.
+    mutating func fraction() -> Int64? {
+        guard take(UInt8(ascii: ".")) else { return 0 }
+        let digits = rest.prefix(while: \.isDigit)
+        guard !digits.isEmpty else { return nil }
+        rest = rest[digits.endIndex...]
+        var (milliseconds, unit): (Int64, Int64) = (0, 100)
+        for digit in digits.prefix(3) {
+            milliseconds += Int64(digit - UInt8(ascii: "0")) * unit
+            unit /= 10
+        }
+        return milliseconds + (digits.count > 3 && digits[digits.startIndex + 3] >= UInt8(ascii: "5") ? 1 : 0)
+    }
+
+    /// `Z`, `+02:00`, `+0200`, `+02` or nothing, in milliseconds.
+    mutating func offset() -> Int64? {
+        if take("Zz") != nil { return 0 }
+        guard let sign = take("+-") else { return 0 }
+        guard let hour = number(2), hour < 24 else { return nil }
+        _ = take(UInt8(ascii: ":"))
+        let minute = rest.isEmpty ? 0 : number(2)
+        guard let minute, minute < 60 else { return nil }
+        return Int64((hour * 60 + minute) * 60_000) * (sign == UInt8(ascii: "-") ? -1 : 1)
+    }
+}

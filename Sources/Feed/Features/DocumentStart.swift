@@ -1,0 +1,68 @@
+/// Tells the format of a document by its first bytes.
+enum DocumentStart {
+    static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    /// How many bytes of a first line are looked at.
+    static let lineLimit = 1 << 10
+
+    enum Kind: Equatable {
+        /// More bytes are needed.
+        case unknown
+        case geoJSON
+        case xml
+        case text
+        /// None of these, and what it is instead.
+        case other(String)
+    }
+
+    /// - Parameters:
+    ///   - bytes: the first ones, without whitespace in front.
+    ///   - isLast: whether the document ends here.
+    static func kind(of bytes: [UInt8], isLast: Bool) -> Kind {
+        // A byte order mark of UTF-16, or the zeros of UTF-16 and UTF-32: only XML says which encoding it has.
+        if let first = bytes.first, [0xFF, 0xFE, 0x00].contains(first) { return .xml }
+        if !isLast, bytes.count < 3, byteOrderMark.starts(with: bytes) { return .unknown }
+        let isMarked = bytes.starts(with: byteOrderMark)
+        let content = isMarked ? bytes[3...] : bytes[...]
+        guard let first = content.first else { return .unknown }
+        switch first {
+        case UInt8(ascii: "{"): return .geoJSON
+        case UInt8(ascii: "#"): return .text
+        // A second mark is no text of any kind: the scanner says so.
+        case 0xEF where isMarked: return .geoJSON
+        case UInt8(ascii: "<"): return kind(ofMarkup: content, isLast)
+        default:
+            // A line that names columns is known by its first name.
+            if let bar = content.firstIndex(of: UInt8(ascii: "|")) {
+                let name = content[..<bar].filter { !$0.isBlank }.map(\.asciiLowercased)
+                if name.elementsEqual("eventid".utf8) { return .text }
+            }
+            guard isLast || content.contains(UInt8(ascii: "\n")) || content.count >= lineLimit else {
+                return .unknown
+            }
+            return .other(name(of: content))
+        }
+    }
+
+    private static func kind(ofMarkup content: ArraySlice<UInt8>, _ isLast: Bool) -> Kind {
+        let start = content.prefix(15).map(\.asciiLowercased)
+        for page in ["<!doctype html", "<html"] {
+            if start.starts(with: page.utf8) { return .other("an HTML page, not an earthquake document") }
+            if !isLast, start.count < page.utf8.count, page.utf8.starts(with: start) { return .unknown }
+        }
+        return .xml
+    }
+
+    private static func name(of content: ArraySlice<UInt8>) -> String {
+        let text = String(decoding: content.prefix(lineLimit), as: UTF8.self).uppercased()
+        let formats = "; quakes reads GeoJSON, QuakeML and FDSN text"
+        if text.contains("IMS1.0") || text.contains("DATA_TYPE") {
+            return "IMS1.0 text, not FDSN text\(formats)"
+        }
+        if text.hasPrefix("[") { return "not a JSON object\(formats)" }
+        if text.hasPrefix("TIME,") { return "CSV, not FDSN text\(formats)" }
+        if text.contains("|") {
+            return "not FDSN text: no line names the columns, #EventID|Time|…"
+        }
+        return "neither GeoJSON, QuakeML nor FDSN text"
+    }
+}

@@ -1,0 +1,28 @@
+/// One event of a document, as a feature of GeoJSON. Its bytes are borrowed, and valid only inside the closure that gets it.
+///
+/// A feed in the USGS's own format has these bytes itself. Of any other document, they are made from what stands there.
+public struct RawFeature {
+    /// The event's place in the document, from 1.
+    public let ordinal: Int
+    /// Where it begins, in bytes from the start of the (inflated) document.
+    public let offset: Int
+    /// Its size in the document, in bytes.
+    public let size: Int
+    /// The feature, or the first 64 KiB of one over 1 MiB. If the event was rejected already, no more than its id.
+    public let bytes: UnsafeBufferPointer<UInt8>
+    /// What stands in the document, or the first 64 KiB of it; nil if that is the feature.
+    public var source: UnsafeBufferPointer<UInt8>?
+    /// The line of the document, from 1; nil if it does not go by lines.
+    public var line: Int?
+    /// Why it could not become a feature.
+    public var rejection: Rejection?
+
+    public var isOversized: Bool { source == nil && size > bytes.count }
+}
+
+extension Rejection {
+    /// The same, with the line at which the event stands in its document.
+    package func at(line: Int?) -> Rejection {
+        line.map { Rejection(reason, "line \($0): \(message)") } ?? self
+    }
+}

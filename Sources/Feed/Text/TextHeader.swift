@@ -1,0 +1,78 @@
+/// The line of FDSN text that names the columns (https://www.fdsn.org/webservices/fdsnws-event-1.2.pdf, "Text format").
+///
+/// Columns are found by their names, never by their place: services leave some out and add others, write `Depth/Km` or
+/// `MagnitudeType`, put blanks round the bars, or leave out the `#`.
+struct TextHeader {
+    enum Column: Equatable {
+        case eventID, time, latitude, longitude, depth, author, catalog, contributor, contributorID
+        case magnitudeType, magnitude, magnitudeAuthor, place, type
+        /// One that the standard does not have, by its name in small letters.
+        case other(String)
+    }
+
+    let columns: [Column]
+    /// Where the name of the place is.
+    let place: Int?
+
+    /// Why a line with the names of columns can't be used.
+    struct Fault: Error { let text: String }
+
+    /// - Returns: nil if the line names no columns.
+    /// - Throws: `Fault` if it lacks a column without which there is no event, or has one twice.
+    init?(_ line: UnsafeBufferPointer<UInt8>) throws(Fault) {
+        var text = line[...]
+        while let first = text.first, first == UInt8(ascii: "#") || first.isBlank { text = text.dropFirst() }
+        let names = text.split(separator: UInt8(ascii: "|"), omittingEmptySubsequences: false).map {
+            String(decoding: $0.filter { !$0.isBlank }, as: UTF8.self).lowercased()
+        }
+        guard names[0] == "eventid" || names.contains("eventid") && names.contains("time") else { return nil }
+        columns = names.map(Self.column)
+        for (column, name) in [
+            (Column.time, "Time"), (.latitude, "Latitude"), (.longitude, "Longitude"),
+        ] where !columns.contains(column) {
+            throw Fault(text: "the header line has no column \(name)")
+        }
+        for (index, column) in columns.enumerated() where columns[..<index].contains(column) {
+            throw Fault(text: "the header line names a column twice: \(names[index])")
+        }
+        place = columns.firstIndex(of: .place)
+    }
+
+    private static func column(_ name: String) -> Column {
+        switch name {
+        case "eventid": .eventID
+        case "time": .time
+        case "latitude": .latitude
+        // As the SCEDC spells it.
+        case "longitude", "longtitude": .longitude
+        case "depth/km", "depth": .depth
+        case "author": .author
+        case "catalog": .catalog
+        case "contributor": .contributor
+        case "contributorid": .contributorID
+        case "magtype", "magnitudetype": .magnitudeType
+        case "magnitude": .magnitude
+        case "magauthor", "magnitudeauthor": .magnitudeAuthor
+        case "eventlocationname": .place
+        case "eventtype", "et": .type
+        default: .other(name)
+        }
+    }
+}
+
+extension UInt8 {
+    var isBlank: Bool {
+        self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") || self == UInt8(ascii: "\r")
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// Without the blanks at either end.
+    var trimmed: UnsafeBufferPointer<UInt8> {
+        guard let first = firstIndex(where: { !$0.isBlank }), let last = lastIndex(where: { !$0.isBlank })
+        else {
+            return extracting(0..<0)
+        }
+        return extracting(first..<last + 1)
+    }
+}

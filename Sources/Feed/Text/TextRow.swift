@@ -1,0 +1,138 @@
+/// Turns one row of FDSN text into a feature.
+struct TextRow {
+    private var naming: EventNaming
+    private(set) var writer = FeatureWriter()
+    private var fields: [UnsafeBufferPointer<UInt8>] = []
+
+    init(_ naming: EventNaming) {
+        self.naming = naming
+    }
+
+    /// - Returns: why the row has to be rejected; nil if `writer` has the feature.
+    mutating func read(_ line: UnsafeBufferPointer<UInt8>, _ header: TextHeader) -> Rejection? {
+        fields.removeAll(keepingCapacity: true)
+        var start = 0
+        for index in 0...line.count where index == line.count || line[index] == UInt8(ascii: "|") {
+            fields.append(line.extracting(start..<index).trimmed)
+            start = index + 1
+        }
+        if fields.count > header.columns.count { putBack(header) }
+        guard fields.count == header.columns.count else {
+            writer.write(onlyCode: name(header).code)
+            return Rejection(
+                .syntax, "\(fields.count) columns, where the header line has \(header.columns.count)")
+        }
+        let name = name(header)
+        do {
+            try write(name, header)
+            return nil
+        } catch {
+            writer.write(onlyCode: name.code)
+            return error
+        }
+    }
+
+    private func field(_ column: TextHeader.Column, _ header: TextHeader) -> UnsafeBufferPointer<UInt8> {
+        guard let index = header.columns.firstIndex(of: column), index < fields.count else {
+            return UnsafeBufferPointer(start: nil, count: 0)
+        }
+        // INGV writes two hyphens for nothing.
+        return fields[index].elementsEqual("--".utf8) ? fields[index].extracting(0..<0) : fields[index]
+    }
+
+    private func name(_ header: TextHeader) -> EventName {
+        func text(_ column: TextHeader.Column) -> String {
+            String(decoding: field(column, header), as: UTF8.self)
+        }
+        return naming.name(
+            StatedName(
+                id: text(.eventID), catalog: text(.catalog), contributor: text(.contributor),
+                contributorID: text(.contributorID), author: text(.author)))
+    }
+
+    // MARK: Bars
+
+    /// Services do not escape a bar in a name. In the name of a place it is put back, where it can be nowhere else: what is
+    /// left of the place then fits its columns, and so does the type of the event behind it.
+    private mutating func putBack(_ header: TextHeader) {
+        guard let place = header.place else { return }
+        let surplus = fields.count - header.columns.count
+        let behind = header.columns.dropFirst(place + 1)
+        // Bars could as well be in another text behind the place, or before it.
+        guard behind.isEmpty || Array(behind) == [.type], isPlausible(header) else { return }
+        if behind.first == .type {
+            let type = fields[fields.count - 1]
+            guard EventKind.isKnown(type) || (type.isEmpty && !EventKind.isKnown(fields[fields.count - 2]))
+            else {
+                return
+            }
+        }
+        let first = fields[place]
+        let last = fields[place + surplus]
+        guard let start = first.baseAddress, let end = last.baseAddress else { return }
+        // All of it stands in one line, so what lies between is the bars and the texts between them.
+        fields[place] = UnsafeBufferPointer(start: start, count: end + last.count - start).trimmed
+        fields.removeSubrange(place + 1...place + surplus)
+    }
+
+    /// Whether the columns before the place have what they must have, so that no bar stands before it.
+    private func isPlausible(_ header: TextHeader) -> Bool {
+        for (column, field) in zip(header.columns, fields) {
+            switch column {
+            case .place: return true
+            case .time: if TimeText.read(field) == nil { return false }
+            case .latitude, .longitude: if !isNumber(field) { return false }
+            case .depth, .magnitude: if !field.isEmpty, !isNumber(field) { return false }
+            default: continue
+            }
+        }
+        return true
+    }
+
+    private func isNumber(_ field: UnsafeBufferPointer<UInt8>) -> Bool {
+        if case .number = DecimalText.read(field) { true } else { false }
+    }
+
+    // MARK: The feature
+
+    private mutating func write(_ name: EventName, _ header: TextHeader) throws(Rejection) {
+        guard !name.netCode.isEmpty else { throw Rejection(.missing, "EventID is missing") }
+        let time = field(.time, header)
+        guard !time.isEmpty else { throw Rejection(.missing, "Time is missing") }
+        guard let time = TimeText.read(time) else { throw Rejection(.type, "Time: not a time") }
+        writer.begin(name)
+        writer.append("mag", try number(.magnitude, "Magnitude", header))
+        writer.append("magType", field(.magnitudeType, header))
+        writer.append("place", field(.place, header))
+        writer.append("type", EventKind.name(of: field(.type, header)))
+        writer.append("time", time: time)
+        // Text does not say when an event was revised. It can't have been before it happened.
+        writer.append("updated", time: time)
+        writer.append("author", field(.author, header))
+        writer.append("catalog", field(.catalog, header))
+        writer.append("contributor", field(.contributor, header))
+        writer.append("contributor_id", field(.contributorID, header))
+        writer.append("magnitude_author", field(.magnitudeAuthor, header))
+        for (column, field) in zip(header.columns, fields) {
+            guard case .other(let name) = column, !field.isEmpty else { continue }
+            var text: [UInt8] = []
+            text.append(json: field)
+            writer.append(name.utf8, json: text)
+        }
+        writer.end(
+            longitude: try number(.longitude, "Longitude", header),
+            latitude: try number(.latitude, "Latitude", header), depth: try number(.depth, "Depth", header))
+    }
+
+    /// The number in a column; nil if it is empty.
+    private func number(
+        _ column: TextHeader.Column, _ name: StaticString, _ header: TextHeader
+    ) throws(Rejection) -> DecimalText? {
+        let field = field(column, header)
+        if field.isEmpty { return nil }
+        guard case .number(let number) = DecimalText.read(field) else {
+            throw Rejection(.type, "\(name): not a number")
+        }
+        return number
+    }
+}

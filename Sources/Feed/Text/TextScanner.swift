@@ -1,0 +1,127 @@
+/// Finds the rows of FDSN text that arrives in chunks, and makes a feature of each.
+///
+/// A line with the names of columns holds until the next one. Other lines that begin with `#` are comments. Memory is that
+/// of one line, of which at most 64 KiB are kept.
+struct TextScanner {
+    /// How long a row may be, in bytes.
+    static let lineLimit = 64 << 10
+
+    /// The number of rows so far.
+    private(set) var count = 0
+
+    private var row: TextRow
+    private var header: TextHeader?
+    /// The beginning of a line that continues in the next chunk.
+    private var kept: [UInt8] = []
+    private var lineSize = 0
+    private var lineNumber = 1
+    /// Where the line begins in the document.
+    private var lineOffset: Int
+    private var consumed: Int
+
+    /// - Parameters:
+    ///   - chunk: where the chunk that is scanned next begins in the document.
+    ///   - offset: how many bytes of the document came before `first`.
+    ///   - first: the first of the others, none of which ends a line. They may begin with a byte order mark.
+    init(inChunkAt chunk: Int, at offset: Int, _ first: [UInt8], _ naming: EventNaming) {
+        let isMarked = first.starts(with: DocumentStart.byteOrderMark)
+        kept = isMarked ? Array(first.dropFirst(DocumentStart.byteOrderMark.count)) : first
+        lineSize = kept.count
+        consumed = chunk
+        lineOffset = offset + first.count - kept.count
+        row = TextRow(naming)
+    }
+
+    /// Scans as `FeatureScanner` does.
+    mutating func scan(
+        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int, _ body: (RawFeature) throws -> Bool
+    ) throws -> Int {
+        var index = start
+        while index < chunk.count {
+            let end = chunk[index...].firstIndex(of: UInt8(ascii: "\n")) ?? chunk.count
+            let piece = chunk.extracting(index..<end)
+            lineSize += piece.count
+            let isWhole = end < chunk.count
+            if !isWhole || !kept.isEmpty {
+                kept.append(contentsOf: piece.prefix(max(0, Self.lineLimit - kept.count)))
+            }
+            index = isWhole ? end + 1 : end
+            guard isWhole, try !endLine(piece, next: consumed + index, body) else { continue }
+            break
+        }
+        if index == chunk.count { consumed += chunk.count }
+        return index
+    }
+
+    /// Takes a last line without its end.
+    mutating func finish(_ body: (RawFeature) throws -> Bool) throws {
+        _ = try endLine(UnsafeBufferPointer(start: nil, count: 0), next: consumed, body)
+        guard header != nil else {
+            throw FeedError.brokenDocument(
+                reason: "not FDSN text: no line names the columns, #EventID|Time|…", offset: consumed)
+        }
+    }
+
+    /// - Returns: whether to continue.
+    private mutating func endLine(
+        _ piece: UnsafeBufferPointer<UInt8>, next: Int, _ body: (RawFeature) throws -> Bool
+    ) throws -> Bool {
+        // Moved out of the property for now, so that the closure may change the scanner.
+        var earlier: [UInt8] = []
+        swap(&earlier, &kept)
+        defer {
+            earlier.removeAll(keepingCapacity: earlier.capacity <= 4 << 10)
+            swap(&earlier, &kept)
+            lineSize = 0
+            lineNumber += 1
+            lineOffset = next
+        }
+        guard lineSize > 0 else { return true }
+        guard earlier.isEmpty else {
+            return try earlier.withUnsafeBufferPointer { try take($0, body) }
+        }
+        return try take(piece, body)
+    }
+
+    private mutating func take(
+        _ line: UnsafeBufferPointer<UInt8>, _ body: (RawFeature) throws -> Bool
+    ) throws -> Bool {
+        let text = line.trimmed
+        guard let first = text.first else { return true }
+        if first == UInt8(ascii: "#") || text.beginsWithEventID {
+            do {
+                if let found = try TextHeader(text) { header = found }
+            } catch {
+                throw FeedError.brokenDocument(reason: "not FDSN text: \(error.text)", offset: lineOffset)
+            }
+            return true
+        }
+        guard let header else {
+            throw FeedError.brokenDocument(
+                reason: "not FDSN text: a row comes before the line that names the columns",
+                offset: lineOffset)
+        }
+        count += 1
+        let rejection: Rejection?
+        if lineSize > Self.lineLimit {
+            rejection = Rejection(.size, "the row has \(lineSize) bytes, more than 64 KiB")
+        } else {
+            rejection = row.read(text, header)
+        }
+        return try row.writer.bytes.withUnsafeBufferPointer { feature in
+            var raw = RawFeature(
+                ordinal: count, offset: lineOffset, size: lineSize,
+                bytes: lineSize > Self.lineLimit ? feature.extracting(0..<0) : feature)
+            (raw.source, raw.line, raw.rejection) = (line, lineNumber, rejection)
+            return try body(raw)
+        }
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// Whether a line names columns without a `#` in front.
+    var beginsWithEventID: Bool {
+        guard let bar = firstIndex(of: UInt8(ascii: "|")) else { return false }
+        return extracting(0..<bar).trimmed.lazy.map(\.asciiLowercased).elementsEqual("eventid".utf8)
+    }
+}

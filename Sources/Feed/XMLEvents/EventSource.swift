@@ -1,0 +1,55 @@
+/// Keeps what stands in an XML document of the event that is being read: the first 64 KiB of it, for a reject.
+struct EventSource {
+    /// What the parser has not got past yet, or had not when it got its last block.
+    private var recent: [UInt8] = []
+    /// Where that begins, in bytes from the beginning of what is parsed.
+    private var start = 0
+
+    private var eventStart: Int?
+    private var kept: [UInt8] = []
+
+    mutating func append(_ block: [UInt8]) {
+        recent.append(contentsOf: block)
+    }
+
+    /// Forgets what the parser has got past.
+    mutating func drop(upTo position: Int) {
+        keep(upTo: position)
+        let count = min(max(0, position - start), recent.count)
+        recent.removeFirst(count)
+        start += count
+    }
+
+    /// Begins an event in whose first tag the parser is, before its end: the tag has no other `<` than its first.
+    mutating func begin(at position: Int) {
+        var index = min(max(0, position - start), recent.count)
+        while index > 0, recent[index - 1] != UInt8(ascii: "<") { index -= 1 }
+        index = max(0, index - 1)
+        // In UTF-16 with the high byte first, that is the character's second byte.
+        if index > 0, recent[index - 1] == 0, (start + index).isMultiple(of: 2) == false,
+            index + 1 < recent.count, recent[index + 1] == 0
+        {
+            index -= 1
+        }
+        eventStart = start + index
+        kept.removeAll(keepingCapacity: true)
+    }
+
+    /// Ends the event that the parser has just got past.
+    ///
+    /// - Returns: where it stands, and its first 64 KiB.
+    mutating func end(at position: Int) -> (range: Range<Int>, bytes: [UInt8]) {
+        keep(upTo: position)
+        let begin = eventStart ?? position
+        eventStart = nil
+        return (begin..<max(begin, position), kept)
+    }
+
+    private mutating func keep(upTo position: Int) {
+        guard let eventStart else { return }
+        let from = eventStart + kept.count - start
+        let to = min(position, eventStart + FeatureScanner.keptOfOversized) - start
+        guard from < to, from >= 0, to <= recent.count else { return }
+        kept.append(contentsOf: recent[from..<to])
+    }
+}

@@ -1,0 +1,136 @@
+/// What was read of one event of a QuakeML document: texts, and the parts that they belong to.
+struct QuakeMLEvent {
+    /// What an event may hold at most, in bytes: an event has thousands of picks, which are not read, and dozens of origins.
+    static let sizeLimit = 1 << 20
+
+    /// An origin, a magnitude and so on.
+    struct Part {
+        let kind: QuakeMLPart
+        /// Its public id.
+        let id: Range<Int>
+        /// Its fields' places.
+        var fields: Range<Int>
+    }
+
+    private(set) var publicID = 0..<0
+    /// ComCat's attributes: the network that the event is preferred of, and that network's code for it.
+    private(set) var source = 0..<0
+    private(set) var sourceID = 0..<0
+    private(set) var parts: [Part] = []
+    /// Whether there was more than `sizeLimit`.
+    private(set) var isOversized = false
+
+    private var texts: [UInt8] = []
+    private var fields: [(field: QuakeMLField, text: Range<Int>)] = []
+    private var ownFields: [(field: QuakeMLField, text: Range<Int>)] = []
+    private var isInPart = false
+    private var openText: Int?
+
+    mutating func begin(id: UnsafeBufferPointer<UInt8>) {
+        texts.removeAll(keepingCapacity: true)
+        fields.removeAll(keepingCapacity: true)
+        ownFields.removeAll(keepingCapacity: true)
+        parts.removeAll(keepingCapacity: true)
+        (publicID, source, sourceID) = (0..<0, 0..<0, 0..<0)
+        (isOversized, isInPart, openText) = (false, false, nil)
+        publicID = store(id)
+    }
+
+    /// ComCat's attributes.
+    mutating func setSource(_ network: UnsafeBufferPointer<UInt8>, _ code: UnsafeBufferPointer<UInt8>) {
+        (source, sourceID) = (store(network), store(code))
+    }
+
+    // MARK: Reading
+
+    private mutating func store(_ text: UnsafeBufferPointer<UInt8>) -> Range<Int> {
+        let start = texts.count
+        append(text)
+        return start..<texts.count
+    }
+
+    mutating func begin(_ part: QuakeMLPart, id: UnsafeBufferPointer<UInt8>) {
+        guard !isOversized else { return }
+        parts.append(Part(kind: part, id: store(id), fields: fields.count..<fields.count))
+        // What a part itself takes.
+        if parts.count > Self.sizeLimit / 64 { isOversized = true }
+        isInPart = true
+    }
+
+    mutating func endPart() {
+        isInPart = false
+        if let last = parts.indices.last { parts[last].fields = parts[last].fields.lowerBound..<fields.count }
+    }
+
+    mutating func beginField() { openText = texts.count }
+
+    mutating func append(_ text: UnsafeBufferPointer<UInt8>) {
+        guard !isOversized, texts.count + text.count <= Self.sizeLimit else {
+            isOversized = true
+            return
+        }
+        texts.append(contentsOf: text)
+    }
+
+    mutating func endField(_ field: QuakeMLField) {
+        guard let start = openText else { return }
+        openText = nil
+        guard fields.count + ownFields.count < Self.sizeLimit / 32 else {
+            isOversized = true
+            return
+        }
+        if isInPart {
+            fields.append((field, start..<texts.count))
+        } else {
+            ownFields.append((field, start..<texts.count))
+        }
+    }
+
+    // MARK: What was read
+
+    /// - Parameter isOwn: whether Quakes wrote the document. Then the texts are taken as they are.
+    func withTexts<Result>(isOwn: Bool, _ body: (Texts) throws(Rejection) -> Result) throws(Rejection)
+        -> Result
+    {
+        // A typed throw does not pass through `withUnsafeBufferPointer`.
+        let result: Swift.Result<Result, Rejection> = texts.withUnsafeBufferPointer { bytes in
+            do throws(Rejection) {
+                return .success(try body(Texts(event: self, bytes: bytes, isOwn: isOwn)))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    struct Texts {
+        let event: QuakeMLEvent
+        let bytes: UnsafeBufferPointer<UInt8>
+        let isOwn: Bool
+
+        /// The event's own field, without the whitespace round it; nil if it is missing or empty.
+        func own(_ field: QuakeMLField) -> UnsafeBufferPointer<UInt8>? {
+            event.ownFields.first { $0.field == field }.flatMap { text($0.text) }
+        }
+
+        func field(_ field: QuakeMLField, of part: Part?) -> UnsafeBufferPointer<UInt8>? {
+            guard let part else { return nil }
+            return event.fields[part.fields].first { $0.field == field }.flatMap { text($0.text) }
+        }
+
+        func parts(_ kind: QuakeMLPart) -> some Sequence<Part> { event.parts.lazy.filter { $0.kind == kind } }
+
+        func text(_ range: Range<Int>) -> UnsafeBufferPointer<UInt8>? {
+            let text = bytes.extracting(range)
+            if isOwn { return text.isEmpty ? nil : text }
+            guard let first = text.firstIndex(where: { !$0.isJSONWhitespace }),
+                let last = text.lastIndex(where: { !$0.isJSONWhitespace })
+            else { return nil }
+            return text.extracting(first..<last + 1)
+        }
+
+        func string(_ text: UnsafeBufferPointer<UInt8>?) -> String {
+            text.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        }
+    }
+}

@@ -1,0 +1,173 @@
+/// Finds the events of a QuakeML document that arrives in chunks, and makes a feature of each.
+///
+/// The parser gets the document in blocks that do not depend on the chunks, so that neither does what it finds. Memory is that
+/// of one event's texts, at most 1 MiB, however many picks and arrivals it has.
+final class QuakeMLScanner: XMLReader.Handler, @unchecked Sendable {
+    private static let blockSize = 4 << 10
+
+    /// What the document has said about itself so far.
+    private(set) var metadata = FeedMetadata()
+    /// The number of events so far.
+    private(set) var count = 0
+
+    private let reader = XMLReader()
+    private let tree = QuakeMLTree.shared
+    private var translator: QuakeMLTranslator
+    /// How many bytes of the document came before the first that is parsed.
+    private let offset: Int
+    /// What is to be parsed next.
+    private var block: [UInt8]
+    private var isFinished = false
+    /// Whether Quakes wrote the document.
+    private var isOwn = false
+
+    /// The open elements' nodes in the tree; nil for one that is skipped.
+    private var path: [Int?] = []
+    private var event = QuakeMLEvent()
+    private var made: [UInt8] = []
+    private var source: EventSource
+    /// Events that are read and not yet handed over.
+    private var ready: [Ready] = []
+
+    private struct Ready {
+        let ordinal: Int
+        let offset: Int
+        let size: Int
+        let feature: [UInt8]
+        let source: [UInt8]
+        let rejection: Rejection?
+    }
+
+    /// - Parameters:
+    ///   - offset: how many bytes of the document came before.
+    ///   - first: the first of the others. They may begin with a byte order mark of UTF-8.
+    init(at offset: Int, _ first: [UInt8], _ naming: EventNaming) {
+        let isMarked = first.starts(with: DocumentStart.byteOrderMark)
+        block = isMarked ? Array(first.dropFirst(DocumentStart.byteOrderMark.count)) : first
+        self.offset = offset + first.count - block.count
+        source = EventSource()
+        translator = QuakeMLTranslator(naming)
+        reader.handler = self
+    }
+
+    // MARK: Scanning
+
+    /// Scans as `FeatureScanner` does.
+    func scan(
+        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int, _ body: (RawFeature) throws -> Bool
+    ) throws -> Int {
+        var index = start
+        // A block is parsed when more follows, so that no event is left at the end of a chunk.
+        while index < chunk.count {
+            if block.count >= Self.blockSize { try parse(isLast: false) }
+            guard try handOver(body) else { return index }
+            let taken = min(chunk.count - index, Self.blockSize - block.count)
+            block.append(contentsOf: chunk.extracting(index..<index + taken))
+            index += taken
+        }
+        return index
+    }
+
+    /// Hands over what the document's end completes.
+    ///
+    /// - Returns: whether that was all.
+    func finish(_ body: (RawFeature) throws -> Bool) throws -> Bool {
+        if !isFinished {
+            isFinished = true
+            try parse(isLast: true)
+        }
+        return try handOver(body)
+    }
+
+    private func parse(isLast: Bool) throws {
+        source.append(block)
+        block.withUnsafeBufferPointer { reader.read($0, isLast: isLast) }
+        block.removeAll(keepingCapacity: true)
+        if let failure = reader.failure {
+            throw FeedError.brokenDocument(
+                reason: "not QuakeML: \(failure)", offset: offset + reader.position)
+        }
+        source.drop(upTo: reader.position)
+    }
+
+    /// - Returns: whether all that is ready was handed over.
+    private func handOver(_ body: (RawFeature) throws -> Bool) throws -> Bool {
+        while !ready.isEmpty {
+            let next = ready.removeFirst()
+            let goesOn = try next.feature.withUnsafeBufferPointer { feature in
+                try next.source.withUnsafeBufferPointer { source in
+                    var raw = RawFeature(
+                        ordinal: next.ordinal, offset: next.offset, size: next.size, bytes: feature)
+                    (raw.source, raw.rejection) = (source, next.rejection)
+                    return try body(raw)
+                }
+            }
+            guard goesOn else { return false }
+        }
+        return true
+    }
+
+    // MARK: Elements
+
+    func begin(_ name: UnsafePointer<UInt8>, isForeign: Bool, _ attributes: XMLReader.Attributes) {
+        guard !path.isEmpty else { return beginDocument(name) }
+        guard !isForeign, let parent = path[path.count - 1],
+            let node = tree.child(name, of: parent)
+        else { return path.append(nil) }
+        path.append(node)
+        switch node {
+        case QuakeMLTree.parameters:
+            isOwn = attributes.value("publicID").elementsEqual("smi:local/quakes/catalogue".utf8)
+        case QuakeMLTree.event:
+            source.begin(at: reader.position)
+            event.begin(id: attributes.value("publicID"))
+            event.setSource(
+                attributes.value("eventsource", in: "http://anss.org/xmlns/catalog/"),
+                attributes.value("eventid", in: "http://anss.org/xmlns/catalog/"))
+        default:
+            if let part = tree.nodes[node].part { event.begin(part, id: attributes.value("publicID")) }
+            if tree.nodes[node].field != nil { event.beginField() }
+        }
+    }
+
+    private func beginDocument(_ name: UnsafePointer<UInt8>) {
+        let name = String(cString: name)
+        switch name.lowercased() {
+        case "quakeml": path.append(tree.child("quakeml", of: QuakeMLTree.root))
+        case "html": reader.stop("an HTML page, not an earthquake document")
+        default: reader.stop("the root element is <\(name.prefix(64))>")
+        }
+    }
+
+    func take(_ text: UnsafeBufferPointer<UInt8>) {
+        guard let node = path.last ?? nil else { return }
+        if tree.nodes[node].field != nil {
+            event.append(text)
+        } else if node == QuakeMLTree.made {
+            made.append(contentsOf: text.prefix(64 - min(64, made.count)))
+        }
+    }
+
+    func end() {
+        guard let node = path.removeLast() else { return }
+        switch node {
+        case QuakeMLTree.event: endEvent()
+        case QuakeMLTree.made:
+            metadata.generated = made.withUnsafeBufferPointer { TimeText.read($0.trimmed) }
+            made = []
+        default:
+            if let field = tree.nodes[node].field { event.endField(field) }
+            if tree.nodes[node].part != nil { event.endPart() }
+        }
+    }
+
+    private func endEvent() {
+        count += 1
+        let rejection = translator.read(event, isOwn: isOwn)
+        let (range, bytes) = source.end(at: reader.position)
+        ready.append(
+            Ready(
+                ordinal: count, offset: offset + range.lowerBound, size: range.count,
+                feature: translator.writer.bytes, source: bytes, rejection: rejection))
+    }
+}

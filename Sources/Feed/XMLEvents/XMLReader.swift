@@ -1,0 +1,171 @@
+import CLibXML2
+
+/// Reads an XML document that arrives in pieces by libxml2's push parser, without building anything.
+///
+/// What makes XML dangerous is refused: document types, and with them entities other than the five of XML, and anything that
+/// would be fetched. Elements nest at most 64 deep; a tag, a comment or a processing instruction has at most 1 MiB. Memory
+/// is bounded, whatever comes. Any encoding that the document declares is read, if iconv knows it.
+///
+/// Not Sendable in itself: libxml2's parser belongs to one task at a time.
+final class XMLReader: @unchecked Sendable {
+    static let depthLimit = 64
+    static let tagLimit = 1 << 20
+
+    /// What happens with the elements of the document.
+    protocol Handler: AnyObject {
+        /// - Parameter attribute: finds an attribute by its local name and a part of its namespace.
+        func begin(_ name: UnsafePointer<UInt8>, isForeign: Bool, _ attributes: Attributes)
+        func end()
+        func take(_ text: UnsafeBufferPointer<UInt8>)
+    }
+
+    weak var handler: (any Handler)?
+    /// Why nothing more is read.
+    private(set) var failure: String?
+    private(set) var depth = 0
+    /// Where the last element began. libxml2 forgets its position when it stops.
+    private var lastPosition = 0
+
+    private var parser: UnsafeMutablePointer<xmlParserCtxt>?
+
+    init() {
+        var callbacks = xmlSAXHandler()
+        callbacks.initialized = UInt32(XML_SAX2_MAGIC)
+        callbacks.startElementNs = { reader, name, _, namespace, _, _, count, _, attributes in
+            guard let reader = XMLReader.at(reader), let name else { return }
+            reader.begin(name, namespace, Attributes(count: Int(count), start: attributes))
+        }
+        callbacks.endElementNs = { reader, _, _, _ in
+            guard let reader = XMLReader.at(reader), reader.failure == nil else { return }
+            reader.depth -= 1
+            reader.handler?.end()
+        }
+        callbacks.characters = { XMLReader.at($0)?.take($1, $2) }
+        callbacks.cdataBlock = { XMLReader.at($0)?.take($1, $2) }
+        callbacks.ignorableWhitespace = { XMLReader.at($0)?.take($1, $2) }
+        callbacks.internalSubset = { reader, name, _, _ in
+            let isHTML = name.map { String(cString: $0).lowercased() == "html" } ?? false
+            XMLReader.at(reader)?.stop(
+                isHTML
+                    ? "an HTML page, not an earthquake document"
+                    : "it declares a document type, which quakes does not read: it could declare entities")
+        }
+        parser = xmlCreatePushParserCtxt(&callbacks, Unmanaged.passUnretained(self).toOpaque(), nil, 0, nil)
+        _ = xmlCtxtUseOptions(parser, Int32(XML_PARSE_NONET.rawValue))
+    }
+
+    deinit {
+        xmlFreeParserCtxt(parser)
+    }
+
+    private static func at(_ pointer: UnsafeMutableRawPointer?) -> XMLReader? {
+        pointer.map { Unmanaged<XMLReader>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    // MARK: Reading
+
+    /// Reads the next piece.
+    ///
+    /// - Parameter isLast: whether the document ends with it.
+    func read(_ piece: UnsafeBufferPointer<UInt8>, isLast: Bool) {
+        guard failure == nil else { return }
+        guard let parser else {
+            failure = "there is no memory for it"
+            return
+        }
+        piece.withMemoryRebound(to: CChar.self) {
+            _ = xmlParseChunk(parser, $0.baseAddress, Int32($0.count), isLast ? 1 : 0)
+        }
+        if failure == nil, parser.pointee.wellFormed == 0 { failure = Self.message(of: parser) }
+        if failure == nil, let input = parser.pointee.input,
+            input.pointee.end - input.pointee.cur > Self.tagLimit
+        {
+            failure = "a tag or a comment is longer than 1 MiB"
+        }
+    }
+
+    /// Stops, for a reason that concerns the document as a whole.
+    func stop(_ reason: String) {
+        lastPosition = position
+        if failure == nil { failure = reason }
+        xmlStopParser(parser)
+    }
+
+    /// How many bytes of the document have been parsed.
+    var position: Int {
+        guard let parser, let input = parser.pointee.input else { return lastPosition }
+        // Of another encoding than UTF-8, libxml2 counts by encoding what it has not parsed yet.
+        if input.pointee.buf?.pointee.encoder != nil {
+            return max(lastPosition, Int(xmlByteConsumed(parser)))
+        }
+        return max(lastPosition, Int(input.pointee.consumed) + (input.pointee.cur - input.pointee.base))
+    }
+
+    private static func message(of parser: UnsafeMutablePointer<xmlParserCtxt>) -> String {
+        guard let error = xmlCtxtGetLastError(parser), let message = error.pointee.message else {
+            return "it is not well-formed XML"
+        }
+        let text = String(cString: message).split(whereSeparator: \.isNewline).joined(separator: " ")
+        return "it is not well-formed XML: \(text)"
+    }
+
+    // MARK: What the parser says
+
+    private func begin(
+        _ name: UnsafePointer<UInt8>, _ namespace: UnsafePointer<UInt8>?, _ attributes: Attributes
+    ) {
+        guard failure == nil else { return }
+        depth += 1
+        guard depth <= Self.depthLimit else {
+            return stop("its elements are nested more than \(Self.depthLimit) deep")
+        }
+        // Elements of QuakeML are in one of its namespaces, or, carelessly, in none.
+        let isForeign = namespace.map { !$0.begins(with: "http://quakeml.org/") } ?? false
+        handler?.begin(name, isForeign: isForeign, attributes)
+    }
+
+    private func take(_ text: UnsafePointer<UInt8>?, _ count: Int32) {
+        guard failure == nil else { return }
+        handler?.take(UnsafeBufferPointer(start: text, count: Int(count)))
+    }
+
+    /// The attributes of an element: valid while it begins.
+    struct Attributes {
+        fileprivate let count: Int
+        fileprivate let start: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
+
+        /// The value of an attribute; empty if there is none.
+        ///
+        /// - Parameter namespace: what its namespace begins with; nil for none.
+        func value(_ name: StaticString, in namespace: StaticString? = nil) -> UnsafeBufferPointer<UInt8> {
+            for index in 0..<count {
+                // Local name, prefix, namespace, value, and the value's end.
+                guard let fields = start.map({ $0 + 5 * index }), let local = fields[0],
+                    let value = fields[3],
+                    let end = fields[4], local.equals(name)
+                else { continue }
+                if let namespace {
+                    guard let uri = fields[2], uri.begins(with: namespace) else {
+                        continue
+                    }
+                } else if fields[2] != nil {
+                    continue
+                }
+                return UnsafeBufferPointer(start: value, count: end - value)
+            }
+            return UnsafeBufferPointer(start: nil, count: 0)
+        }
+    }
+}
+
+extension UnsafePointer<UInt8> {
+    /// Whether a text that ends with a zero begins with a word of ASCII.
+    func begins(with word: StaticString) -> Bool {
+        // A zero in the text ends the comparison.
+        word.withUTF8Buffer { word in word.indices.allSatisfy { self[$0] == word[$0] } }
+    }
+
+    func equals(_ word: StaticString) -> Bool {
+        begins(with: word) && self[word.utf8CodeUnitCount] == 0
+    }
+}

@@ -1,0 +1,227 @@
+import TestSupport
+import Testing
+
+@testable import Feed
+
+@Suite("FDSN text") struct TextTests {
+    static let header =
+        "#EventID|Time|Latitude|Longitude|Depth/km|Author|Catalog|Contributor|ContributorID|MagType|Magnitude|MagAuthor|EventLocationName|EventType"
+    static let gfz =
+        "gfz2026texh|2026-10-01T01:29:17.05|36.047|68.87|10.0|||GFZ|gfz2026texh|mb|5.28||Hindu Kush Region, Afghanistan|earthquake"
+
+    @Test("Every column of the standard gets to its property, and the others to extra")
+    func columns() throws {
+        let row =
+            "20260604_0000095|2026-06-04T06:07:17.0Z|-21.4600|-71.8300|10.0|CSN|EMSC-RTS|CSN|2005203|m|3.3|CSN|OFF COAST OF ANTOFAGASTA, CHILE|earthquake"
+        let quake = try #require(quakes(Self.header, row).first)
+        #expect(quake.code == "emsc:20260604_0000095")
+        #expect(quake[.net] == .text("emsc"))
+        #expect(quake[.netCode] == .text("20260604_0000095"))
+        #expect(quake.time == Instant("2026-06-04T06:07:17Z"))
+        #expect(quake.updated == quake.time)
+        #expect(quake.latitude == -21.46)
+        #expect(quake.longitude == -71.83)
+        #expect(quake.depth == 10)
+        #expect(quake.magnitude == 3.3)
+        #expect(quake[.magnitudeType] == .text("m"))
+        #expect(quake[.place] == .text("OFF COAST OF ANTOFAGASTA, CHILE"))
+        #expect(quake[.type] == .text("earthquake"))
+        #expect(
+            quake[.url] == .text("https://www.seismicportal.eu/eventdetails.html?unid=20260604_0000095"))
+        #expect(
+            quake[.extra]
+                == .json(
+                    #"{"author":"CSN","catalog":"EMSC-RTS","contributor":"CSN","contributor_id":"2005203","magnitude_author":"CSN"}"#
+                ))
+    }
+
+    @Test(
+        "Headers differ from service to service, and mean the same",
+        arguments: [
+            header, header.replacing("Depth/km", with: "Depth/Km"), String(header.dropFirst()),
+            header.replacing("|", with: " | "), "# " + header.dropFirst().replacing("|", with: "\t|  "),
+            header.replacing("MagType", with: "MagnitudeType"),
+            header.replacing("Longitude", with: "Longtitude"),
+            header.replacing("MagAuthor", with: "MagnitudeAuthor"), header.lowercased(), header + "\r",
+            "\u{FEFF}" + header, "\u{FEFF}" + header.dropFirst(), "\n \n" + header,
+        ])
+    func headers(header: String) throws {
+        let quake = try #require(quakes(header, Self.gfz).first)
+        #expect(quake.code == "gfz:gfz2026texh")
+        #expect(quake.longitude == 68.87)
+        #expect(quake.depth == 10)
+        #expect(quake[.magnitudeType] == .text("mb"))
+        #expect(quake[.place] == .text("Hindu Kush Region, Afghanistan"))
+    }
+
+    @Test("Columns are found by their names, in any order, and eight are enough")
+    func otherColumns() throws {
+        let rows = try quakes(
+            "#EventID|Time|Latitude|Longitude|Depth/km|MagType|Magnitude|EventLocationName",
+            "20260929.1159001|2026-09-29T11:59:05.000Z|47.9418|-69.6187|19.94|MwN|0.75|14 km NNW of Rivière-du-Loup",
+            "#Magnitude|EventID|Longitude|Latitude|Time",
+            "|20260929.1159002|-69.6187|47.9418|2026-09-29T11:59:05.000Z")
+        #expect(rows.map(\.code) == ["nrcan:20260929.1159001", "nrcan:20260929.1159002"])
+        #expect(rows[0].magnitude == 0.75)
+        #expect(rows[0][.place] == .text("14 km NNW of Rivière-du-Loup"))
+        #expect(rows[1].longitude == -69.6187)
+        #expect(rows[1].depth == nil)
+        #expect(rows[1].magnitude == nil)
+    }
+
+    @Test(
+        "Times have any number of decimals, a Z or none, and slashes",
+        arguments: [
+            ("2026-10-01T01:29:17", "2026-10-01T01:29:17Z"), ("2026-10-01T01:29:17Z", "2026-10-01T01:29:17Z"),
+            ("2026-10-01T01:29:17.5", "2026-10-01T01:29:17.5Z"),
+            ("2026-10-01T01:29:15.858499Z", "2026-10-01T01:29:15.858Z"),
+            ("2026-10-01T01:29:15.858899Z", "2026-10-01T01:29:15.859Z"),
+            ("2026-12-31T23:59:59.9996", "2027-01-01T00:00:00Z"),
+            ("2026/10/01 01:53:03.6500", "2026-10-01T01:53:03.65Z"), ("2026-10-01", "2026-10-01T00:00:00Z"),
+            ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"),
+            ("2026-10-01T03:29:17+02:00", "2026-10-01T01:29:17Z"),
+        ])
+    func times(text: String, expected: String) throws {
+        let quake = try #require(
+            quakes(Self.header, Self.gfz.replacing("2026-10-01T01:29:17.05", with: text)).first)
+        #expect(quake.time == Instant(expected))
+    }
+
+    @Test(
+        "A wrong value rejects its row alone, which is kept as it stands, with its line",
+        arguments: [
+            ("2026-10-01T01:29:17.05", "yesterday", Rejection.Reason.type, "Time: not a time"),
+            ("2026-10-01T01:29:17.05", "2026-02-30T00:00:00", .type, "Time: not a time"),
+            ("2026-10-01T01:29:17.05", "2026-10-01T25:00:00", .type, "Time: not a time"),
+            ("2026-10-01T01:29:17.05", "", .missing, "Time is missing"),
+            ("36.047", "north", .type, "Latitude: not a number"),
+            ("36.047", "", .missing, "latitude is missing"),
+            ("36.047", "136.0", .range, "latitude is beyond ±90"),
+            ("36.047", "NaN", .type, "Latitude: not a number"),
+            ("5.28", "99.9", .range, "mag is beyond ±12"),
+            ("5.28", "1e999", .range, "mag: number outside the range"),
+            ("10.0", "10 km", .type, "Depth: not a number"),
+            ("10.0", "9999", .range, "depth is beyond ±6400"),
+            ("|earthquake", "", .syntax, "13 columns, where the header line has 14"),
+            ("|earthquake", "||earthquake|||", .syntax, "18 columns, where the header line has 14"),
+            ("gfz2026texh|2026", "|2026", .missing, "EventID is missing"),
+        ])
+    func rejects(part: String, value: String, reason: Rejection.Reason, message: String) throws {
+        let row = try #require(
+            Self.gfz.firstRange(of: part).map { Self.gfz.replacingCharacters(in: $0, with: value) })
+        let document = [Self.header, Self.gfz, row, Self.gfz].joined(separator: "\n")
+        let outcome = ScanOutcome(Array(document.utf8))
+        #expect(outcome.error == nil)
+        #expect(outcome.features.count == 3)
+        guard case .failure(let rejection) = outcome.features[1].result else {
+            Issue.record("\(row) was taken")
+            return
+        }
+        #expect(rejection.reason == reason)
+        #expect(rejection.message.contains(message), "\(rejection.message)")
+        #expect(outcome.features[1].line == 3)
+        #expect(outcome.features[1].source == Array(row.utf8))
+        #expect(outcome.features[1].offset == Self.header.utf8.count + Self.gfz.utf8.count + 2)
+    }
+
+    @Test(
+        "A bar in the name of a place is put back where it can be nowhere else",
+        arguments: [
+            ("Kabul | Afghanistan|earthquake", "Kabul | Afghanistan" as String?),
+            ("a|b|c|quarry blast", "a|b|c"), ("a|b|", "a|b"),
+            // The type may have been cut off, or be part of the place.
+            ("a|earthquake|", nil), ("a|b|something new", nil),
+        ])
+    func bars(end: String, place: String?) throws {
+        let row = Self.gfz.replacing("Hindu Kush Region, Afghanistan|earthquake", with: end)
+        let outcome = ScanOutcome(Array([Self.header, row].joined(separator: "\n").utf8))
+        let quake = try? outcome.features[0].result?.get()
+        #expect(quake?[.place].text == place)
+    }
+
+    @Test("Where the place stands last, all bars are its own")
+    func lastPlace() throws {
+        let header = Self.header.replacing("|EventType", with: "")
+        let row = Self.gfz.replacing("Afghanistan|earthquake", with: "a|earthquake")
+        #expect(try quakes(header, row)[0][.place] == .text("Hindu Kush Region, a|earthquake"))
+    }
+
+    @Test("Comments, empty lines and other line ends are no rows")
+    func comments() throws {
+        let document = [Self.header, Self.gfz, "", "# Data of the ISC | cite it", "   ", Self.gfz, "#", ""]
+            .joined(separator: "\r\n")
+        let outcome = ScanOutcome(Array(document.utf8))
+        #expect(outcome.features.count == 2)
+        #expect(
+            try outcome.features.map { try $0.result?.get().code } == ["gfz:gfz2026texh", "gfz:gfz2026texh"])
+    }
+
+    @Test("A header line alone is a document without events")
+    func noRows() {
+        #expect(ScanOutcome(Array((Self.header + "\n").utf8)).error == nil)
+        #expect(ScanOutcome(Array(Self.header.utf8)).error == nil)
+    }
+
+    @Test(
+        "What is not FDSN text is said with what it is",
+        arguments: [
+            ("DATA_TYPE BULLETIN IMS1.0:short\nISC Bulletin\n", "IMS1.0 text"),
+            ("BEGIN IMS1.0\n", "IMS1.0 text"), ("<!DOCTYPE html><html></html>", "an HTML page"),
+            ("<html><body>Not found</body></html>", "an HTML page"), ("[1,2]", "not a JSON object"),
+            ("time,latitude,longitude\n", "CSV"), ("a|b|c\n", "no line names the columns"),
+            ("# a comment\n# another\n", "no line names the columns"),
+            ("# a comment\nus1|2026\n", "a row comes before the line that names the columns"),
+            ("#EventID|Time|Latitude\n", "no column Longitude"),
+            ("#EventID|Time|Time|Latitude|Longitude\n", "names a column twice"),
+            ("", "the document is empty"),
+            ("Error 413: too much data\n", "neither GeoJSON, QuakeML nor FDSN text"),
+        ])
+    func otherDocuments(text: String, reason: String) throws {
+        let error = try #require(ScanOutcome(Array(text.utf8)).error)
+        #expect("\(error)".contains(reason), "\(error)")
+        #expect(ScanOutcome(Array(text.utf8), inChunksOf: { 1 }).error == error)
+    }
+
+    @Test("A row that is not UTF-8 is rejected, and one that is longer than 64 KiB")
+    func encodingAndSize() throws {
+        var document = Array("\(Self.header)\n\(Self.gfz)\n".utf8)
+        document += Array(Self.gfz.utf8).map { $0 == UInt8(ascii: "H") ? 0xE8 : $0 } + Array("\n".utf8)
+        document += Array(Self.gfz.replacing("Hindu", with: String(repeating: "x", count: 70_000)).utf8)
+        let outcome = ScanOutcome(document, inChunksOf: { 1000 })
+        #expect(outcome.error == nil)
+        #expect(outcome.features.map(\.failure?.reason) == [nil, .encoding, .size])
+        #expect(outcome.features[2].source?.count == 64 << 10)
+    }
+
+    @Test("What the agencies sent is read as they meant it", .needsAgencySamples)
+    func samples() throws {
+        let outcome = ScanOutcome(try AgencySamples.bytes("fdsn-text-16-agencies-2026-10-01.txt"))
+        #expect(outcome.error == nil)
+        #expect(
+            try outcome.features.map { try $0.result?.get().code } == [
+                "gfz:gfz2026texh", "ingv:46744251", "geonet:2026p737458", "resif:fr2026usvzhn",
+                "noa:noa2026ssxgs", "sed:2026tjhylr", "nrcan:20260929.1159001", "nc75442121", "ci41341359",
+                "knmi:knmi2026thbl", "geoscience-australia:d237c126-859b-4cf5-9792-aa16633bb276",
+                "resif:fr2026usvzhn", "ipgp:revosima2026thcmcq", "usp:usp2026tdit", "lmu:20260929100828",
+                "isc:645898639",
+            ])
+    }
+
+    private func quakes(_ lines: String...) throws -> [Quake] {
+        let outcome = ScanOutcome(Array(lines.joined(separator: "\n").utf8))
+        if let error = outcome.error { throw error }
+        return try outcome.features.compactMap { try $0.result?.get() }
+    }
+}
+
+extension ScanOutcome.Feature {
+    var failure: Rejection? {
+        if case .failure(let rejection) = result { rejection } else { nil }
+    }
+}
+
+extension String {
+    fileprivate func replacingCharacters(in range: Range<Index>, with text: String) -> String {
+        self[..<range.lowerBound] + text + self[range.upperBound...]
+    }
+}

@@ -1,0 +1,187 @@
+import Feed
+import Foundation
+import PostgreSQL
+import QuakeML
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+@Suite("Text and QuakeML of other agencies")
+struct AgencyImportTests {
+    let server = TestServer.shared
+
+    static let header =
+        "#EventID|Time|Latitude|Longitude|Depth/km|Contributor|MagType|Magnitude|EventLocationName"
+
+    static func row(
+        _ id: String, time: String = "2026-10-01T01:29:17.05", magnitude: String = "5.28"
+    ) -> String {
+        "\(id)|\(time)|36.047|68.87|10.0|GFZ|mb|\(magnitude)|Hindu Kush"
+    }
+
+    static func text(_ rows: String...) -> String { ([header] + rows).joined(separator: "\n") + "\n" }
+
+    static func quakeML(_ id: String, magnitude: String, made: String) -> String {
+        """
+        <?xml version="1.0"?><q:quakeml xmlns:q="http://quakeml.org/xmlns/quakeml/1.2" xmlns="http://quakeml.org/xmlns/bed/1.2">
+        <eventParameters publicID="smi:local/x"><event publicID="smi:org.gfz-potsdam.de/geofon/\(id)">
+        <creationInfo><agencyID>GFZ</agencyID><creationTime>\(made)</creationTime></creationInfo>
+        <origin publicID="smi:local/o"><time><value>2026-10-01T01:29:17.05Z</value></time>
+        <latitude><value>36.047</value></latitude><longitude><value>68.87</value></longitude></origin>
+        <magnitude publicID="smi:local/m"><mag><value>\(magnitude)</value></mag><type>mb</type></magnitude>
+        <focalMechanism publicID="smi:local/f"><nodalPlanes><nodalPlane1><strike><value>10</value></strike></nodalPlane1></nodalPlanes>
+        <momentTensor><scalarMoment><value>9.6e17</value></scalarMoment></momentTensor></focalMechanism>
+        </event></eventParameters></q:quakeml>
+        """
+    }
+
+    @Test(
+        "A row that cannot be imported is kept as it stands, with its line and its place, and the others are imported"
+    )
+    func rejects() async throws {
+        try await server.withDatabase { database in
+            let broken = Self.row("gfz2026bbbb", magnitude: "strong")
+            let document = Self.text(
+                Self.row("gfz2026aaaa"), broken, Self.row("gfz2026cccc", magnitude: "99"))
+
+            let summary = try await database.importDocument(document)
+
+            #expect(summary.figures == [1, 0, 0, 0, 2])
+            let rejects = try await database.query("select * from import.reject order by ordinal")
+            #expect(try rejects[0].decode("message") == "line 3: Magnitude: not a number")
+            #expect(try rejects[0].decode("raw") == Array(broken.utf8))
+            #expect(
+                try rejects[0].decode("byte_offset")
+                    == document.utf8.distance(
+                        from: document.startIndex, to: document.range(of: broken)!.lowerBound))
+            #expect(try rejects[1].decode("message") == "line 4: mag is beyond ±12")
+        }
+    }
+
+    @Test("A document that was imported before changes nothing")
+    func again() async throws {
+        try await server.withDatabase { database in
+            for document in [
+                Self.text(Self.row("gfz2026aaaa"), Self.row("gfz2026bbbb")),
+                Self.quakeML("gfz2026cccc", magnitude: "5.3", made: "2026-10-01T01:40:00Z"),
+            ] {
+                let first = try await database.importDocument(document)
+                #expect(first.counts.inserted == first.counts.seen)
+                let second = try await database.importDocument(document)
+                #expect(second.counts.unchanged == first.counts.seen)
+                #expect(second.tokens == nil)
+            }
+        }
+    }
+
+    /// Text does not say when an event was revised, and its origin time moves either way.
+    @Test(
+        "Of two versions without a time of revision, the one imported last counts, however its origin moved")
+    func undated() async throws {
+        try await server.withDatabase { database in
+            for (time, magnitude) in [("01:29:17.05", "5.2"), ("01:29:12", "5.3"), ("01:29:19", "5.1")] {
+                try await database.importDocument(
+                    Self.text(Self.row("gfz2026aaaa", time: "2026-10-01T\(time)", magnitude: magnitude)))
+                let row = try await database.query(
+                    "select magnitude, updated = time as is_undated from quake")[0]
+                #expect(try row.decode("magnitude") == Double(magnitude))
+                #expect(try row.decode("is_undated"))
+            }
+        }
+    }
+
+    @Test("A version that says when it was revised goes before one that does not, in either order")
+    func datedAndUndated() async throws {
+        let dated = Self.quakeML("gfz2026aaaa", magnitude: "5.4", made: "2026-10-01T01:40:00Z")
+        let undated = Self.text(Self.row("gfz2026aaaa", time: "2026-10-01T01:29:20", magnitude: "5.1"))
+        for documents in [[dated, undated], [undated, dated]] {
+            try await server.withDatabase { database in
+                var stale = 0
+                for document in documents {
+                    stale += try await database.importDocument(document).counts.stale
+                }
+                let row = try await database.query("select magnitude, updated from quake")[0]
+                #expect(try row.decode("magnitude") == 5.4)
+                #expect(try row.decode("updated") == Instant("2026-10-01T01:40:00Z"))
+                #expect(stale == (documents[0] == dated ? 1 : 0))
+            }
+        }
+    }
+
+    @Test("Small batches and several connections give the same rows", arguments: [1, 3])
+    func batches(lanes: Int) async throws {
+        try await server.withDatabase { database in
+            let rows = (0..<50).map { number in
+                let letters =
+                    String(UnicodeScalar(97 + number / 26)!) + String(UnicodeScalar(97 + number % 26)!)
+                return Self.row("gfz2026aa\(letters)")
+            }
+            var options = Importer.Options()
+            (options.batchSize, options.lanes) = (7, lanes)
+            let summary = try await database.importDocument(
+                ([Self.header] + rows).joined(separator: "\n"), options)
+            #expect(summary.counts.inserted == 50)
+            #expect(try await database.query("select count(*) as n from quake")[0].decode("n") == 50)
+        }
+    }
+
+    @Test("Focal mechanisms are a report")
+    func mechanisms() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(
+                Self.quakeML("gfz2026aaaa", magnitude: "5.4", made: "2026-10-01T01:40:00Z"))
+            let row = try await database.query(
+                "select code, strike1_deg, dip1_deg, scalar_moment_nm from report.focal_mechanism")[0]
+            #expect(try row.decode("code") == "gfz:gfz2026aaaa")
+            #expect(try row.decode("strike1_deg") == 10.0)
+            #expect(try row.decodeIfPresent("dip1_deg", as: Double.self) == nil)
+            #expect(try row.decode("scalar_moment_nm") == 9.6e17)
+            // Any writer may put anything there.
+            try await database.query(
+                """
+                update quake set extra = '{"focal_mechanism": {"strike1": "north", "dip1": 1e400, "rake1": 5}}'
+                """)
+            let other = try await database.query("select * from report.focal_mechanism")[0]
+            #expect(try other.decodeIfPresent("strike1_deg", as: Double.self) == nil)
+            #expect(try other.decodeIfPresent("dip1_deg", as: Double.self) == nil)
+            #expect(try other.decode("rake1_deg") == 5.0)
+        }
+    }
+
+    @Test("What Quakes wrote as QuakeML, another Quakes reads as the same rows")
+    func roundTrip() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(
+                Self.text(Self.row("gfz2026aaaa"), Self.row("gfz2026bbbb", magnitude: "")))
+            try await database.importSample(200)
+            try await database.query(
+                "update quake set type = 'Rock <Fall>', place = E' a\\n\"b\" & c ', magnitude_type = null where code = (select min(code) from quake)"
+            )
+            try await database.query(
+                "update quake set type = 'quarry', depth = null where code = (select max(code) from quake)")
+            let events = Mutex("")
+            try await database.withConnection { connection in
+                try await QuakeSelection().forEach(on: connection) { quake in
+                    events.withLock { $0 += QuakeML.event(quake) }
+                }
+            }
+            let document = QuakeML.head + events.withLock(\.self) + QuakeML.tail
+
+            try await server.withDatabase { other in
+                let summary = try await other.importDocument(document)
+                #expect(summary.counts.inserted == 202)
+                let rows: Query = """
+                    select row(code, net, net_code, magnitude, magnitude_type, place, status, type, time, updated, nst,
+                               dmin, rms, gap, longitude, latitude, depth)::text as line
+                    from quake order by code
+                    """
+                let (here, there) = (try await database.query(rows), try await other.query(rows))
+                #expect(
+                    try here.map { try $0.decode("line", as: String.self) }
+                        == there.map { try $0.decode("line", as: String.self) })
+            }
+        }
+    }
+}
