@@ -5,7 +5,7 @@ final class AnswerWriter: Sendable {
     /// How many bytes to hand over at a time. Just less than a power of two, which buffers grow to.
     static let pieceSize = 60 << 10
 
-    private let spool: AnswerSpool
+    private let spool: Spool
     private let state: Mutex<State>
 
     private struct State: ~Copyable {
@@ -21,7 +21,7 @@ final class AnswerWriter: Sendable {
         }
     }
 
-    init(_ spool: AnswerSpool, isCompressed: Bool) {
+    init(_ spool: Spool, isCompressed: Bool) {
         self.spool = spool
         state = Mutex(State(encoder: isCompressed ? GzipEncoder() : nil))
     }

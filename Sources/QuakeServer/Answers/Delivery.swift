@@ -11,20 +11,54 @@ struct Delivery: Sendable {
     let request: HTTPRequest
     /// For whom it is counted.
     let customer: ClientAddress?
-    let isCompressed: Bool
+    private let isCompressed: Bool
     /// What the answer is kept under if it is short; nil for one that is not kept.
-    let key: String?
+    private let key: String?
+
+    init(responder: Responder, answer: Answer, request: HTTPRequest, customer: ClientAddress?) {
+        (self.responder, self.answer, self.request, self.customer) = (responder, answer, request, customer)
+        isCompressed = AcceptedEncoding.prefersGzip(request.headerFields[.acceptEncoding])
+        let isKept = request.method == .get && answer.edition == nil
+        key = isKept ? "\(isCompressed) \(responder.baseURL(of: request)) \(answer.key)" : nil
+    }
 
     private var settings: ServerSettings { responder.settings }
 
-    /// Delivers the answer.
+    /// Delivers the answer: that the client has it already, one that was kept, or a new one.
     ///
     /// - Throws: an error that came after the head was written.
     @concurrent
     func run(_ output: inout Output, for client: Client, on channel: any Channel) async throws {
-        let spool = AnswerSpool(in: responder.room) { channel.close(promise: nil) }
-        client.begin(spool)
-        defer { client.end() }
+        if let state = responder.knownState, isKnown(at: state, isThere: false) {
+            return try await output.send(head(304, of: state))
+        }
+        guard let (body, state) = await keptBody() else {
+            return try await make(&output, for: client, on: channel)
+        }
+        if isKnown(at: state) { return try await output.send(head(304, of: state)) }
+        responder.metrics.count { $0.rows += body.rows }
+        count(body.bytes)
+        try await output.send(head(of: state, length: body.bytes.readableBytes), body.bytes)
+    }
+
+    /// An answer that was given before, if the catalogue is still the same. One small query finds out for all who ask at
+    /// that moment: the state that was last heard of may be some milliseconds old, and an answer never is.
+    private func keptBody() async -> (RecentAnswers.Body, CatalogueState)? {
+        // If the state cannot be read, neither can the answer, and then an error will say why.
+        guard let key, responder.recent.has(key), case .success(let state) = await responder.current.result()
+        else { return nil }
+        return responder.recent.body(key, at: state).map { ($0, state) }
+    }
+
+    @concurrent
+    private func make(_ output: inout Output, for client: Client, on channel: any Channel) async throws {
+        let spool = Spool(in: responder.room, isShared: false)
+        guard let reader = spool.reader(closing: { channel.close(promise: nil) }) else { return }
+        client.begin { reader.leave() }
+        defer {
+            client.end()
+            reader.leave()
+        }
         let opening = Opening()
         let end = channel.eventLoop.scheduleTask(in: TimeAmount(settings.requestTime)) {
             spool.finish(Refusal.unavailable("The answer took too long."))
@@ -37,7 +71,7 @@ struct Delivery: Sendable {
             let first: ByteBuffer?
             let state: CatalogueState
             do {
-                first = try await request.method == .head ? length(of: spool) : spool.next()
+                first = try await request.method == .head ? length(of: reader) : reader.next()
                 guard let read = opening.known.withLock({ $0.state }) else { throw CancellationError() }
                 state = read
             } catch {
@@ -46,33 +80,35 @@ struct Delivery: Sendable {
                 var reply = responder.reply(to: error, on: request)
                 if let state = opening.known.withLock({ $0.state }) {
                     if reply.status == 204 {
-                        return try await output.send(bareHead(isKnown(at: state) ? 304 : 204, of: state))
+                        return try await output.send(head(isKnown(at: state) ? 304 : 204, of: state))
                     }
                     reply.headers.append((HTTPField.Name.quakesToken.rawName, "\(state.position.token)"))
                 }
                 return try await output.send(reply, toHead: request.method == .head, settings)
             }
-            if isKnown(at: state) { return try await output.send(bareHead(304, of: state)) }
+            if isKnown(at: state) { return try await output.send(head(304, of: state)) }
             opening.known.withLock { $0.isWritten = true }
-            let isWhole = spool.isAtEnd
-            let head = head(of: state, first, isWhole: isWhole)
-            guard request.method != .head, var piece = first else { return try await output.send(head) }
-            if isWhole {
+            if request.method == .head {
+                let length = first?.getInteger(at: 0, as: Int.self)
+                return try await output.send(head(of: state, length: length))
+            }
+            guard var piece = first else { return try await output.send(head(of: state, length: 0)) }
+            if reader.isAtEnd {
                 count(piece)
                 if let key {
                     let body = RecentAnswers.Body(bytes: piece, rows: opening.known.withLock { $0.rows })
                     responder.recent.keep(body, key, at: state)
                 }
-                return try await output.send(head, piece)
+                return try await output.send(head(of: state, length: piece.readableBytes), piece)
             }
-            try await output.begin(head)
+            try await output.begin(head(of: state))
             while true {
                 try await output.write(piece)
                 // Writing waits while the channel is full, and it says so only once its loop has taken these bytes. A loop that
                 // is behind would be given a whole answer.
                 try await channel.eventLoop.submit {}.get()
                 count(piece)
-                guard let next = try await spool.next() else { break }
+                guard let next = try await reader.next() else { break }
                 piece = next
             }
             try await output.finish()
@@ -84,32 +120,24 @@ struct Delivery: Sendable {
     }
 
     /// Whether the client has the answer already.
-    private func isKnown(at state: CatalogueState) -> Bool {
+    ///
+    /// - Parameter isThere: whether there is such an answer, and no error.
+    private func isKnown(at state: CatalogueState, isThere: Bool = true) -> Bool {
         EntityTag(answer, state, isCompressed: isCompressed)
-            .isNamed(by: request.headerFields[.ifNoneMatch], isThere: true)
+            .isNamed(by: request.headerFields[.ifNoneMatch], isThere: isThere)
     }
 
-    /// The head of an answer without a body, or what all heads of the answer say.
-    private func bareHead(_ status: Int, of state: CatalogueState) -> HTTPResponse {
-        HTTPResponse(answer, state, isCompressed: isCompressed, status: status, settings)
+    private func head(_ status: Int = 200, of state: CatalogueState, length: Int? = nil) -> HTTPResponse {
+        var head = HTTPResponse(answer, state, isCompressed: isCompressed, status: status, settings)
+        if let length { head.headerFields[.contentLength] = "\(length)" }
+        return head
     }
 
     /// Reads the whole body, and returns its length in place of it.
-    private func length(of spool: AnswerSpool) async throws -> ByteBuffer? {
+    private func length(of reader: Spool.Reader) async throws -> ByteBuffer? {
         var count = 0
-        while let bytes = try await spool.next() { count += bytes.readableBytes }
+        while let bytes = try await reader.next() { count += bytes.readableBytes }
         return ByteBuffer(integer: count)
-    }
-
-    private func head(of state: CatalogueState, _ first: ByteBuffer?, isWhole: Bool) -> HTTPResponse {
-        var head = bareHead(200, of: state)
-        if request.method == .head {
-            head.headerFields[.contentLength] = first.flatMap { $0.getInteger(at: 0, as: Int.self) }.map(
-                String.init)
-        } else if isWhole {
-            head.headerFields[.contentLength] = "\(first?.readableBytes ?? 0)"
-        }
-        return head
     }
 
     /// What is known once the answer's transaction has begun.
@@ -122,7 +150,7 @@ struct Delivery: Sendable {
 
     // MARK: The writing side
 
-    private func fill(_ spool: AnswerSpool, _ opening: Opening) async {
+    private func fill(_ spool: Spool, _ opening: Opening) async {
         let writer = AnswerWriter(spool, isCompressed: isCompressed)
         do {
             try await write(writer, opening)

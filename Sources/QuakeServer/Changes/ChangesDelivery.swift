@@ -3,8 +3,7 @@ import HTTPTypes
 import NIOCore
 import QuakeStore
 
-/// One stream of changes on its way to a client. What is not at hand is read from the database, together with others who need
-/// the same; then the client is live.
+/// Changes on their way to a client: a stream, or the answer to a poll.
 struct ChangesDelivery: Sendable {
     let responder: Responder
     let request: ChangesRequest
@@ -12,11 +11,11 @@ struct ChangesDelivery: Sendable {
     let customer: ClientAddress?
     let isHead: Bool
 
-    private var live: LiveChanges { responder.live }
-    private var settings: ServerSettings { responder.settings }
-    private var form: StreamForm { request.form }
+    var live: LiveChanges { responder.live }
+    var settings: ServerSettings { responder.settings }
+    var form: StreamForm { request.form }
 
-    /// Delivers the stream, until the client goes away or the server ends.
+    /// Delivers them, until the client goes away or the server ends.
     ///
     /// - Throws: an error that came after the head was written.
     @concurrent
@@ -26,18 +25,30 @@ struct ChangesDelivery: Sendable {
             defer { responder.bounds.give(.stream, for: customer) }
             try live.enter(form)
             defer { live.leave(form) }
-            if isHead {
-                client.isStream = true
-                return try await output.send(HTTPResponse(form, settings))
+            if case .poll(let time) = request.kind {
+                try await answerPoll(within: time, &output, client, channel)
+            } else {
+                try await stream(&output, client, channel)
             }
-            // It writes a position at least.
-            try await follow(&output, client, channel)
-            try await output.finish()
         } catch {
             guard !output.hasBegun, !client.isGone else { throw error }
             let reply = Reply(responder.refusal(for: error))
             try await output.send(reply, toHead: isHead, settings)
         }
+    }
+
+    // MARK: The stream
+
+    /// What is not at hand is read from the database, together with others who need the same; then the client is live.
+    @concurrent
+    private func stream(_ output: inout Output, _ client: Client, _ channel: any Channel) async throws {
+        if isHead {
+            client.isStream = true
+            return try await output.send(HTTPResponse(form, settings))
+        }
+        // It writes a position at least.
+        try await follow(&output, client, channel)
+        try await output.finish()
     }
 
     /// Writes to the client, and before the first bytes the head and what a stream begins with.
@@ -124,7 +135,7 @@ struct ChangesDelivery: Sendable {
             return ByteBuffer(bytes: bytes)
         }
         while true {
-            let reader = try responder.catchUps.reader(start, form, for: customer) {
+            let (catchUp, reader) = try responder.catchUps.reader(start, form, for: customer) {
                 channel.close(promise: nil)
             }
             client.begin { reader.leave() }
@@ -150,8 +161,8 @@ struct ChangesDelivery: Sendable {
                         try await beat(&output, client)
                     }
                 }
-                guard let reached = reader.catchUp.reached else { throw CancellationError() }
-                return (reached.position, reached.signature, reader.catchUp.epoch)
+                guard let reached = catchUp.reached else { throw CancellationError() }
+                return (reached.position, reached.signature, catchUp.epoch)
             } catch  where output.hasBegun && !hasWritten && responder.refusal(for: error).status == 503 {
                 guard !client.isGone, !live.ring.isEnding else { throw error }
             }

@@ -78,7 +78,7 @@ struct ChangesRequest: Sendable {
 
     private static func duration(_ text: String) throws -> Duration {
         let digits = text.hasSuffix("s") ? text.dropLast() : text[...]
-        guard (1...4).contains(digits.utf8.count), digits.utf8.allSatisfy({ (48...57).contains($0) }),
+        guard (1...4).contains(digits.utf8.count), digits.utf8.allSatisfy(\.isDigit),
             let seconds = Int(digits)
         else { throw Refusal(400, "wait=\(text.prefix(100)) is not a number of seconds, such as 20s") }
         return .seconds(seconds)
@@ -104,9 +104,7 @@ struct ChangesRequest: Sendable {
         guard let text else { return .snapshot }
         if text == "now" { return .now }
         if let position = Position(word: text) { return .position(position) }
-        guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-            let token = Int(text)
-        else {
+        guard !text.isEmpty, text.utf8.allSatisfy(\.isDigit), let token = Int(text) else {
             throw Refusal(400, "\(name)=\(text.prefix(100)) is neither a position, nor a token, nor now")
         }
         return .token(token)

@@ -42,7 +42,7 @@ struct EventParameters {
         let digits = value.utf8.drop { [UInt8(ascii: "-"), UInt8(ascii: "+")].contains($0) }
         let parts = digits.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard value.utf8.count - digits.count <= 1, parts.count <= 2, value.utf8.count <= 40,
-            parts.contains(where: { !$0.isEmpty }), parts.allSatisfy({ $0.allSatisfy(Self.isDigit) }),
+            parts.contains(where: { !$0.isEmpty }), parts.allSatisfy({ $0.allSatisfy(\.isDigit) }),
             let number = Double(value)
         else { throw wrong(parameter, "is not a decimal number") }
         return try within(parameter, number)
@@ -51,7 +51,7 @@ struct EventParameters {
     /// Digits, with a minus where the number can be negative.
     func integer(_ parameter: EventParameter) throws -> Int? {
         guard let value = values[parameter] else { return nil }
-        guard value.utf8.drop(while: { $0 == UInt8(ascii: "-") }).allSatisfy(Self.isDigit),
+        guard value.utf8.drop(while: { $0 == UInt8(ascii: "-") }).allSatisfy(\.isDigit),
             let number = Int(value)
         else { throw wrong(parameter, "is not a whole number") }
         _ = try within(parameter, Double(number))
@@ -97,7 +97,7 @@ struct EventParameters {
         let text = time.utf8
         let seconds = text.dropFirst(19)
         guard text.count != 10 else { return seconds }
-        let digits = seconds.dropFirst().prefix(while: isDigit)
+        let digits = seconds.dropFirst().prefix(while: \.isDigit)
         let rest = seconds.dropFirst(digits.count + (seconds.first == UInt8(ascii: ".") ? 1 : 0))
         // In other forms of 19 characters and more, these are elsewhere.
         return text.count >= 19 && text.dropFirst(10).first == UInt8(ascii: "T")
@@ -136,9 +136,5 @@ struct EventParameters {
 
     func wrong(_ parameter: EventParameter, _ problem: String) -> Refusal {
         Refusal(400, "\(parameter)=\(values[parameter]?.prefix(100) ?? "") \(problem)")
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 }

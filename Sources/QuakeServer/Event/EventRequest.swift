@@ -136,7 +136,7 @@ extension QuakeSelection {
             asOf = .position(position)
             return
         }
-        if moment.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
+        if moment.utf8.allSatisfy(\.isDigit) {
             guard let token = Int(moment) else { throw parameters.wrong(.asof, "is no token") }
             asOf = .token(token)
         } else {

@@ -42,8 +42,7 @@ extension Responder {
         text.family(
             "quakes_http_request_duration_seconds", .histogram, unit: "seconds",
             "From a request's head to the end of its answer.")
-        for route in Route.names {
-            guard let histogram = counts.times[route] else { continue }
+        for (route, histogram) in counts.times.sorted(by: { $0.key < $1.key }) {
             text.histogram("quakes_http_request_duration_seconds", [("route", route)], histogram)
         }
         text.gauge("quakes_http_requests_under_way", "Requests that are being answered.", counts.underWay)

@@ -43,7 +43,6 @@ extension HTTPField.Name {
 }
 
 extension UInt8 {
-    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
     fileprivate var isInRegisteredName: Bool {
         isDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
             || "-._~!$&'()*+,;=".utf8.contains(self)

@@ -21,6 +21,9 @@ extension Collection<UInt8> where SubSequence == Self {
 }
 
 extension UInt8 {
+    /// Whether it is a digit of ASCII.
+    var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
     /// The value of a hexadecimal digit of ASCII.
     var hexDigit: UInt8? {
         switch self {

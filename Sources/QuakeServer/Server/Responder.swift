@@ -119,40 +119,9 @@ struct Responder: Sendable {
             if request.hasBody { reply.headers.append(("Connection", "close")) }
             try await output.send(reply, toHead: request.method == .head, settings)
         case .answer(let answer):
-            let isCompressed = AcceptedEncoding.prefersGzip(request.headerFields[.acceptEncoding])
-            let condition = request.headerFields[.ifNoneMatch]
-            if let state = knownState,
-                EntityTag(answer, state, isCompressed: isCompressed).isNamed(by: condition, isThere: false)
-            {
-                let head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 304, settings)
-                return try await output.send(head)
-            }
-            let key = keptKey(of: answer, request, isCompressed: isCompressed)
-            if let key, let (body, state) = await keptBody(key) {
-                let tag = EntityTag(answer, state, isCompressed: isCompressed)
-                guard !tag.isNamed(by: condition, isThere: true) else {
-                    let head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 304, settings)
-                    return try await output.send(head)
-                }
-                metrics.count {
-                    $0.rows += body.rows
-                    $0.bytes += body.bytes.readableBytes
-                }
-                var head = HTTPResponse(answer, state, isCompressed: isCompressed, status: 200, settings)
-                head.headerFields[.contentLength] = "\(body.bytes.readableBytes)"
-                return try await output.send(head, body.bytes)
-            }
-            let delivery = Delivery(
-                responder: self, answer: answer, request: request, customer: customer,
-                isCompressed: isCompressed, key: key)
+            let delivery = Delivery(responder: self, answer: answer, request: request, customer: customer)
             try await delivery.run(&output, for: client, on: channel)
         case .changes(let changes):
-            if case .poll(let time) = changes.kind {
-                let poll = LongPoll(
-                    responder: self, request: changes, customer: customer, time: time,
-                    isHead: request.method == .head)
-                return try await poll.run(&output, for: client, on: channel)
-            }
             let delivery = ChangesDelivery(
                 responder: self, request: changes, customer: customer, isHead: request.method == .head)
             try await delivery.run(&output, for: client, on: channel)
@@ -171,25 +140,11 @@ struct Responder: Sendable {
 
     /// The newest state that this process knows; nil if the database has not told it lately, or while a client that follows
     /// may know a newer one. Such a client is not told that what it has seen changing is unchanged.
-    private var knownState: CatalogueState? {
+    var knownState: CatalogueState? {
         guard let state = board.state, let age = board.age, age < settings.stateAge,
             state.position.token >= live.position()?.token ?? 0
         else { return nil }
         return state
-    }
-
-    /// What an answer is kept under; nil for one that is not kept.
-    private func keptKey(of answer: Answer, _ request: HTTPRequest, isCompressed: Bool) -> String? {
-        guard request.method == .get, answer.edition == nil else { return nil }
-        return "\(isCompressed) \(baseURL(of: request)) \(answer.key)"
-    }
-
-    /// An answer that was given before, if the catalogue is still the same. One small query finds out for all who ask at
-    /// that moment: the state that was last heard of may be some milliseconds old, and an answer never is.
-    private func keptBody(_ key: String) async -> (RecentAnswers.Body, CatalogueState)? {
-        // If the state cannot be read, neither can the answer, and then an error will say why.
-        guard recent.has(key), case .success(let state) = await current.result() else { return nil }
-        return recent.body(key, at: state).map { ($0, state) }
     }
 
     /// What the request is answered with, if it is one that can be.
@@ -251,7 +206,7 @@ struct Responder: Sendable {
     }
 
     /// What the URLs of an answer begin with.
-    private func baseURL(of request: HTTPRequest) -> String {
+    func baseURL(of request: HTTPRequest) -> String {
         if let given = settings.baseURL { return given }
         let host = request.authority ?? ""
         let isPlain = host.utf8.allSatisfy { byte in

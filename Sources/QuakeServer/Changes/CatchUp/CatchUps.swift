@@ -36,23 +36,25 @@ final class CatchUps: Sendable {
     func reader(
         _ start: ChangesRequest.Start, _ form: StreamForm, for customer: ClientAddress?,
         closing: @escaping @Sendable () -> Void
-    ) throws -> CatchUp.Reader {
+    ) throws -> (CatchUp, Spool.Reader) {
         let key = Key(start: start, form: form)
         let ring = live.ring
-        let reader = current.withLock { current -> CatchUp.Reader? in
-            if start.isShared, let reader = current[key]?.reader(leadingTo: ring, closing: closing) {
-                return reader
+        return try current.withLock { current in
+            if start.isShared, let known = current[key],
+                let reader = known.reader(leadingTo: ring, closing: closing)
+            {
+                return (known, reader)
             }
             let new = CatchUp(start, form, epoch: ring.epoch, in: room) { [weak self] ended in
                 self?.current.withLock { if $0[key] === ended { $0[key] = nil } }
             }
             current[key] = new
-            let reader = new.reader(leadingTo: nil, closing: closing)
+            guard let reader = new.reader(leadingTo: ring, closing: closing) else {
+                throw CancellationError()
+            }
             new.begin { [self] in await read($0, for: customer) }
-            return reader
+            return (new, reader)
         }
-        guard let reader else { throw CancellationError() }
-        return reader
     }
 
     private func read(_ catchUp: CatchUp, for customer: ClientAddress?) async {
@@ -66,12 +68,12 @@ final class CatchUps: Sendable {
             if !isRead {
                 _ = try await readInTurn(catchUp, .costly, for: customer, upTo: nil, settings.costlyTime)
             }
-            catchUp.finish()
+            catchUp.spool.finish()
         } catch {
-            if catchUp.hasWritten, !(error is CancellationError) {
+            if catchUp.spool.hasWritten, !(error is CancellationError) {
                 logger.error("a stream of changes broke off: \(error)")
             }
-            catchUp.finish(error)
+            catchUp.spool.finish(error)
         }
     }
 
@@ -83,7 +85,7 @@ final class CatchUps: Sendable {
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)
         return try await sessions.useAnother(
-            lane, for: customer, isPatient: true, unless: catchUp.hasWritten
+            lane, for: customer, isPatient: true, unless: catchUp.spool.hasWritten
         ) { [quiet] connection in
             try await limited(to: time) {
                 try await catchUp.read(over: connection, upTo: limit, logger: quiet)

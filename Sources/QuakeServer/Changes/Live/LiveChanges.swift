@@ -115,21 +115,18 @@ final class LiveChanges: View, Sendable {
         for loop in loops { loop.eventLoop.execute { loop.forEach(having: filters, body) } }
         for (waiter, filter) in waiting {
             if let filters, !(filter.map(filters.contains) ?? false) { continue }
-            waiter.wake()
+            waiter.news.wake()
         }
     }
 
     /// Waits for what may be new here, unless it is there already or the waiter's time is over.
     func wait(_ waiter: LiveWaiter, _ filter: ChangeFilter?, unless isThere: (LiveRing) -> Bool) async {
-        await withCheckedContinuation { continuation in
-            guard waiter.begin(continuation) else { return continuation.resume() }
-            let isWaiting = state.withLock { state in
-                guard !state.ring.isEnding, !isThere(state.ring) else { return false }
-                state.waiting[ObjectIdentifier(waiter)] = (waiter, filter)
-                return true
-            }
-            if !isWaiting { waiter.wake() }
+        let isWaiting = state.withLock { state in
+            guard !state.ring.isEnding, !isThere(state.ring) else { return false }
+            state.waiting[ObjectIdentifier(waiter)] = (waiter, filter)
+            return true
         }
+        if isWaiting { await waiter.news.wait() }
         state.withLock { $0.waiting[ObjectIdentifier(waiter)] = nil }
     }
 

@@ -25,20 +25,14 @@ final class LivePieces: Sendable {
 
     private struct State {
         var kept: [Key: LivePiece] = [:]
-        /// The keys of those that are kept, the oldest first; before `first` they are of no use any more.
-        var order: [Key] = []
-        var first = 0
+        /// The keys of those that are kept, the oldest first.
+        var order = CircularBuffer<Key>()
         var size = 0
 
         /// Gives up the oldest one.
         mutating func removeFirst() -> LivePiece? {
-            let old = kept.removeValue(forKey: order[first])
+            let old = kept.removeValue(forKey: order.removeFirst())
             size -= old?.bytes.readableBytes ?? 0
-            first += 1
-            if first > order.count / 2 {
-                order.removeFirst(first)
-                first = 0
-            }
             return old
         }
     }

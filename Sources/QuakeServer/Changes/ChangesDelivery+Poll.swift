@@ -2,23 +2,12 @@ import HTTPTypes
 import NIOCore
 import QuakeStore
 
-/// One answer to a client that asks for the changes again and again: those from its position up to the newest one, as soon as
-/// there is one. Its last line is the position to go on from, which is the client's own if there was nothing in time.
-///
-/// All who ask from the same position get the same bytes, so that a cache in front asks once for all of them. What it then
-/// holds stays true: whoever takes it later goes on from its end.
-struct LongPoll: Sendable {
-    let responder: Responder
-    let request: ChangesRequest
-    /// For whom it is counted.
-    let customer: ClientAddress?
-    /// How long to wait.
-    let time: Duration
-    let isHead: Bool
-
-    private var live: LiveChanges { responder.live }
-    private var form: StreamForm { request.form }
-
+// One answer to a client that asks for the changes again and again: those from its position up to the newest one, as soon as
+// there is one. Its last line is the position to go on from, which is the client's own if there was nothing in time.
+//
+// All who ask from the same position get the same bytes, so that a cache in front asks once for all of them. What it then
+// holds stays true: whoever takes it later goes on from its end.
+extension ChangesDelivery {
     /// How long a cache may give changes to others, in seconds. Who comes later gets a longer stretch at once.
     private static let keptFor = 60
 
@@ -27,49 +16,38 @@ struct LongPoll: Sendable {
         /// Live passes, from this number on.
         case passes(Range<Int>, [SelectedChanges?], after: Position, upTo: Position)
         /// What is read from the database, and its first bytes.
-        case history(CatchUp.Reader, ByteBuffer)
+        case history(Spool.Reader, ByteBuffer)
         /// Nothing but this position.
         case nothing(Position)
     }
 
-    /// Answers, unless the client goes away.
-    ///
-    /// - Throws: an error that came after the head was written.
     @concurrent
-    func run(_ output: inout Output, for client: Client, on channel: any Channel) async throws {
-        do {
-            try responder.bounds.take(.stream, for: customer)
-            defer { responder.bounds.give(.stream, for: customer) }
-            try live.enter(form)
-            defer { live.leave(form) }
-            if isHead { return try await output.send(head(nil, seconds: 0)) }
-            switch try await found(for: client, on: channel) {
-            case .nothing(let position):
-                try await output.send(head(position, seconds: 1), line(position))
-            case .passes(let numbers, let selected, let start, let end):
-                try await output.begin(head(end, seconds: Self.keptFor))
-                try await write(numbers, selected, after: start, to: &output)
-            case .history(let reader, let first):
-                defer { reader.leave() }
-                client.begin { reader.leave() }
-                defer { client.end() }
-                try await output.begin(head(nil, seconds: 1))
-                var bytes: ByteBuffer? = first
-                while let next = bytes {
-                    try await output.write(next)
-                    bytes = try await reader.next()
-                }
-                try await output.finish()
+    func answerPoll(
+        within time: Duration, _ output: inout Output, _ client: Client, _ channel: any Channel
+    ) async throws {
+        if isHead { return try await output.send(head(nil, seconds: 0)) }
+        switch try await found(within: time, client, channel) {
+        case .nothing(let position):
+            try await output.send(head(position, seconds: 1), line(position))
+        case .passes(let numbers, let selected, let start, let end):
+            try await output.begin(head(end, seconds: Self.keptFor))
+            try await write(numbers, selected, after: start, to: &output)
+        case .history(let reader, let first):
+            defer { reader.leave() }
+            client.begin { reader.leave() }
+            defer { client.end() }
+            try await output.begin(head(nil, seconds: 1))
+            var bytes: ByteBuffer? = first
+            while let next = bytes {
+                try await output.write(next)
+                bytes = try await reader.next()
             }
-        } catch {
-            guard !output.hasBegun, !client.isGone else { throw error }
-            let reply = Reply(responder.refusal(for: error))
-            try await output.send(reply, toHead: isHead, responder.settings)
+            try await output.finish()
         }
     }
 
     private func head(_ position: Position?, seconds: Int) -> HTTPResponse {
-        HTTPResponse(upTo: position, seconds: seconds, responder.settings)
+        HTTPResponse(upTo: position, seconds: seconds, settings)
     }
 
     private func line(_ position: Position) -> ByteBuffer { ByteBuffer(string: position.json + "\n") }
@@ -96,7 +74,8 @@ struct LongPoll: Sendable {
     // MARK: Waiting
 
     /// Waits until there is something, or the time is up.
-    private func found(for client: Client, on channel: any Channel) async throws -> Found {
+    private func found(within time: Duration, _ client: Client, _ channel: any Channel) async throws -> Found
+    {
         let waiter = LiveWaiter()
         let end = channel.eventLoop.scheduleTask(in: TimeAmount(time)) { waiter.end() }
         defer {
@@ -105,6 +84,7 @@ struct LongPoll: Sendable {
         }
         while true {
             client.begin { waiter.end() }
+            try Task.checkCancellation()
             guard !client.isGone else { throw CancellationError() }
             let ring = live.ring
             if case .now = request.start, let position = ring.position { return .nothing(position) }
@@ -152,7 +132,7 @@ struct LongPoll: Sendable {
 
     /// What the database has; nil if that is nothing new.
     private func history(_ client: Client, _ channel: any Channel) async throws -> Found? {
-        let reader = try responder.catchUps.reader(request.start, form, for: customer) {
+        let (_, reader) = try responder.catchUps.reader(request.start, form, for: customer) {
             channel.close(promise: nil)
         }
         client.begin { reader.leave() }

@@ -61,10 +61,6 @@ enum Route: Sendable {
         case .unknown: "unknown"
         }
     }
-
-    static let names = [
-        "health", "metrics", "summary", "detail", "changes", "history", "event", "page", "unknown",
-    ]
 }
 
 /// A request's target, taken apart.

@@ -1,0 +1,258 @@
+import NIOCore
+import QuakeStore
+import Synchronization
+
+/// Bytes between a database session that writes them and clients that read them, each as fast as it can.
+///
+/// They wait in memory while they are few, else in a temporary file without a name, so that the session is free as soon as
+/// the database is done. Without readers, nothing can be written any more.
+final class Spool: Sendable {
+    private let room: SpoolRoom
+    /// Whether everyone reads from the beginning, whenever they come. Otherwise there is one reader, and what it has read is
+    /// given up: if it keeps up, all goes through memory.
+    private let isShared: Bool
+    private let state = Mutex(State())
+
+    private struct State {
+        /// How many bytes were written.
+        var size = 0
+        /// How many of them, the last ones, are in the file.
+        var fileCount = 0
+        var file: TemporaryFile?
+        /// Those before them, unless they are given up.
+        var memory = ByteBuffer()
+        var end: Result<Void, any Error>?
+        var readers: [Int: Place] = [:]
+        var lastID = 0
+
+        func wakeAll() { for place in readers.values { place.news.wake() } }
+    }
+
+    /// How far a reader is.
+    private struct Place {
+        var offset = 0
+        var isPoked = false
+        let slow: SpoolReader
+        let abandoned: @Sendable () -> Void
+        /// Comes when there may be something to read.
+        let news: Signal
+    }
+
+    private static let pieceSize = 64 << 10
+    private var memoryLimit: Int { isShared ? 2 * Self.pieceSize : Self.pieceSize }
+
+    init(in room: SpoolRoom, isShared: Bool) {
+        (self.room, self.isShared) = (room, isShared)
+    }
+
+    deinit {
+        state.withLock { state in
+            giveUp(&state)
+            for place in state.readers.values { room.remove(place.slow) }
+        }
+    }
+
+    private func giveUp(_ state: inout State) {
+        room.giveMemory(state.memory.readableBytes)
+        room.giveFile(state.fileCount)
+        (state.memory, state.file, state.fileCount) = (ByteBuffer(), nil, 0)
+    }
+
+    // MARK: The writing side
+
+    var hasWritten: Bool { state.withLock { $0.size > 0 } }
+
+    /// - Parameter isLast: whether no further bytes will come.
+    /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Refusal` when there is no room for it;
+    ///   `CancellationError` when nobody reads any more.
+    func append(_ bytes: [UInt8], isLast: Bool = false) throws {
+        let isInMemory = try state.withLock { state in
+            try checkIsRead(state)
+            let inMemory = state.memory.readableBytes
+            guard state.fileCount == 0, inMemory == 0 || inMemory + bytes.count <= memoryLimit,
+                room.takeMemory(bytes.count)
+            else { return false }
+            state.memory.writeBytes(bytes)
+            state.size += bytes.count
+            if isLast { state.end = .success(()) }
+            return true
+        }
+        if !isInMemory { try appendToFile(bytes) }
+        if isLast { finish() } else { state.withLock { $0.wakeAll() } }
+    }
+
+    private func appendToFile(_ bytes: [UInt8]) throws {
+        try room.takeFile(bytes.count)
+        do {
+            try state.withLock { state in
+                try checkIsRead(state)
+                if state.file == nil {
+                    state.file = try TemporaryFile()
+                    for place in state.readers.values { room.insert(place.slow) }
+                }
+                try bytes.withUnsafeBytes { try state.file?.write($0, at: state.fileCount) }
+                state.size += bytes.count
+                state.fileCount += bytes.count
+                for place in state.readers.values { place.slow.wait(bytes.count) }
+            }
+        } catch {
+            room.giveFile(bytes.count)
+            throw error
+        }
+    }
+
+    private func checkIsRead(_ state: borrowing State) throws {
+        guard state.end == nil, !state.readers.isEmpty else { throw CancellationError() }
+    }
+
+    /// No further bytes will come. An error is thrown to the readers behind those that are there.
+    func finish(_ error: (any Error)? = nil) {
+        state.withLock { state in
+            if state.end == nil { state.end = error.map { .failure($0) } ?? .success(()) }
+            if isShared { for place in state.readers.values { place.slow.end() } }
+            state.wakeAll()
+        }
+    }
+
+    // MARK: The reading side
+
+    /// One client that reads. It has to leave.
+    struct Reader: Sendable {
+        fileprivate let spool: Spool
+        fileprivate let id: Int
+        fileprivate let news = Signal()
+
+        /// The next bytes; nil at the end; none when it was poked. If the spool is shared, whole pieces as they were written,
+        /// at the end of what there is.
+        ///
+        /// - Throws: what the writing side failed with; `TemporaryFileError` when the temporary file cannot be read;
+        ///   `CancellationError`, also when it has left.
+        func next() async throws -> ByteBuffer? {
+            while true {
+                try Task.checkCancellation()
+                switch try spool.take(id) {
+                case .bytes(let bytes): return bytes
+                case .end: return nil
+                case .nothing: await news.wait()
+                }
+            }
+        }
+
+        /// Whether it has read all, and nothing went wrong.
+        var isAtEnd: Bool {
+            spool.state.withLock { state in
+                guard case .success? = state.end else { return false }
+                return state.readers[id]?.offset == state.size
+            }
+        }
+
+        /// Wakes it if it waits.
+        func poke() {
+            spool.state.withLock { state in
+                state.readers[id]?.isPoked = true
+                state.readers[id]?.news.wake()
+            }
+        }
+
+        /// It reads no more.
+        func leave() { spool.leave(id) }
+    }
+
+    /// Lets somebody read from the beginning.
+    ///
+    /// - Parameters:
+    ///   - closing: closes the connection of a client that has to go because it is slow.
+    ///   - abandoned: told if the client was the last one to leave.
+    /// - Returns: nil if nothing is there any more, because the writing side failed or everyone has left.
+    func reader(
+        closing: @escaping @Sendable () -> Void, abandoned: @escaping @Sendable () -> Void = {}
+    ) -> Reader? {
+        state.withLock { state in
+            if case .failure? = state.end { return nil }
+            state.lastID += 1
+            let reader = Reader(spool: self, id: state.lastID)
+            let slow = SpoolReader(of: self) { [weak self, id = reader.id] in
+                self?.leave(id)
+                closing()
+            }
+            state.readers[reader.id] = Place(slow: slow, abandoned: abandoned, news: reader.news)
+            if state.file != nil {
+                room.insert(slow)
+                slow.wait(state.fileCount)
+            }
+            if state.end != nil { slow.end() }
+            return reader
+        }
+    }
+
+    private enum Taken {
+        case bytes(ByteBuffer)
+        /// There are none yet.
+        case nothing
+        case end
+    }
+
+    private func take(_ id: Int) throws -> Taken {
+        var part: (file: TemporaryFile, range: Range<Int>)?
+        let taken = try state.withLock { state -> Taken in
+            guard let place = state.readers[id] else { throw CancellationError() }
+            let fileStart = state.size - state.fileCount
+            if place.offset < fileStart {
+                state.readers[id]?.offset = fileStart
+                return .bytes(takeMemory(fileStart - place.offset, &state))
+            }
+            if place.offset < state.size, let file = state.file {
+                let start = place.offset - fileStart
+                let range = start..<min(start + Self.pieceSize, state.fileCount)
+                part = (file, range)
+                state.readers[id]?.offset += range.count
+                place.slow.take(range.count)
+                return .nothing
+            }
+            switch state.end {
+            case .success?: return .end
+            case .failure(let error)?: throw error
+            case nil: break
+            }
+            guard place.isPoked else { return .nothing }
+            state.readers[id]?.isPoked = false
+            return .bytes(ByteBuffer())
+        }
+        guard let part else { return taken }
+        // A disk may take its time: not under the lock.
+        let bytes = ByteBuffer(bytes: try part.file.read(part.range))
+        if !isShared { state.withLock { clearFile(&$0, readBy: id) } }
+        return .bytes(bytes)
+    }
+
+    /// The last bytes in memory: all of them, if there is one reader.
+    private func takeMemory(_ count: Int, _ state: inout State) -> ByteBuffer {
+        guard isShared else {
+            defer { state.memory = ByteBuffer() }
+            room.giveMemory(count)
+            return state.memory
+        }
+        return state.memory.getSlice(at: state.memory.writerIndex - count, length: count) ?? ByteBuffer()
+    }
+
+    /// Gives the disk back while a long answer is still coming, if all that is in the file was read.
+    private func clearFile(_ state: inout State, readBy id: Int) {
+        guard state.readers[id]?.offset == state.size else { return }
+        state.file?.clear()
+        room.giveFile(state.fileCount)
+        state.fileCount = 0
+    }
+
+    private func leave(_ id: Int) {
+        let abandoned = state.withLock { state -> (@Sendable () -> Void)? in
+            guard let place = state.readers.removeValue(forKey: id) else { return nil }
+            room.remove(place.slow)
+            place.news.wake()
+            guard state.readers.isEmpty else { return nil }
+            giveUp(&state)
+            state.end = .failure(CancellationError())
+            return place.abandoned
+        }
+        abandoned?()
+    }
+}

@@ -1,0 +1,84 @@
+import NIOCore
+
+/// Closes a connection whose client does not read what it asked for, or that is still open some time after the server is to
+/// end.
+final class ClientLimits: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = IOData
+    typealias OutboundOut = IOData
+
+    private let client: Client
+    private let readTime: TimeAmount
+    private let endingTime: TimeAmount
+    private var end: Scheduled<Void>?
+    private var unsent = 0
+    private var lastProgress = NIODeadline.now()
+    private var check: Scheduled<Void>?
+
+    init(_ client: Client, _ settings: ServerSettings) {
+        self.client = client
+        (readTime, endingTime) = (TimeAmount(settings.readTime), TimeAmount(settings.endingTime))
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        if client.isRefused {
+            // Without waiting for a request, or for it to read this: it is one too many.
+            let text = "Too many connections are open from this address.\n"
+            let answer = """
+                HTTP/1.1 429 Too Many Requests\r
+                Content-Type: text/plain; charset=utf-8\r
+                Content-Length: \(text.utf8.count)\r
+                Retry-After: 5\r
+                Connection: close\r
+                \r
+                \(text)
+                """
+            context.writeAndFlush(wrapOutboundOut(.byteBuffer(ByteBuffer(string: answer))), promise: nil)
+            context.close(promise: nil)
+        }
+        context.fireChannelActive()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent {
+            end = context.eventLoop.assumeIsolated().scheduleTask(in: endingTime) {
+                context.close(promise: nil)
+            }
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        client.countSent(unwrapOutboundIn(data).readableBytes)
+        let promise = promise ?? context.eventLoop.makePromise()
+        if unsent == 0 { lastProgress = .now() }
+        unsent += 1
+        promise.futureResult.assumeIsolated().whenComplete { _ in
+            self.unsent -= 1
+            self.lastProgress = .now()
+        }
+        context.write(data, promise: promise)
+        if check == nil { scheduleCheck(context, in: readTime) }
+    }
+
+    private func scheduleCheck(_ context: ChannelHandlerContext, in time: TimeAmount) {
+        check = context.eventLoop.assumeIsolated().scheduleTask(in: time) {
+            self.check = nil
+            guard self.unsent > 0 else { return }
+            let end = self.lastProgress + self.readTime
+            if end <= .now() {
+                context.close(promise: nil)
+            } else {
+                self.scheduleCheck(context, in: end - .now())
+            }
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end?.cancel()
+        check?.cancel()
+        check = nil
+        client.leave()
+        context.fireChannelInactive()
+    }
+}
