@@ -74,7 +74,9 @@ let package = Package(
         .target(name: "XML"),
         .target(name: "QuakeML", dependencies: ["Feed", "XML"]),
         // The coastlines are embedded in the executable.
-        .target(name: "Charts", dependencies: ["Feed", "XML"], resources: [.embedInCode("Map/land.txt")]),
+        .target(
+            name: "Charts", dependencies: ["Feed", "XML"],
+            resources: [.embedInCode("Map/land.txt"), .embedInCode("Map/islands.txt")]),
         // The SQL files, embedded in the executable, and a list of them.
         .target(
             name: "Migrations",
@@ -129,6 +131,7 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
+            resources: [.embedInCode("Options/towns.txt")],
             // A statically linked runtime exports all its symbols, and each start of the program has to look through them.
             linkerSettings: [
                 .unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(configuration: .release))

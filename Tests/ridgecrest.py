@@ -24,6 +24,7 @@ import numpy as np
 
 MAINSHOCK = "ci38457511"
 RADIUS = 50.0
+FIT = ("completeness, earthquakes, mean_magnitude, b_value, b_standard_error, a_value, goodness_percent, ks_distance, good_from")
 
 
 def main():
@@ -36,13 +37,12 @@ def main():
          [q for q in quakes if distance((35.7695, -117.5993333), (q["latitude"], q["longitude"])) <= RADIUS]),
     ]:
         fit = gutenberg_richter([q["bin"] for q in chosen if q["bin"] is not None])
-        check.compare(f"{name}: Mc, n, mean M, b, its error, a", fit,
-                      f"select * from report.gutenberg_richter({where})")
+        check.compare(f"{name}: Mc, n, mean M, b, its error, a, goodness, KS, good from", fit,
+                      f"select {FIT} from report.gutenberg_richter({where})")
     for month in ["2019-06", "2019-07"]:
         bins = [q["bin"] for q in quakes if q["bin"] is not None and day(q).startswith(month)]
-        check.compare(f"{month}: Mc, n, mean M, b, its error, a", gutenberg_richter(bins),
-                      "select completeness, earthquakes, mean_magnitude, b_value, b_standard_error, a_value"
-                      f" from report.monthly_gutenberg_richter where month = '{month}-01 00:00+00'")
+        check.compare(f"{month}: Mc, n, mean M, b, its error, a, goodness, KS, good from", gutenberg_richter(bins),
+                      f"select {FIT} from report.monthly_gutenberg_richter where month = '{month}-01 00:00+00'")
     bins = Counter(q["bin"] for q in quakes if q["bin"] is not None)
     check.compare("magnitude–frequency", [[b / 10, bins[b], sum(n for c, n in bins.items() if c >= b)]
                                           for b in sorted(bins)], "select * from report.magnitude_frequency()")
@@ -57,7 +57,8 @@ def main():
     check.compare("100 largest", [[1 + sum(o["magnitude"] > q["magnitude"] for o in quakes if o["magnitude"] is not None),
                                    q["code"], q["magnitude"]] for q in largest],
                   "select rank, code, magnitude from report.largest_event")
-    aftershocks(check, quakes)
+    with open(feed) as file:
+        aftershocks(check, quakes, json.load(file)["metadata"]["generated"])
     sys.exit(1 if check.failed else 0)
 
 
@@ -79,14 +80,31 @@ def day(quake):
 
 
 def gutenberg_richter(bins):
-    """Completeness by maximum curvature; b by Aki and Utsu, its error by Shi and Bolt."""
+    """Completeness by maximum curvature, the fit from there on, and from where on it is good."""
     counts = Counter(bins)
-    completeness = max(counts, key=lambda tenths: (counts[tenths], tenths)) / 10
-    magnitudes = np.array([tenths / 10 for tenths in bins if tenths / 10 >= completeness])
+    completeness = max(counts, key=lambda tenths: (counts[tenths], tenths))
+    good = next(tenths for tenths in sorted(counts) if tenths >= completeness and is_good(fit(bins, tenths)))
+    return [[*fit(bins, completeness), good / 10]]
+
+
+def is_good(figures):
+    n, goodness, distance = figures[1], figures[6], figures[7]
+    return n >= 50 and goodness >= 90 and distance <= 1.36 / math.sqrt(n)
+
+
+def fit(bins, tenths):
+    """b by Aki and Utsu, its error by Shi and Bolt; goodness by Wiemer and Wyss, and the distance of Kolmogorov and Smirnov."""
+    completeness = tenths / 10
+    magnitudes = np.array([bin / 10 for bin in bins if bin >= tenths])
     n, mean = len(magnitudes), magnitudes.mean()
     b = math.log10(math.e) / (mean - (completeness - 0.1 / 2))
     error = math.log(10) * b**2 * math.sqrt(((magnitudes - mean) ** 2).sum() / (n * (n - 1)))
-    return [[completeness, n, mean, b, error, math.log10(n) + b * completeness]]
+    grid = np.arange(tenths, max(bins) + 1) / 10
+    observed = np.array([(magnitudes > magnitude - 0.05).sum() for magnitude in grid])
+    expected = n * 10 ** (-b * (grid - completeness))
+    goodness = 100 * (1 - np.abs(observed - expected).sum() / observed.sum())
+    return [completeness, n, mean, b, error, math.log10(n) + b * completeness, goodness,
+            np.abs(observed - expected).max() / n]
 
 
 def distance(one, other):
@@ -98,7 +116,7 @@ def distance(one, other):
     return 6371 * float(np.arctan2(np.linalg.norm(np.cross(one, other)), one @ other))
 
 
-def aftershocks(check, quakes):
+def aftershocks(check, quakes, generated):
     main = next(quake for quake in quakes if quake["code"] == MAINSHOCK)
     place = main["latitude"], main["longitude"]
     after = sorted([(q["time"] - main["time"]) / 86_400_000, q["code"], distance(place, (q["latitude"], q["longitude"]))]
@@ -106,7 +124,8 @@ def aftershocks(check, quakes):
                    and distance(place, (q["latitude"], q["longitude"])) <= RADIUS)
     check.compare("aftershocks: days after, code, km", after, "select days_after, code, distance_km"
                   f" from report.aftershocks('{MAINSHOCK}', {RADIUS}) order by days_after, code")
-    end = (max(q["time"] for q in quakes) - main["time"]) / 86_400_000
+    # Until then the catalogue is held.
+    end = (generated - main["time"]) / 86_400_000
     edges = [0.0] + [10 ** (k / 5) for k in range(-15, 30) if 10 ** (k / 5) < end] + [end]
     days = np.array([days for days, _, _ in after])
     counts = [int(((days > low) & (days <= high)).sum()) for low, high in zip(edges, edges[1:])]

@@ -90,6 +90,175 @@ language sql immutable parallel safe
 return extract(epoch from duration)::double precision;
 comment on function report.seconds(interval) is 'A duration in seconds.';
 
+-- What is held.
+--
+-- The table has events, not silence: that no earthquake lies in a month may mean that there was none, or that nobody imported
+-- that month. So it is noted what was imported whole: by documents that were settled, by backfills, and by single queries to
+-- an event service. The triggers belong to the tables of the worker, which knows nothing of reports.
+
+create table import.coverage (
+    service text not null,
+    minimum_magnitude double precision not null default '-infinity',
+    south double precision not null default -90,
+    west double precision not null default -180,
+    north double precision not null default 90,
+    east double precision not null default 180,
+    periods tstzmultirange not null,
+    noted_at timestamptz not null default clock_timestamp(),
+    primary key (service, minimum_magnitude, south, west, north, east)
+);
+comment on table import.coverage is
+    'Which origin times are held, by service, smallest magnitude and area: everything that the service had published of them when they were imported. What was deleted here since is not known to it.';
+comment on column import.coverage.service is 'Host of the service.';
+comment on column import.coverage.minimum_magnitude is 'From this magnitude on; -infinity for all.';
+comment on column import.coverage.south is 'The area''s southern edge, in degrees.';
+comment on column import.coverage.west is 'Its western edge.';
+comment on column import.coverage.north is 'Its northern edge.';
+comment on column import.coverage.east is 'Its eastern edge; an area with a greater western edge lies across the date line.';
+comment on column import.coverage.periods is 'The origin times.';
+comment on column import.coverage.noted_at is 'When they last grew.';
+
+create function import.note_coverage(
+    service text, minimum_magnitude double precision, period tstzrange, south double precision default -90,
+    west double precision default -180, north double precision default 90, east double precision default 180) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+begin atomic
+    insert into import.coverage as known (service, minimum_magnitude, south, west, north, east, periods)
+    select $1, coalesce($2, '-infinity'), $4, $5, $6, $7, tstzmultirange($3)
+    where $1 is not null and not isempty($3) and not lower_inf($3) and not upper_inf($3)
+    on conflict on constraint coverage_pkey do update
+    set periods = known.periods + excluded.periods, noted_at = excluded.noted_at
+    where not known.periods @> excluded.periods;
+end;
+comment on function import.note_coverage(
+    text, double precision, tstzrange, double precision, double precision, double precision, double precision) is
+    'Notes that a service''s events with these origin times are held, from a magnitude on and in an area.';
+
+create function import.note_settled() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    -- The summary feeds are complete above a magnitude, except for the significant ones, which are a choice.
+    name constant text[] := regexp_match(new.feed, '^(all|[0-9.]+)_(hour|day|week|month)$');
+begin
+    if name is not null then
+        perform import.note_coverage(
+            new.service, case when name[1] <> 'all' then name[1]::double precision end,
+            tstzrange(new.generated - case name[2] when 'month' then interval '30 days' else ('1 ' || name[2])::interval end,
+                      new.generated));
+    elsif new.covers is not null and not isempty(new.covers) then
+        perform import.note_coverage(new.service, null, new.covers);
+    end if;
+    return null;
+end
+$$;
+comment on function import.note_settled() is 'Trigger: notes what a settled document covers.';
+create trigger settled_coverage after insert on import.settled for each row execute function import.note_settled();
+
+create function import.note_backfill() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if new.newest_first and new.reached < new.window_end then
+        perform import.note_coverage(
+            import.service_of(new.service), new.minimum_magnitude, tstzrange(new.reached, new.window_end));
+    elsif not new.newest_first and new.reached > new.window_start then
+        perform import.note_coverage(
+            import.service_of(new.service), new.minimum_magnitude, tstzrange(new.window_start, new.reached));
+    end if;
+    return null;
+end
+$$;
+comment on function import.note_backfill() is 'Trigger: notes how far a backfill has come.';
+create trigger backfill_coverage after insert or update of reached on import.backfill
+    for each row execute function import.note_backfill();
+
+create function import.note_query() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'
+as $$
+declare
+    parameters jsonb;
+    since timestamptz;
+    until timestamptz;
+begin
+    select jsonb_object_agg(
+               case name[1] when 'start' then 'starttime' when 'end' then 'endtime' when 'minmag' then 'minmagnitude'
+                            when 'minlat' then 'minlatitude' when 'maxlat' then 'maxlatitude'
+                            when 'minlon' then 'minlongitude' when 'maxlon' then 'maxlongitude' else name[1] end,
+               replace(replace(name[2], '%3A', ':'), '%2B', '+'))
+    into parameters
+    from regexp_split_to_table(split_part(new.feed, '?', 2), '&') as parameter, regexp_match(parameter, '^([^=]*)=?(.*)$') as name
+    where parameter <> '';
+    -- Whatever else it asks for makes the answer smaller.
+    if parameters - '{format,orderby,nodata,starttime,endtime,minmagnitude,minlatitude,maxlatitude,minlongitude,maxlongitude}'::text[]
+       <> '{}' or not parameters ? 'starttime' or not parameters ? 'endtime' and new.source !~* '^https?://' then
+        return null;
+    end if;
+    since := (parameters ->> 'starttime')::timestamptz;
+    until := least(coalesce((parameters ->> 'endtime')::timestamptz, new.started), new.started);
+    if since < until then
+        perform import.note_coverage(
+            import.service_of(new.feed), (parameters ->> 'minmagnitude')::double precision, tstzrange(since, until),
+            coalesce((parameters ->> 'minlatitude')::double precision, -90),
+            coalesce((parameters ->> 'minlongitude')::double precision, -180),
+            coalesce((parameters ->> 'maxlatitude')::double precision, 90),
+            coalesce((parameters ->> 'maxlongitude')::double precision, 180));
+    end if;
+    return null;
+exception when data_exception then
+    -- A service may read its parameters in other ways than these.
+    return null;
+end
+$$;
+comment on function import.note_query() is 'Trigger: notes the window of a whole answer of an event service.';
+create trigger run_coverage after update of outcome on import.run
+    for each row when (new.outcome = 'done' and new.feed ~ '/fdsnws/event/1/query[?]') execute function import.note_query();
+
+create view report.coverage as
+select lower(period) as held_from, upper(period) as held_until,
+       report.seconds(upper(period) - lower(period)) / 86400 as days, service,
+       nullif(minimum_magnitude, '-infinity') as minimum_magnitude,
+       case when is_part then south end as south, case when is_part then west end as west,
+       case when is_part then north end as north, case when is_part then east end as east, noted_at
+from (select *, (south, west, north, east) <> (-90, -180, 90, 180) as is_part from import.coverage) as known,
+     unnest(periods) as period;
+comment on view report.coverage is
+    'Which origin times, magnitudes and areas were imported whole. Where nothing is held, no earthquake in the catalogue means nothing. A period is held as the service had published it by then.';
+comment on column report.coverage.held_from is 'Beginning of the origin times.';
+comment on column report.coverage.held_until is 'Their end, exclusive.';
+comment on column report.coverage.days is 'How long that is, in days.';
+comment on column report.coverage.service is 'Host of the service that published the events.';
+comment on column report.coverage.minimum_magnitude is 'Held from this magnitude on; null for all.';
+comment on column report.coverage.south is 'Southern edge of the area, in degrees; null for the whole world, as are the next three.';
+comment on column report.coverage.west is 'Its western edge.';
+comment on column report.coverage.north is 'Its northern edge.';
+comment on column report.coverage.east is 'Its eastern edge.';
+comment on column report.coverage.noted_at is 'When the periods of this service, magnitude and area last grew.';
+
+create function report.held_until(
+    at timestamptz, latitude double precision, longitude double precision,
+    minimum_magnitude double precision default '-infinity') returns timestamptz
+language sql stable parallel safe
+begin atomic
+    with known as materialized (
+        select tstzrange(c.held_from, c.held_until) as period, coalesce(c.minimum_magnitude, '-infinity') as magnitude
+        from report.coverage c
+        where c.south is null
+           or $2 between c.south and c.north
+              and case when c.west <= c.east then $3 between c.west and c.east else $3 >= c.west or $3 <= c.east end)
+    select upper(held)
+    from unnest((select range_agg(k.period) from known k
+                 where k.magnitude <= greatest($4, (select min(now.magnitude) from known now where now.period @> $1)))) as held
+    where held @> $1;
+end;
+comment on function report.held_until(timestamptz, double precision, double precision, double precision) is
+    'Where the stretch without a gap ends that has a time at a place in it, by report.coverage; null if nothing is held there. What is held from a greater magnitude on than that given, or than at that time, counts as a gap.';
+
 -- The catalogue.
 
 create view report.event as
@@ -187,29 +356,52 @@ comment on column report.daily_energy.equivalent_magnitude is 'Magnitude of a si
 create function report.gutenberg_richter_fit(
     bins integer[], counts bigint[], given_completeness double precision default null,
     out completeness double precision, out earthquakes bigint, out mean_magnitude double precision,
-    out b_value double precision, out b_standard_error double precision, out a_value double precision)
+    out b_value double precision, out b_standard_error double precision, out a_value double precision,
+    out goodness_percent double precision, out is_good_fit boolean, out good_from double precision,
+    out ks_distance double precision, out completeness_method text)
 language sql immutable parallel safe
 begin atomic
     with bin as (select tenths, n from unnest(bins, counts) as u (tenths, n)),
     complete as (
         select coalesce(report.magnitude_bin(given_completeness),
                         (select tenths from bin order by n desc, tenths desc limit 1)) as tenths),
+    -- A fit from the completeness, and one from each larger bin: from some magnitude on, the fit may be good.
+    candidate as (
+        select tenths from complete union select bin.tenths from bin, complete where bin.tenths > complete.tenths),
     moment as (
-        select complete.tenths as mc, sum(bin.n) as n, sum(bin.n * bin.tenths) as first,
+        select candidate.tenths as mc, sum(bin.n) as n, sum(bin.n * bin.tenths) as first,
                sum(bin.n * bin.tenths * bin.tenths) as second
-        from complete left join bin on bin.tenths >= complete.tenths group by complete.tenths),
+        from candidate left join bin on bin.tenths >= candidate.tenths group by candidate.tenths),
     estimate as (
         select mc, n, first::double precision / (10 * n) as mean,
                case when n > 1 then log(exp(1::double precision)) * 10 * n / (first - (mc - 0.5) * n) end::double precision as b,
                case when n > 1 then sqrt((n * second - first * first) / (100.0 * n * n * (n - 1)))
                end::double precision as mean_error
-        from moment)
-    select mc / 10.0::double precision, coalesce(n, 0)::bigint, mean, b,
-           ln(10::double precision) * b * b * mean_error, log(n::double precision) + b * mc / 10
-    from estimate;
+        from moment),
+    -- Also the bins without an earthquake. What no magnitude can be is no reason to count for ever.
+    grid as (
+        select g as tenths, (select coalesce(sum(bin.n), 0) from bin where bin.tenths >= g)::double precision as larger
+        from complete, generate_series(greatest(complete.tenths, -200), least((select max(bin.tenths) from bin), 200)) as g),
+    fitness as (
+        select e.mc, 100 - 100 * sum(abs(g.larger - m.larger) order by g.tenths) / sum(g.larger order by g.tenths) as goodness,
+               max(abs(g.larger - m.larger)) / e.n::double precision as distance
+        from estimate e join grid g on g.tenths >= e.mc,
+             lateral (select e.n::double precision * power(10::double precision, -e.b * (g.tenths - e.mc) / 10) as larger) as m
+        where e.b is not null and e.mc >= -200
+        group by e.mc, e.n),
+    verdict as (
+        select e.mc, f.goodness, f.distance, f.goodness >= 90 and f.distance <= 1.36 / sqrt(e.n::double precision) as is_good, e.n
+        from estimate e join fitness f on f.mc = e.mc)
+    select e.mc / 10.0::double precision, coalesce(e.n, 0)::bigint, e.mean, e.b,
+           ln(10::double precision) * e.b * e.b * e.mean_error, log(e.n::double precision) + e.b * e.mc / 10,
+           v.goodness, v.is_good,
+           (select min(verdict.mc) from verdict where verdict.is_good and verdict.n >= 50) / 10.0::double precision,
+           v.distance,
+           case when given_completeness is null then 'maximum curvature' else 'given' end
+    from complete join estimate e on e.mc is not distinct from complete.tenths left join verdict v on v.mc = e.mc;
 end;
 comment on function report.gutenberg_richter_fit(integer[], bigint[], double precision) is
-    'Gutenberg–Richter relation of earthquakes counted in the bins of report.magnitude_bin(): completeness as given, else by maximum curvature (of equal bins the larger); b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1; the standard error of b after Shi and Bolt (1982); and a.';
+    'Gutenberg–Richter relation of earthquakes counted in the bins of report.magnitude_bin(): completeness as given, else by maximum curvature (of equal bins the larger), and by which of the two; b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1; the standard error of b after Shi and Bolt (1982); a; how good the fit is, in percent (Wiemer and Wyss 2000) and as the distance of Kolmogorov and Smirnov; and the smallest magnitude from which it is good.';
 
 create view report.monthly_magnitude_frequency as
 select month, bin / 10.0::double precision as magnitude, earthquakes,
@@ -227,7 +419,8 @@ comment on column report.monthly_magnitude_frequency.earthquakes is 'Number of e
 comment on column report.monthly_magnitude_frequency.earthquakes_or_larger is 'Number of earthquakes in this bin and all larger ones.';
 
 create view report.monthly_gutenberg_richter as
-select month, fit.completeness, fit.earthquakes, fit.mean_magnitude, fit.b_value, fit.b_standard_error, fit.a_value
+select month, fit.completeness, fit.earthquakes, fit.mean_magnitude, fit.b_value, fit.b_standard_error, fit.a_value,
+       fit.goodness_percent, fit.is_good_fit, fit.good_from, fit.ks_distance, fit.completeness_method
 from (select month, array_agg(report.magnitude_bin(magnitude)) as bins, array_agg(earthquakes) as counts
       from report.monthly_magnitude_frequency group by month) as monthly,
      lateral report.gutenberg_richter_fit(bins, counts) as fit;
@@ -240,6 +433,11 @@ comment on column report.monthly_gutenberg_richter.mean_magnitude is 'Their mean
 comment on column report.monthly_gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null for fewer than two earthquakes.';
 comment on column report.monthly_gutenberg_richter.b_standard_error is 'Standard error of b (Shi and Bolt 1982).';
 comment on column report.monthly_gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in the month, according to the relation.';
+comment on column report.monthly_gutenberg_richter.goodness_percent is 'How much of the cumulative numbers the relation explains, in percent: 100 - 100 sum |observed - expected| / sum observed, over the bins from the completeness on (Wiemer and Wyss 2000). Below 90, b says little.';
+comment on column report.monthly_gutenberg_richter.is_good_fit is 'Whether the relation fits: goodness_percent is at least 90, and ks_distance at most 1.36 / sqrt(earthquakes), the limit of Kolmogorov and Smirnov at 5 %. If not, the catalogue is not complete from there on, or it is mixed of several. Null without b.';
+comment on column report.monthly_gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which at least 50 earthquakes fit like that; null if there is none. A better completeness to give than that of maximum curvature.';
+comment on column report.monthly_gutenberg_richter.ks_distance is 'Largest distance between the observed and the expected share of earthquakes of a magnitude or larger.';
+comment on column report.monthly_gutenberg_richter.completeness_method is 'maximum curvature or given. Maximum curvature takes the bin with the most earthquakes: too low by some 0.2 for one network, and by any amount where catalogues of different completeness are mixed.';
 
 -- The functions with parameters ask these first. They depend on nothing but the parameters, so they are asked once.
 
@@ -313,14 +511,20 @@ comment on function report.magnitude_frequency(timestamptz, timestamptz, double 
 
 create type report.gutenberg_richter as (
     completeness double precision, earthquakes bigint, mean_magnitude double precision, b_value double precision,
-    b_standard_error double precision, a_value double precision);
+    b_standard_error double precision, a_value double precision, goodness_percent double precision, is_good_fit boolean,
+    good_from double precision, ks_distance double precision, completeness_method text);
 comment on type report.gutenberg_richter is 'The row of report.gutenberg_richter().';
-comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: as given, else by maximum curvature (Wiemer and Wyss 2000).';
+comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: as given, else by maximum curvature (Wiemer and Wyss 2000), which is known to be too low.';
 comment on column report.gutenberg_richter.earthquakes is 'Number of earthquakes in that bin and all larger ones.';
 comment on column report.gutenberg_richter.mean_magnitude is 'Their mean magnitude, computed from the middles of the bins.';
 comment on column report.gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null for fewer than two earthquakes.';
 comment on column report.gutenberg_richter.b_standard_error is 'Standard error of b (Shi and Bolt 1982).';
 comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more, according to the relation.';
+comment on column report.gutenberg_richter.goodness_percent is 'How much of the cumulative numbers the relation explains, in percent: 100 - 100 sum |observed - expected| / sum observed, over the bins from the completeness on (Wiemer and Wyss 2000). Below 90, b says little.';
+comment on column report.gutenberg_richter.is_good_fit is 'Whether the relation fits: goodness_percent is at least 90, and ks_distance at most 1.36 / sqrt(earthquakes), the limit of Kolmogorov and Smirnov at 5 %. If not, the catalogue is not complete from there on, or it is mixed of several. Null without b.';
+comment on column report.gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which at least 50 earthquakes fit like that; null if there is none. A better completeness to give than that of maximum curvature.';
+comment on column report.gutenberg_richter.ks_distance is 'Largest distance between the observed and the expected share of earthquakes of a magnitude or larger.';
+comment on column report.gutenberg_richter.completeness_method is 'maximum curvature or given. Maximum curvature takes the bin with the most earthquakes: too low by some 0.2 for one network, and by any amount where catalogues of different completeness are mixed.';
 
 create function report.gutenberg_richter(
     since timestamptz default '-infinity', until timestamptz default 'infinity',
@@ -329,7 +533,8 @@ create function report.gutenberg_richter(
 returns setof report.gutenberg_richter
 language sql stable parallel safe
 begin atomic
-    select fit.completeness, fit.earthquakes, fit.mean_magnitude, fit.b_value, fit.b_standard_error, fit.a_value
+    select fit.completeness, fit.earthquakes, fit.mean_magnitude, fit.b_value, fit.b_standard_error, fit.a_value,
+           fit.goodness_percent, fit.is_good_fit, fit.good_from, fit.ks_distance, fit.completeness_method
     from (select array_agg(report.magnitude_bin(f.magnitude)) as bins, array_agg(f.earthquakes) as counts
           from report.magnitude_frequency($1, $2, $3, $4, $5) as f) as binned,
          lateral report.gutenberg_richter_fit(bins, counts, $6) as fit;
@@ -392,7 +597,7 @@ create type report.aftershock_rate as (
     cumulative_aftershocks bigint);
 comment on type report.aftershock_rate is 'A row of report.aftershock_rate().';
 comment on column report.aftershock_rate.from_days is 'Start of the bin: time since the mainshock, in days, exclusive.';
-comment on column report.aftershock_rate.to_days is 'End of the bin, in days. The last bin ends with the window or with the catalogue.';
+comment on column report.aftershock_rate.to_days is 'End of the bin, in days. The last bin ends with the window, with the catalogue or where report.coverage has a gap.';
 comment on column report.aftershock_rate.aftershocks is 'Number of aftershocks in the bin.';
 comment on column report.aftershock_rate.rate_per_day is 'Aftershocks per day, to which the Omori–Utsu law K / (t + c)^p is fitted.';
 comment on column report.aftershock_rate.cumulative_aftershocks is 'Number of aftershocks up to the end of the bin.';
@@ -403,12 +608,14 @@ create function report.aftershock_rate(
 returns setof report.aftershock_rate
 language sql stable parallel safe
 begin atomic
-    with observed as (
-        -- How long the catalogue continues after the mainshock, but no longer than the window.
+    with observed as materialized (
+        -- How long the catalogue continues after the mainshock, but no longer than the window. Behind a gap in the catalogue, a
+        -- rate would be too low. Without any record of what is held, the newest event ends it.
         select least(coalesce($3, report.aftershock_days(m.magnitude)),
-                     report.seconds((select max(e.origin_time) from report.event e) - m.origin_time) / 86400) as days
+                     report.seconds(coalesce(report.held_until(m.origin_time, m.latitude, m.longitude, $4),
+                                             (select max(e.origin_time) from report.event e)) - m.origin_time) / 86400) as days
         from report.event m where m.code = $1 and report.check_aftershocks($2, $3, $4)),
-    edge as (
+    edge as materialized (
         -- Five bins per decade from a thousandth of a day on, and one bin before them.
         select case when k = -16 then 0 else power(10::double precision, k / 5.0::double precision) end as from_days,
                least(power(10::double precision, (k + 1) / 5.0::double precision), observed.days) as to_days
@@ -509,7 +716,7 @@ cross join lateral (
       -- If the event was withdrawn and came back, only what happened since then counts.
       and t.committed_at >= quake.imported_at) as change;
 comment on view report.revision is
-    'How each event was revised since its first import, as far back as history reaches (see quakes prune).';
+    'How each event was revised since its first import here, as far back as history reaches (see quakes prune). Every magnitude in between is in report.magnitude_history.';
 comment on column report.revision.origin_time is 'Origin time.';
 comment on column report.revision.code is 'Network-qualified event id.';
 comment on column report.revision.network is 'Preferred network of the event.';
@@ -520,6 +727,54 @@ comment on column report.revision.import_delay_s is 'Time from origin to first i
 comment on column report.revision.first_review_status is 'Review status at the first import, in lower case.';
 comment on column report.revision.review_delay_s is 'Time from origin until it was known here to be reviewed, in seconds; null if it is not. If it was reviewed at the first import, the time until then, which is an upper bound.';
 comment on column report.revision.last_revised_at is 'When its row last changed; null if never.';
+
+create view report.magnitude_history as
+select quake.time as origin_time, quake.code, (version.value #>> '{}')::double precision as magnitude,
+       report.seconds(version.known_at - quake.time) as from_age_s,
+       report.seconds(change.times[version.n] - quake.time) as to_age_s,
+       version.known_at, change.times[version.n] as known_until,
+       case when change.times[version.n] is not null then 'revised' end as ended
+from only public.quake
+cross join lateral (
+    select array_agg(t.committed_at order by t.token, c.ordinal) as times,
+           array_agg(c.before -> 'magnitude' order by t.token, c.ordinal) as overwritten
+    from history.change c join history.transaction t on t.id = c.transaction
+    where c.key = quake.code and c.entity = 'quake' and c.operation = 'update' and c.before ? 'magnitude'
+      and t.committed_at >= quake.imported_at) as change
+cross join lateral unnest(array_prepend(quake.imported_at, change.times),
+                          array_append(change.overwritten, to_jsonb(quake.magnitude)))
+    with ordinality as version (known_at, value, n)
+union all
+-- Events that are gone, each as often as it went.
+select (gone.before ->> 'time')::timestamptz, gone.key, (version.value #>> '{}')::double precision,
+       report.seconds(version.known_at - (gone.before ->> 'time')::timestamptz),
+       report.seconds(coalesce(change.times[version.n], removal.committed_at) - (gone.before ->> 'time')::timestamptz),
+       version.known_at, coalesce(change.times[version.n], removal.committed_at),
+       case when change.times[version.n] is not null then 'revised'
+            when gone.reason like 'superseded by %' then 'renamed'
+            when gone.reason like 'retracted by %' then 'withdrawn' else 'deleted' end
+from history.change gone join history.transaction removal on removal.id = gone.transaction
+cross join lateral (
+    select array_agg(t.committed_at order by t.token, c.ordinal) as times,
+           array_agg(c.before -> 'magnitude' order by t.token, c.ordinal) as overwritten
+    from history.change c join history.transaction t on t.id = c.transaction
+    where c.key = gone.key and c.entity = 'quake' and c.operation = 'update' and c.before ? 'magnitude'
+      and t.committed_at >= (gone.before ->> 'imported_at')::timestamptz
+      and (t.token, c.ordinal) < (removal.token, gone.ordinal)) as change
+cross join lateral unnest(array_prepend((gone.before ->> 'imported_at')::timestamptz, change.times),
+                          array_append(change.overwritten, gone.before -> 'magnitude'))
+    with ordinality as version (known_at, value, n)
+where gone.entity = 'quake' and gone.operation = 'delete';
+comment on view report.magnitude_history is
+    'Each magnitude that an event had here, and from when to when since its origin: what was known an hour after it has from_age_s <= 3600 and to_age_s null or greater. History begins with the first import HERE: of what was imported later, nothing is known of its first hour.';
+comment on column report.magnitude_history.origin_time is 'Origin time, as it is known now.';
+comment on column report.magnitude_history.code is 'Network-qualified event id.';
+comment on column report.magnitude_history.magnitude is 'Magnitude in that time; null if there was none.';
+comment on column report.magnitude_history.from_age_s is 'How long after the origin it was known, in seconds.';
+comment on column report.magnitude_history.to_age_s is 'How long after the origin another one took its place, or the event went, in seconds; null if it is still so.';
+comment on column report.magnitude_history.known_at is 'When it was committed here.';
+comment on column report.magnitude_history.known_until is 'When that ended; null if it is still so.';
+comment on column report.magnitude_history.ended is 'How that ended: revised, renamed, withdrawn or deleted; null if it is still so.';
 
 create view report.removed_event as
 select t.committed_at as removed_at, c.key as code,

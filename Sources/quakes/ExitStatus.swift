@@ -29,7 +29,7 @@ struct ExitStatus {
             rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
         case is MigrationError, is LocalPostgresError, is NoSession, is TimedOut, is ListeningError,
-            is NoPNG:
+            is NoPNG, is NoPostGIS:
             rawValue = Self.unavailable
         case is SourceBusy, is FollowedAlready, is ViewBusy: rawValue = Self.busy
         case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData

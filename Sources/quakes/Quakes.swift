@@ -85,18 +85,22 @@ struct Quakes: AsyncParsableCommand {
             return code.rawValue
         } catch {
             // A request for help, or wrong usage that shows only during the run.
-            if [.success, .validationFailure].contains(exitCode(for: error)) { return end(error) }
+            if [.success, .validationFailure].contains(exitCode(for: error)) {
+                return end(error, of: type(of: command))
+            }
             StandardError.print("quakes: \(error)")
             return ExitStatus(error).rawValue
         }
     }
 
     /// Answers a request for help or for the version, or explains wrong usage.
-    private static func end(_ error: any Error) -> Int32 {
+    ///
+    /// - Parameter command: the command that is to blame, if it was understood so far.
+    private static func end(_ error: any Error, of command: (any ParsableCommand.Type)? = nil) -> Int32 {
         let code = exitCode(for: error)
         if code == .success { exit(withError: error) }
         let arguments = Array(CommandLine.arguments.dropFirst())
-        StandardError.print("\(WrongUsage(error, arguments: arguments, of: Self.self))")
+        StandardError.print("\(WrongUsage(error, arguments: arguments, of: Self.self, in: command))")
         return code.rawValue
     }
 }

@@ -1,5 +1,6 @@
 import Feed
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -58,14 +59,136 @@ struct PlotTests {
     func magnitudes() throws {
         let magnitudes = [2.0, 2, 2, 2.1, 2.1, 2.5, 3, 3.04, 4]
         let events = magnitudes.map { ChartEvent(time: Instant(milliseconds: 0), magnitude: $0) }
-        let picture = try #require(Picture(Plot.magnitudes(events, caption: caption)))
+        let picture = try #require(Picture(Plot.magnitudes(GutenbergRichter(events), caption: caption)))
 
         // Bins 2.0, 2.1, 2.5, 3.0 and 4.0, and one mark of each kind in the legend.
         #expect(picture.elements.count { $0.attributes["class"] == "full" } == 6)
         #expect(picture.elements.count { $0.attributes["class"] == "hollow" } == 6)
-        #expect(picture.texts.contains("completeness Mc = 2.0"))
-        let b = try #require(GutenbergRichter(events).b)
-        #expect(picture.texts.contains { $0.hasPrefix("b = \(Axis.decimal(b, 2)) ± ") })
+        #expect(
+            picture.texts.contains("completeness Mc = 2.0 (maximum curvature, tends to be 0.2 too low)"))
+        let fit = try #require(GutenbergRichter(events).fit)
+        #expect(
+            picture.texts.contains {
+                $0.hasPrefix("b = \(Axis.decimal(fit.b, 2)) ± ") && $0.contains(" fit (")
+            })
+    }
+
+    /// A hundred years of a catalogue from 4 on, with a week of one from 1 on added to it.
+    private static let mixed = (0..<3000).map { index in
+        let share = (Double(index % 1000) + 0.5) / 1000
+        return ChartEvent(
+            time: Instant(milliseconds: 0), magnitude: (index < 2000 ? 1 : 4) - 0.05 - log10(share))
+    }
+
+    @Test("A poor fit is called that and drawn as such, with a good one from a larger magnitude beside it")
+    func poorFit() throws {
+        let relation = GutenbergRichter(Self.mixed)
+        let poor = try #require(relation.fit)
+        let good = try #require(relation.good)
+        #expect(!poor.isGood && good.isGood && good.from == 40)
+        #expect(abs(good.b - 1) < 0.1)
+
+        let picture = try #require(Picture(Plot.magnitudes(relation, caption: caption)))
+        #expect(picture.texts.contains { $0.contains("poor fit") })
+        #expect(picture.texts.contains { $0.contains("from M 4.0: good fit") })
+        for name in ["poor", "fit"] {
+            #expect(picture.elements.count { $0.attributes["class"] == name } == 2, "a line and its key")
+        }
+        let known = GutenbergRichter(Self.mixed, completeness: 4)
+        #expect(known.fit?.from == 40 && known.fit?.isGood == true && known.other == nil)
+    }
+
+    @Test("What is not held is shaded, and the cumulative line is broken there")
+    func gaps() throws {
+        func day(_ number: Int) -> Instant { Instant(milliseconds: Int64(number) * 86_400_000) }
+        let events = [1, 2, 3, 4, 40, 41, 42].map { ChartEvent(time: day($0), magnitude: 5) }
+        let coverage = Coverage([
+            .init(from: day(0), until: day(5), minimumMagnitude: nil),
+            .init(from: day(39), until: day(50), minimumMagnitude: 4.5),
+        ])
+        let whole = try #require(Picture(Plot.cumulative(events, caption: caption)))
+        let broken = try #require(
+            Picture(Plot.cumulative(events, coverage: coverage, from: 4.5, caption: caption)))
+        #expect(whole.elements.count { $0.attributes["class"] == "line" } == 1)
+        #expect(whole.elements.allSatisfy { $0.attributes["class"] != "gap" })
+        let lines = broken.elements.filter { $0.attributes["class"] == "line" }
+        #expect(lines.count == 2)
+        // One gap, and its key below the axes.
+        let gaps = broken.elements.filter { $0.attributes["class"] == "gap" }
+        try #require(gaps.count == 2)
+        let (left, width) = try (#require(gaps[0].number("x")), #require(gaps[0].number("width")))
+        let ends = lines.map { line in
+            (line.attributes["d"] ?? "").dropFirst().split(separator: "L").compactMap {
+                $0.split(separator: " ").first.flatMap { Double($0) }
+            }
+        }
+        #expect(abs(ends[0].last! - left) < 0.2 && abs(ends[1].first! - left - width) < 0.2)
+
+        // Below 4.5, the second part is a gap, too: on a plot of magnitudes, below 4.5 only.
+        let time = try #require(Picture(Plot.time(events, coverage: coverage, caption: caption)))
+        let shades = time.elements.filter { $0.attributes["class"] == "gap" }
+        #expect(shades.count >= 2 && time.texts.contains("not held by the catalogue"))
+        #expect(coverage.gaps(day(1)...day(42), from: 4.5) == "Not held: 6 Jan 1970 – 9 Feb 1970.")
+        #expect(
+            coverage.gaps(day(1)...day(42))
+                == "Not held: 6 Jan 1970 – 9 Feb 1970; 9 Feb 1970 – 12 Feb 1970, below magnitude 4.5.")
+        #expect(Coverage().gaps(day(1)...day(42)) == nil)
+        #expect(coverage.heldUntil(day(2)) == day(5) && coverage.heldUntil(day(20)) == nil)
+        #expect(coverage.heldUntil(day(45)) == day(50))
+    }
+
+    @Test("A cross-section shows the events of its strip by their distance along it and their depth")
+    func section() throws {
+        // Along the equator, 10 degrees long.
+        let section = try #require(Section(from: (0, 175), to: (0, -175), width: 100))
+        #expect(abs(section.length - 6371 * .pi / 18) < 1e-6)
+        func event(_ latitude: Double, _ longitude: Double, _ depth: Double?) -> ChartEvent {
+            ChartEvent(
+                time: Instant(milliseconds: 0), latitude: latitude, longitude: longitude, depth: depth,
+                magnitude: 5)
+        }
+        let events = [
+            event(0, 175, 0), event(0.4, 180, 300), event(-0.4, -175, 600),
+            // Too far aside, before the start, behind the end, on the other side of the earth, and without a depth.
+            event(0.5, 180, 10), event(0, 174.9, 10), event(0, -174.9, 10), event(0, 0, 10),
+            event(0, 180, nil),
+        ]
+        let picture = try #require(Picture(Plot.section(events, along: section, caption: caption)))
+        let circles = picture.events.compactMap { circle in
+            circle.number("cx").flatMap { x in circle.number("cy").map { (x: x, y: $0) } }
+        }.sorted { $0.x < $1.x }
+        try #require(circles.count == 3)
+        #expect(abs(circles[1].x - (circles[0].x + circles[2].x) / 2) < 0.2)
+        #expect(abs(circles[1].y - (circles[0].y + circles[2].y) / 2) < 0.2 && circles[2].y > circles[0].y)
+        #expect(picture.texts.contains { $0.contains("1112 km long, 100 km wide; 3 events in it") })
+        let circle = section.circle
+        #expect(abs(circle.latitude) < 1e-9 && abs(abs(circle.longitude) - 180) < 1e-9)
+        #expect(circle.kilometres > section.length / 2)
+        #expect(Section(from: (10, 20), to: (10, 20), width: 1) == nil)
+        #expect(Section(from: (10, 20), to: (-10, -160), width: 1) == nil)
+    }
+
+    @Test("The histogram of depths has a bar for each depth that occurs, as long as there are events")
+    func depths() throws {
+        let events = [1.0, 2, 3, 33, 33, 610, nil].map {
+            ChartEvent(time: Instant(milliseconds: 0), depth: $0, magnitude: 5)
+        }
+        let picture = try #require(Picture(Plot.depths(events, caption: caption)))
+        let bars = picture.elements.filter { $0.attributes["class"]?.hasSuffix(" bar") == true }
+        let widths = bars.compactMap { $0.number("width") }
+        try #require(widths.count == 3)
+        #expect(abs(widths[0] / 3 - widths[2]) < 0.2 && abs(widths[1] / 2 - widths[2]) < 0.2)
+        #expect(bars[0].number("y")! < bars[1].number("y")! && bars[1].number("y")! < bars[2].number("y")!)
+        #expect(picture.texts.contains("1 events without a depth are left out."))
+    }
+
+    @Test(
+        "The legend tells sizes by at least two magnitudes, unless all are the same",
+        arguments: [([4.0, 4.9], 2), ([4.3, 4.6], 2), ([4.3, 4.3], 1), ([2.5, 7.1], 5), ([4.1, 5.9], 3)])
+    func sizes(magnitudes: [Double], count: Int) throws {
+        let events = magnitudes.map { ChartEvent(time: Instant(milliseconds: 0), depth: 1, magnitude: $0) }
+        let picture = try #require(Picture(Plot.time(events, caption: caption)))
+        #expect(picture.elements.count { $0.attributes["class"] == "hollow" } == count)
     }
 
     @Test("Numbers that no earthquake has are left out", arguments: [1e300, -.infinity, .infinity, .nan])
@@ -82,7 +205,7 @@ struct PlotTests {
         #expect(events[0].magnitude == nil && events[0].depth == nil)
         for svg in [
             Plot.time(events, caption: caption), Plot.cumulative(events, caption: caption),
-            Plot.magnitudes(events, caption: caption),
+            Plot.magnitudes(GutenbergRichter(events), caption: caption),
             QuakeMap.svg(events, region: Region(fitting: events) ?? .world, caption: caption),
         ] {
             #expect(Picture(svg) != nil)
@@ -105,7 +228,7 @@ struct PlotTests {
         let none = AftershockRate([], observed: 0)
         for svg in [
             Plot.time([], caption: caption), Plot.cumulative([], caption: caption),
-            Plot.magnitudes([], caption: caption), Plot.aftershocks(none, caption: caption),
+            Plot.magnitudes(GutenbergRichter([]), caption: caption), Plot.aftershocks(none, caption: caption),
         ] {
             #expect(Picture(svg)?.texts.contains("Plot") == true)
         }

@@ -41,16 +41,20 @@ struct StatisticsTests {
                 let completeness: Double? = try row.decodeIfPresent("completeness")
                 #expect(relation.completeness.map { Double($0) / 10 } == completeness)
                 #expect(relation.count == (try row.decode("earthquakes", as: Int.self)))
-                for (value, column) in [
-                    (relation.b, "b_value"), (relation.standardError, "b_standard_error"),
-                    (relation.a, "a_value"),
-                ] {
-                    let expected: Double? = try row.decodeIfPresent(column)
-                    // The report gives a for one earthquake too, which tells nothing.
-                    guard let value else { continue }
-                    #expect(abs(value - (try #require(expected))) < 1e-9, "\(column)")
+                // The report gives a for one earthquake too, which tells nothing.
+                if let fit = relation.fit {
+                    for (value, column) in [
+                        (fit.b, "b_value"), (fit.standardError, "b_standard_error"), (fit.a, "a_value"),
+                        (fit.goodness, "goodness_percent"), (fit.distance, "ks_distance"),
+                    ] {
+                        #expect(abs(value - (try row.decode(column, as: Double.self))) < 1e-9, "\(column)")
+                    }
+                    #expect(fit.isGood == (try row.decode("is_good_fit", as: Bool.self)))
                 }
-                if count == 300 { #expect(relation.b != nil) }
+                #expect(
+                    relation.good.map { Double($0.from) / 10 }
+                        == (try row.decodeIfPresent("good_from", as: Double.self)))
+                if count == 300 { #expect(relation.fit != nil) }
             }
         }
     }

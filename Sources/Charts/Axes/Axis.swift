@@ -13,21 +13,31 @@ struct Axis {
     let ticks: [Tick]
     /// Without labels, between the ticks.
     private(set) var minorTicks: [Double] = []
+    /// Whether the lower end of the range is at the top, as that of depths.
+    private(set) var isDownward = false
 
     init(_ title: String, _ range: ClosedRange<Double>, ticks: [Tick], isLogarithmic: Bool = false) {
         (self.title, self.range, self.ticks) = (title, range, ticks)
         self.isLogarithmic = isLogarithmic
     }
 
-    /// Where a value lies, from 0 at the lower end to 1 at the upper.
+    /// Where a value lies, from 0 at the left or at the bottom to 1 at the other end.
     func share(_ value: Double) -> Double {
-        isLogarithmic
+        let share =
+            isLogarithmic
             ? (log10(value) - log10(range.lowerBound)) / (log10(range.upperBound) - log10(range.lowerBound))
             : (value - range.lowerBound) / (range.upperBound - range.lowerBound)
+        return isDownward ? 1 - share : share
     }
 
     /// Ticks at multiples of 1, 2 or 5 times a power of ten. The range grows to the next ticks.
-    static func linear(_ title: String, _ values: ClosedRange<Double>) -> Axis {
+    ///
+    /// - Parameters:
+    ///   - isTight: whether the range stays what it is instead.
+    ///   - isDownward: whether the lower end is at the top.
+    static func linear(
+        _ title: String, _ values: ClosedRange<Double>, isTight: Bool = false, isDownward: Bool = false
+    ) -> Axis {
         let size = max(values.upperBound - values.lowerBound, 1e-6)
         let power = pow(10, (log10(size / 6)).rounded(.down))
         let step = [1, 2, 5, 10].map { $0 * power }.first { size / $0 <= 7 } ?? 10 * power
@@ -37,7 +47,20 @@ struct Axis {
         let ticks = (first...last).map {
             Tick(value: Double($0) * step, label: decimal(Double($0) * step, digits))
         }
-        return Axis(title, Double(first) * step...Double(last) * step, ticks: ticks)
+        let range = Double(first) * step...Double(last) * step
+        var axis =
+            isTight && values.upperBound > values.lowerBound
+            ? Axis(title, values, ticks: ticks.filter { values.contains($0.value) })
+            : Axis(title, range, ticks: ticks)
+        axis.isDownward = isDownward
+        return axis
+    }
+
+    /// The same axis, going on to a smaller value without a tick of its own.
+    func reaching(_ value: Double) -> Axis {
+        var axis = Axis(title, min(range.lowerBound, value)...range.upperBound, ticks: ticks)
+        axis.isDownward = isDownward
+        return axis
     }
 
     /// Ticks at powers of ten, from the one below the values to the one above.

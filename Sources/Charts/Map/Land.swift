@@ -14,6 +14,11 @@ public enum Land {
     /// beyond 180°; Antarctica's goes by way of the South Pole.
     static let rings: [[Point]] = text.split(separator: UInt8(ascii: "\n")).map(decode)
 
+    /// The islands that are too small for a map of the world: those of Natural Earth at 1:10 million that cover some 5 square
+    /// kilometres or more (scripts/islands).
+    static let islands: [[Point]] = PackageResources.islands_txt.split(separator: UInt8(ascii: "\n")).map(
+        decode)
+
     /// Reads an Encoded Polyline of latitudes and longitudes, in hundredths of a degree
     /// (https://developers.google.com/maps/documentation/utilities/polylinealgorithm).
     private static func decode(_ line: ArraySlice<UInt8>) -> [Point] {

@@ -16,7 +16,7 @@ struct LandPaths {
         halfWidth = projection.isWorld ? 180 : min(180, region.width / 2 * 1.05)
         let margin = projection.isWorld ? 0 : (region.north - region.south) / 20
         (south, north) = (region.south - margin, region.north + margin)
-        for ring in Land.rings {
+        for ring in projection.isWorld ? Land.rings : Land.rings + Land.islands {
             // A ring may show at both edges of the map.
             for turn in [-360.0, 0, 360] { append(ring, shiftedBy: turn - projection.centre) }
         }

@@ -1,25 +1,68 @@
 extension Plot {
     /// How many events there have been, over time, as an SVG document. However many events there are, the line has at most
-    /// two points a pixel.
-    public static func cumulative(_ events: [ChartEvent], caption: Caption) -> String {
+    /// two points a pixel. It is broken where the catalogue holds nothing.
+    ///
+    /// - Parameter magnitude: the smallest that was selected, if any was.
+    public static func cumulative(
+        _ events: [ChartEvent], coverage: Coverage = Coverage(), from magnitude: Double? = nil,
+        caption: Caption
+    ) -> String {
         let events = events.sorted { $0.time < $1.time }
         let plot = Plot(
             x: .time(range(of: events)),
             y: .linear("Number of events", 0...Double(max(1, events.count))), caption: caption)
-        return plot.svg { svg in
-            var points = [plot.point(plot.x.range.lowerBound, 0)]
-            for (index, event) in events.enumerated() {
-                let point = plot.point(Double(event.time.milliseconds), Double(index + 1))
-                // A step, from the count before to the count after; within one pixel it only grows.
-                if let last = points.last, point.x - last.x >= 0.5 || points.count < 3 {
-                    points.append(.init(x: point.x, y: last.y))
-                    points.append(point)
-                } else {
-                    points[points.count - 1].y = point.y
-                }
+        let stretches = coverage.stretches(plot.x.range, from: magnitude)
+        return plot.svg { origin, svg in
+            drawGapLegend(
+                "not held by the catalogue, or only from a larger magnitude on", of: stretches, at: origin,
+                in: &svg)
+        } _: { svg in
+            plot.shade(stretches, in: &svg) { $0.magnitude > -.infinity ? .infinity : nil }
+            var before = 0
+            for line in plot.lines(of: events, stretches) {
+                svg.polyline(plot.steps(line.events, from: line.from, to: line.until, before), class: "line")
+                before += line.events.count
             }
-            points.append(plot.point(plot.x.range.upperBound, Double(events.count)))
-            svg.polyline(points, class: "line")
         }
+    }
+
+    /// The events between gaps. What lies in a gap all the same, from a feed that is not known to be whole, is drawn, too.
+    private func lines(
+        of events: [ChartEvent], _ stretches: [Coverage.Stretch]
+    ) -> [(from: Double, until: Double, events: ArraySlice<ChartEvent>)] {
+        let parts =
+            stretches.isEmpty
+            ? [(x.range.lowerBound, x.range.upperBound, false)]
+            : stretches.map {
+                ($0.from, $0.until, $0.magnitude == .infinity)
+            }
+        var rest = events[...]
+        return parts.compactMap { from, until, isGap in
+            let end = rest.firstIndex { Double($0.time.milliseconds) >= until } ?? rest.endIndex
+            let part = until == x.range.upperBound ? rest : rest[rest.startIndex..<end]
+            rest = rest[part.endIndex...]
+            guard isGap else { return (from, until, part) }
+            guard let first = part.first, let last = part.last else { return nil }
+            return (Double(first.time.milliseconds), Double(last.time.milliseconds), part)
+        }
+    }
+
+    /// - Parameter before: how many events there were before these.
+    private func steps(
+        _ events: ArraySlice<ChartEvent>, from: Double, to end: Double, _ before: Int
+    ) -> [SVG.Point] {
+        var points = [point(from, Double(before))]
+        for (index, event) in events.enumerated() {
+            let point = point(Double(event.time.milliseconds), Double(before + index + 1))
+            // A step, from the count before to the count after; within one pixel it only grows.
+            if let last = points.last, point.x - last.x >= 0.5 || points.count < 3 {
+                points.append(.init(x: point.x, y: last.y))
+                points.append(point)
+            } else {
+                points[points.count - 1].y = point.y
+            }
+        }
+        points.append(point(end, Double(before + events.count)))
+        return points
     }
 }

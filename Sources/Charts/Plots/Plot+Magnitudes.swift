@@ -1,9 +1,9 @@
 import Glibc
 
 extension Plot {
-    /// How many earthquakes there are of each magnitude, with the Gutenberg–Richter relation, as an SVG document.
-    public static func magnitudes(_ events: [ChartEvent], caption: Caption) -> String {
-        let relation = GutenbergRichter(events)
+    /// How many earthquakes there are of each magnitude, with the Gutenberg–Richter relation, as an SVG document. Where the
+    /// relation does not fit, its line is drawn as such, and another one from where it does.
+    public static func magnitudes(_ relation: GutenbergRichter, caption: Caption) -> String {
         let bins = relation.counts.keys.sorted()
         let range =
             bins.isEmpty ? 0...5 : Double(bins[0]) / 10 - 0.1...Double(bins[bins.count - 1]) / 10 + 0.1
@@ -24,40 +24,53 @@ extension Plot {
             for (bin, count) in relation.cumulative {
                 svg.circle(at: plot.point(Double(bin) / 10, Double(count)), radius: 3.2, class: "full")
             }
-            relation.drawFit(plot, in: &svg)
+            if let fit = relation.fit { fit.draw(plot, class: fit.isGood ? "fit" : "poor", in: &svg) }
+            if let good = relation.other { good.draw(plot, class: "fit", in: &svg) }
         }
     }
 }
 
-extension GutenbergRichter {
+extension GutenbergRichter.Fit {
     /// From the completeness to where the relation expects a tenth of an earthquake.
-    fileprivate func drawFit(_ plot: Plot, in svg: inout SVG) {
-        guard let a, let b, let completeness else { return }
-        let start = Double(completeness) / 10
+    fileprivate func draw(_ plot: Plot, class name: String, in svg: inout SVG) {
+        let start = Double(from) / 10
         let end = min(plot.x.range.upperBound, (a + 1) / b)
         func point(_ magnitude: Double) -> SVG.Point { plot.point(magnitude, pow(10, a - b * magnitude)) }
-        svg.line(from: point(start), to: point(end), class: "fit")
+        svg.line(from: point(start), to: point(end), class: name)
     }
 
+    public var words: String {
+        let error = Axis.decimal(standardError, standardError < 0.005 ? 3 : 2)
+        return
+            "b = \(Axis.decimal(b, 2)) ± \(error), a = \(Axis.decimal(a, 2)), from M \(Axis.decimal(Double(from) / 10, 1)): \(isGood ? "good" : "poor") fit (\(Axis.decimal(goodness, 0)) %)"
+    }
+}
+
+extension GutenbergRichter {
+    /// The good fit, if it is not the one from the completeness on.
+    public var other: Fit? { good?.from == completeness ? nil : good }
+
     fileprivate func drawLegend(at origin: SVG.Point, in svg: inout SVG) -> Double {
-        let (x, y) = (origin.x, origin.y)
+        var (x, y) = (origin.x, origin.y)
         svg.circle(at: .init(x: x + 4, y: y - 4), radius: 3.2, class: "full")
         svg.text("this magnitude or larger", at: .init(x: x + 14, y: y))
         svg.triangle(at: .init(x: x + 180, y: y - 4))
         svg.text("this magnitude, in bins of 0.1", at: .init(x: x + 190, y: y))
         if let completeness {
+            let method = isCompletenessGiven ? "given" : "maximum curvature, tends to be 0.2 too low"
             svg.line(from: .init(x: x + 380, y: y - 4), to: .init(x: x + 404, y: y - 4), class: "mark")
             svg.text(
-                "completeness Mc = \(Axis.decimal(Double(completeness) / 10, 1))", at: .init(x: x + 410, y: y)
-            )
+                "completeness Mc = \(Axis.decimal(Double(completeness) / 10, 1)) (\(method))",
+                at: .init(x: x + 410, y: y))
         }
-        if let a, let b, let standardError {
-            svg.line(from: .init(x: x + 575, y: y - 4), to: .init(x: x + 599, y: y - 4), class: "fit")
-            svg.text(
-                "b = \(Axis.decimal(b, 2)) ± \(Axis.decimal(standardError, 2)), a = \(Axis.decimal(a, 2))",
-                at: .init(x: x + 605, y: y))
+        y += 22
+        for fit in [fit, other].compactMap(\.self) {
+            let name = fit.isGood ? "fit" : "poor"
+            svg.line(from: .init(x: x, y: y - 4), to: .init(x: x + 24, y: y - 4), class: name)
+            svg.text(fit.words, at: .init(x: x + 30, y: y))
+            x += 400
         }
-        return 28
+        return fit == nil ? 28 : 50
     }
 }
 

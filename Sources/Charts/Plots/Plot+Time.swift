@@ -3,17 +3,28 @@ import Feed
 extension Plot {
     /// Magnitudes over time, as an SVG document.
     ///
-    /// - Parameter events: those without a magnitude are left out.
-    public static func time(_ events: [ChartEvent], caption: Caption) -> String {
+    /// - Parameters:
+    ///   - events: those without a magnitude are left out.
+    ///   - coverage: what is not held is shaded, up to the magnitude from which on it is held.
+    ///   - magnitude: the smallest that was selected, if any was.
+    public static func time(
+        _ events: [ChartEvent], coverage: Coverage = Coverage(), from magnitude: Double? = nil,
+        caption: Caption
+    ) -> String {
         let events = events.filter { $0.magnitude != nil }
         let magnitudes = events.compactMap(\.magnitude)
         let plot = Plot(
             x: .time(range(of: events)),
             y: .linear("Magnitude", (magnitudes.min() ?? 0)...(magnitudes.max() ?? 5)), caption: caption)
         let symbols = Symbols(events)
+        let stretches = coverage.stretches(plot.x.range, from: magnitude)
         return plot.svg { origin, svg in
-            symbols.drawLegend(of: events, at: origin, in: &svg)
+            let height = symbols.drawLegend(of: events, at: origin, in: &svg)
+            let below = SVG.Point(x: origin.x, y: origin.y + height)
+            return height
+                + drawGapLegend("not held by the catalogue", of: stretches, at: below, in: &svg)
         } _: { svg in
+            plot.shade(stretches, in: &svg) { $0.magnitude }
             let points = events.map {
                 ($0, plot.point(Double($0.time.milliseconds), $0.magnitude ?? 0))
             }

@@ -17,6 +17,14 @@ public struct Plot {
             x: Self.left + self.x.share(x) * innerWidth, y: Self.top + (1 - self.y.share(y)) * Self.height)
     }
 
+    /// Pixels for a unit of each axis, if that is linear.
+    var scale: (x: Double, y: Double) {
+        (
+            innerWidth / (x.range.upperBound - x.range.lowerBound),
+            Self.height / (y.range.upperBound - y.range.lowerBound)
+        )
+    }
+
     /// The picture as an SVG document.
     ///
     /// - Parameters:

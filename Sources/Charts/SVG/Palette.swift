@@ -12,6 +12,8 @@ enum Palette {
             .coast{fill:none;stroke:#8d8d88;stroke-width:.5;stroke-linejoin:round}
             .line{fill:none;stroke:#222;stroke-width:1.6;stroke-linejoin:round}
             .fit{fill:none;stroke:#b02991;stroke-width:1.8}.mark{fill:none;stroke:#333;stroke-width:1;stroke-dasharray:5 4}
+            .poor{fill:none;stroke:#888;stroke-width:1.6;stroke-dasharray:2 3}
+            .gap{fill:#8a94a0;fill-opacity:.28;stroke:none}.bar{stroke:#222;stroke-width:.5;fill-opacity:.9}
             .full{fill:#222;stroke:#222;stroke-width:.8}.hollow{fill:#fff;stroke:#222;stroke-width:1}
             .dot{fill:none;stroke-linecap:round}
 

@@ -84,6 +84,12 @@ struct SVG {
         element("path", ["class": name, "d": Self.path(points)])
     }
 
+    /// - Parameter end: the opposite corner.
+    mutating func rectangle(from start: Point, to end: Point, class name: String) {
+        body +=
+            "<rect class=\"\(name)\" x=\"\(Self.number(min(start.x, end.x)))\" y=\"\(Self.number(min(start.y, end.y)))\" width=\"\(Self.number(abs(end.x - start.x)))\" height=\"\(Self.number(abs(end.y - start.y)))\"/>\n"
+    }
+
     mutating func circle(at centre: Point, radius: Double, class name: String) {
         body +=
             "<circle class=\"\(name)\" cx=\"\(Self.number(centre.x))\" cy=\"\(Self.number(centre.y))\" r=\"\(Self.number(radius))\"/>\n"

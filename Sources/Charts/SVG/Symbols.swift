@@ -83,18 +83,32 @@ struct Symbols {
         }
     }
 
+    /// The magnitudes that explain the sizes: whole ones, where there are fewer than three of them halves, and if need be the
+    /// smallest and the largest there is.
+    private func sizes(of events: [ChartEvent]) -> [(magnitude: Double, label: String)] {
+        let all = events.lazy.compactMap(\.magnitude)
+        guard let smallest = all.min(), let largest = all.max() else { return [] }
+        for (step, digits) in [(1.0, 0), (0.5, 1)] {
+            let first = (smallest / step).rounded(.up)
+            let last = (largest / step).rounded(.down)
+            guard last - first >= 2 else { continue }
+            return stride(from: max(first, last - 5), through: last, by: 1)
+                .map { ($0 * step, Axis.decimal($0 * step, digits)) }
+        }
+        let ends = [smallest, largest].map { ($0, Axis.decimal($0, 1)) }
+        return ends[0].1 == ends[1].1 ? [ends[1]] : ends
+    }
+
     /// Explains sizes and colours, in a row that begins at `origin`. Returns how high it is.
     func drawLegend(of events: [ChartEvent], at origin: SVG.Point, in svg: inout SVG) -> Double {
-        let smallest = events.lazy.compactMap(\.magnitude).min() ?? 0
         var x = origin.x
         svg.text("Magnitude", at: .init(x: x, y: origin.y + 4), class: "h")
         x += 82
-        let first = max(Int(smallest.rounded(.up)), Int(largestMagnitude.rounded(.down)) - 5)
-        for magnitude in stride(from: first, through: Int(largestMagnitude.rounded(.down)), by: 1) {
-            let radius = max(1, radius(Double(magnitude)))
+        for (magnitude, label) in sizes(of: events) {
+            let radius = max(1, radius(magnitude))
             svg.circle(at: .init(x: x + radius, y: origin.y), radius: radius, class: "hollow")
-            svg.text("\(magnitude)", at: .init(x: x + 2 * radius + 4, y: origin.y + 4))
-            x += 2 * radius + 24
+            svg.text(label, at: .init(x: x + 2 * radius + 4, y: origin.y + 4))
+            x += 2 * radius + 16 + 8 * Double(label.count)
         }
         x = max(x + 20, origin.x + 300)
         svg.text("Depth, km", at: .init(x: x, y: origin.y + 4), class: "h")

@@ -3,44 +3,80 @@ import Glibc
 /// The Gutenberg–Richter relation, log10 N = a − b M, of some earthquakes: the same rule as `report.gutenberg_richter`, for
 /// events from anywhere.
 ///
-/// Magnitudes are counted in bins of 0.1. The completeness is that of maximum curvature (Wiemer and Wyss 2000), the bin with the
-/// most earthquakes, of equal bins the larger; b is by maximum likelihood (Aki 1965), with Utsu's correction for the bins, and
-/// its standard error by Shi and Bolt (1982).
+/// Magnitudes are counted in bins of 0.1. If no completeness is given, it is that of maximum curvature (Wiemer and Wyss 2000),
+/// the bin with the most earthquakes, of equal bins the larger: too low by some 0.2, and by any amount where catalogues of
+/// different completeness are mixed. So look at `fit.isGood`.
 public struct GutenbergRichter: Sendable {
     /// Earthquakes in each bin, by its middle in tenths of a magnitude.
     public let counts: [Int: Int]
     /// The bin from which on the relation holds, in tenths; nil without earthquakes.
     public let completeness: Int?
+    public let isCompletenessGiven: Bool
     /// Earthquakes in that bin and all larger ones.
     public let count: Int
-    /// nil for fewer than two earthquakes, as are the next two.
-    public let b: Double?
-    public let standardError: Double?
-    public let a: Double?
+    /// nil for fewer than two earthquakes.
+    public let fit: Fit?
+    /// The bin from which on the fit is good, with fifty earthquakes or more.
+    public let good: Fit?
 
-    public init(_ events: [ChartEvent]) {
+    /// A line through the earthquakes from a bin on.
+    public struct Fit: Sendable {
+        /// The bin, in tenths.
+        public let from: Int
+        public let count: Int
+        /// By maximum likelihood (Aki 1965), with Utsu's correction for the bins.
+        public let b: Double
+        /// Of b, by Shi and Bolt (1982).
+        public let standardError: Double
+        public let a: Double
+        /// How much of the cumulative numbers the line explains, in percent (Wiemer and Wyss 2000).
+        public let goodness: Double
+        /// The largest distance between the observed and the expected share, as Kolmogorov and Smirnov have it.
+        public let distance: Double
+
+        /// Below this, or beyond the limit of Kolmogorov and Smirnov at 5 %, b says little.
+        public var isGood: Bool { goodness >= 90 && distance <= 1.36 / Double(count).squareRoot() }
+    }
+
+    /// - Parameter completeness: the magnitude from which on the earthquakes are complete, if that is known.
+    public init(_ events: [ChartEvent], completeness given: Double? = nil) {
         var counts: [Int: Int] = [:]
         for event in events where event.isEarthquake {
             if let magnitude = event.magnitude { counts[Self.bin(magnitude), default: 0] += 1 }
         }
         let mode = counts.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
-        let complete = counts.filter { $0.key >= mode ?? 0 }
+        let complete = given.map(Self.bin) ?? mode
+        self.counts = counts
+        completeness = complete
+        isCompletenessGiven = given != nil
+        count = counts.reduce(0) { $0 + ($1.key >= complete ?? 0 ? $1.value : 0) }
+        fit = complete.flatMap { Self.fit(counts, from: $0) }
+        let larger = counts.keys.filter { $0 > complete ?? 0 }
+        good = ([complete].compactMap(\.self) + larger).sorted().lazy
+            .compactMap { Self.fit(counts, from: $0) }.first { $0.count >= 50 && $0.isGood }
+    }
+
+    private static func fit(_ counts: [Int: Int], from bin: Int) -> Fit? {
+        let complete = counts.filter { $0.key >= bin }
         let number = complete.values.reduce(0, +)
+        guard number > 1, let largest = complete.keys.max() else { return nil }
         let first = complete.reduce(0) { $0 + $1.key * $1.value }
         let second = complete.reduce(0) { $0 + $1.key * $1.key * $1.value }
-        self.counts = counts
-        completeness = mode
-        count = number
-        guard let mode, number > 1 else {
-            (b, standardError, a) = (nil, nil, nil)
-            return
-        }
         let n = Double(number)
-        let b = log10(exp(1)) * 10 * n / (Double(first) - (Double(mode) - 0.5) * n)
+        let b = log10(exp(1)) * 10 * n / (Double(first) - (Double(bin) - 0.5) * n)
         let meanError = (Double(number * second - first * first) / (100 * n * n * (n - 1))).squareRoot()
-        self.b = b
-        standardError = log(10) * b * b * meanError
-        a = log10(n) + b * Double(mode) / 10
+        var (left, observed, difference, farthest) = (number, 0.0, 0.0, 0.0)
+        for tenths in bin...largest {
+            let apart = abs(Double(left) - n * pow(10, -b * Double(tenths - bin) / 10))
+            observed += Double(left)
+            difference += apart
+            farthest = max(farthest, apart)
+            left -= counts[tenths] ?? 0
+        }
+        return Fit(
+            from: bin, count: number, b: b, standardError: log(10) * b * b * meanError,
+            a: log10(n) + b * Double(bin) / 10, goodness: 100 - 100 * difference / observed,
+            distance: farthest / n)
     }
 
     /// The bin of a magnitude in tenths. In binary, 2.55 is a little less than 2.55; the small addition keeps it in its bin.

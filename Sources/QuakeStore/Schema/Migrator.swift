@@ -126,6 +126,9 @@ public struct Migrator: Sendable {
         try await connection.query("select set_config('role', \(owner), true)", to: "migrate as \(owner)")
     }
 
+    /// Works as the schema's owner until the transaction ends.
+    func becomeOwner() async throws { try await become(try await otherOwner()) }
+
     /// The table's owner, if that is not the login. New objects belong to the same role (see `Roles`).
     private func otherOwner() async throws -> String? {
         try await connection.query(

@@ -192,6 +192,7 @@ public struct Roles: Sendable {
 
             -- Earthquakes near a place. Who reads no report finds only this function there.
             grant usage on schema report to \(writer), \(reader);
+            grant select on report.coverage to \(writer), \(reader);
             grant execute on function report.distance_km(
                 double precision, double precision, double precision, double precision) to \(writer), \(reader);
 

@@ -34,19 +34,15 @@ struct MapCommand: AsyncParsableCommand {
         }
         let drawn = portrait.withLock { $0 }
         if let whyEmpty { StandardError.print("quakes: \(whyEmpty)") }
-        let caption = drawn.caption(picture.title ?? "Earthquakes", selection.words, hasLand: true)
+        let gaps = selection.gaps(try await selection.coverage(database), drawn)
+        let caption = drawn.caption(
+            picture.title ?? selection.title(nil, drawn), selection.words, gaps: gaps, hasLand: true)
         try await picture.write(
             QuakeMap.svg(drawn.events, region: region(of: drawn.events), caption: caption))
     }
 
     private func region(of events: [ChartEvent]) -> Region {
         if fit, let fitted = Region(fitting: events) { return fitted.padded }
-        if let box = selection.box {
-            return Region(south: box.south, west: box.west, north: box.north, width: box.width).padded
-        }
-        if let near = selection.near, let within = selection.within {
-            return Region(around: near.latitude, near.longitude, kilometres: within).padded
-        }
-        return .world
+        return selection.region?.padded ?? .world
     }
 }

@@ -18,6 +18,9 @@ struct MigrateCommand: AsyncParsableCommand {
                 grant quakes_owner to administrator;  migrates, prunes and forgets
 
             Every other login loses access to the database. Nothing else changes for the database's other users.
+
+            --postgis makes the view report.event_geometry, for QGIS, GDAL and geopandas, and notifies the channel qgis of \
+            changes. The server has to have PostGIS. It is safe to repeat, too.
             """)
 
     @Flag(help: "Only list what is missing.")
@@ -25,6 +28,9 @@ struct MigrateCommand: AsyncParsableCommand {
 
     @Flag(help: "Create the roles, and grant them what they need.")
     var roles = false
+
+    @Flag(help: "Make a view with geometries, for programs that draw maps; needs PostGIS.")
+    var postgis = false
 
     @Option(
         help: ArgumentHelp(
@@ -35,6 +41,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
     func validate() throws {
         if roles, dryRun { throw ValidationError("--roles cannot be used with --dry-run") }
+        if postgis, dryRun { throw ValidationError("--postgis cannot be used with --dry-run") }
         do {
             _ = try Roles(prefix: rolePrefix)
         } catch {
@@ -55,6 +62,10 @@ struct MigrateCommand: AsyncParsableCommand {
             report(try await migrator.missing(), "to apply")
         } else {
             report(try await migrator.migrate(), "applied")
+        }
+        if postgis {
+            try await PostGIS.establish(on: connection)
+            StandardOutput.print("report.event_geometry is there; QGIS may listen to the channel qgis")
         }
         guard roles else { return }
         let roles = try Roles(prefix: rolePrefix)

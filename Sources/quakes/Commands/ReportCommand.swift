@@ -2,6 +2,7 @@ import ArgumentParser
 import Feed
 import PostgreSQL
 import QuakeStore
+import Synchronization
 
 struct ReportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -59,13 +60,17 @@ struct ReportCommand: AsyncParsableCommand {
         }
     }
 
+    /// At a terminal the beginning of each summary, broken into lines; elsewhere all of it on one line.
     private func list(_ reports: [Report]) {
+        let isTerminal = StandardOutput.isTerminal
         let columns: [Column<Report>] = [
-            Column("report", widest: 1000) { report in
-                let parameters = report.isFunction ? report.parameters.map(\.name) : []
-                return ([report.name] + parameters).joined(separator: " ")
+            Column("report") { $0.name },
+            Column("what", minimumWidth: 30, flexible: true, widest: 2000, breaking: .text) { report in
+                let end = isTerminal ? report.summary.firstRange(of: #/[.:](?= |$)/#)?.lowerBound : nil
+                let summary = end.map { String(report.summary[..<$0]) } ?? report.summary
+                let taken = report.isFunction ? report.parameters.map(\.name).joined(separator: ", ") : ""
+                return summary + (taken.isEmpty ? "" : "\(end == nil ? " " : ". ")Takes \(taken).")
             },
-            Column("what", minimumWidth: 40, flexible: true, widest: 1000) { $0.summary },
         ]
         StandardOutput.write(reports.table(columns, at: StandardOutput.terminal))
     }
@@ -86,7 +91,9 @@ struct ReportCommand: AsyncParsableCommand {
             }
         }
         for parameter in report.parameters where parameter.isRequired && values[parameter.name] == nil {
-            throw ValidationError("\(report.name) needs \(parameter.name)=VALUE")
+            throw ValidationError(
+                "\(report.name) needs \(parameter.name)=VALUE, such as: quakes report \(report.name) \(parameter.name)=\(parameter.name == "mainshock" ? "us7000abcd" : "…")"
+            )
         }
         return values
     }
@@ -95,14 +102,23 @@ struct ReportCommand: AsyncParsableCommand {
         try await report.checkMainshock(values, on: connection)
         let limit = limit.rows(isTable: format == .table)
         let listing = Listing(format.form(of: report, csv: spreadsheet.csv), limit: limit)
+        let fits = Mutex<[[String?]]>([])
+        let hasFits = report.columns.contains { $0.name == "is_good_fit" }
         let isBackwards = report.isChronicle && format == .table && StandardOutput.isTerminal
         do {
             try await report.forEachRow(
                 values, limit: limit.reading, backwards: isBackwards,
-                times: format == .table ? .short : .iso8601, on: connection, listing.append)
+                times: format == .table ? .short : .iso8601, on: connection
+            ) { row in
+                if hasFits { fits.withLock { $0.append(row) } }
+                listing.append(row)
+            }
         } catch let error as PostgresError where error.isRefusedValue && !values.isEmpty {
             throw ValidationError(error.message)
         }
         listing.finish(isBackwards ? "the newest" : "the first")
+        if let warning = report.warning(of: fits.withLock { $0 }) {
+            StandardError.print("quakes: \(warning)")
+        }
     }
 }

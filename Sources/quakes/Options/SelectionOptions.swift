@@ -42,9 +42,11 @@ struct SelectionOptions: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Only events near this point, in degrees; needs --within.", valueName: "lat,lon"),
-        transform: point)
-    var near: (latitude: Double, longitude: Double)?
+        help: ArgumentHelp(
+            "Only events near this point, in degrees, or near this town, such as Rome or 'Vancouver, Canada'; needs --within.",
+            valueName: "lat,lon|town"),
+        transform: NearPoint.init)
+    var near: NearPoint?
 
     @Option(help: ArgumentHelp("How far from --near events may be, in km.", valueName: "km"))
     var within: Double?
@@ -116,7 +118,7 @@ struct SelectionOptions: ParsableArguments {
         return selection
     }
 
-    private var types: [String]? {
+    var types: [String]? {
         if type.isEmpty { return nil }
         return type.flatMap { $0.split(at: ",") }
             .map { String($0.trimmingPrefix { $0 == " " }) }.filter { !$0.isEmpty }
@@ -127,26 +129,8 @@ struct SelectionOptions: ParsableArguments {
         return place
     }
 
-    private static func numbers(_ text: String) -> [Double?] {
-        text.split(separator: ",", omittingEmptySubsequences: false).map {
-            Double(String($0.trimmingPrefix { $0 == " " }))
-        }
-    }
-
-    private static func point(_ text: String) throws -> (latitude: Double, longitude: Double) {
-        let numbers = numbers(text)
-        guard numbers.count == 2, let latitude = numbers[0], let longitude = numbers[1] else {
-            throw ValidationError("it takes a latitude and a longitude in degrees, such as 35.8,-117.6")
-        }
-        guard abs(latitude) <= 90 else {
-            throw ValidationError("the latitude, which comes first, is beyond ±90")
-        }
-        guard abs(longitude) <= 360 else { throw ValidationError("the longitude is beyond ±360") }
-        return (latitude, longitude)
-    }
-
     private static func box(_ text: String) throws -> QuakeSelection.Box {
-        let numbers = numbers(text)
+        let numbers = NearPoint.numbers(text)
         guard numbers.count == 4, let south = numbers[0], let west = numbers[1], let north = numbers[2],
             let east = numbers[3]
         else { throw ValidationError("--box \(text) is not of the form SOUTH,WEST,NORTH,EAST, in degrees") }

@@ -7,8 +7,17 @@ import FoundationEssentials
 struct WrongUsage: CustomStringConvertible {
     let description: String
 
-    init(_ error: any Error, arguments: [String], of root: any ParsableCommand.Type) {
+    /// - Parameter command: the command that found the fault while it ran. Its usage is told instead of the root's.
+    init(
+        _ error: any Error, arguments: [String], of root: any ParsableCommand.Type,
+        in command: (any ParsableCommand.Type)? = nil
+    ) {
         let message = root.message(for: error)
+        if let command, let path = Self.path(to: command, from: root) {
+            let usage = "Usage: \(path) <options>\n  See '\(path) --help' for more information."
+            description = "Error: \(message)\n\(usage)"
+            return
+        }
         let whole = root.fullMessage(for: error)
         let better = Self.unknownCommand(in: arguments[...], of: root) ?? Self.hint(message)
         guard let better, let place = whole.firstRange(of: message) else {
@@ -16,6 +25,18 @@ struct WrongUsage: CustomStringConvertible {
             return
         }
         description = whole.replacingCharacters(in: place, with: better)
+    }
+
+    /// What one types for a command, such as `quakes database start`.
+    private static func path(
+        to command: any ParsableCommand.Type, from root: any ParsableCommand.Type
+    ) -> String? {
+        func name(of command: any ParsableCommand.Type) -> String {
+            command.configuration.commandName ?? "quakes"
+        }
+        if command == root { return name(of: root) }
+        return root.configuration.subcommands.lazy.compactMap { path(to: command, from: $0) }.first
+            .map { "\(name(of: root)) \($0)" }
     }
 
     /// The message about a refused value, and what it may be.

@@ -8,23 +8,23 @@ struct Column<Row>: Sendable {
 
     init(
         _ title: String, _ alignment: TableColumn.Alignment = .left, minimumWidth: Int = 0,
-        priority: Int = 0, flexible: Bool = false, widest: Int = 120,
+        priority: Int = 0, flexible: Bool = false, widest: Int = 120, breaking: TableColumn.Breaking = .none,
         cell: @escaping @Sendable (Row) -> TableCell
     ) {
         layout = TableColumn(
             title: title, alignment: alignment, minimumWidth: minimumWidth, priority: priority,
-            flexible: flexible, widest: widest)
+            flexible: flexible, widest: widest, breaking: breaking)
         self.cell = cell
     }
 
     init(
         _ title: String, _ alignment: TableColumn.Alignment = .left, minimumWidth: Int = 0,
-        priority: Int = 0, flexible: Bool = false, widest: Int = 120,
+        priority: Int = 0, flexible: Bool = false, widest: Int = 120, breaking: TableColumn.Breaking = .none,
         _ text: @escaping @Sendable (Row) -> String
     ) {
         self.init(
             title, alignment, minimumWidth: minimumWidth, priority: priority, flexible: flexible,
-            widest: widest, cell: { TableCell(text($0)) })
+            widest: widest, breaking: breaking, cell: { TableCell(text($0)) })
     }
 }
 

@@ -13,6 +13,35 @@ struct TableColumn {
     /// In terminal cells. A longer text does not widen its column: one that somebody made a megabyte long would make
     /// every line as wide.
     var widest = 120
+    /// What becomes of a title or a text that is too wide for a terminal.
+    var breaking = Breaking.none
+
+    enum Breaking {
+        case none
+        /// The title goes on below, at its spaces and behind its underscores.
+        case title
+        /// So does the text, at its spaces.
+        case text
+        /// The text is shortened before its last comma: a place keeps its country.
+        case beforeTail
+    }
+
+    /// The narrowest that the column can be with a whole title.
+    var leastTitleWidth: Int {
+        let words = breaking == .title ? wordsOfTitle : [title.uppercased()]
+        return words.reduce(0) { max($0, terminalWidth(of: $1)) }
+    }
+
+    /// Where a title may be broken. A word keeps its underscore, because that is how the column is named.
+    fileprivate var wordsOfTitle: [String] {
+        title.uppercased().split(separator: " ").flatMap { part in
+            part.split(separator: "_", omittingEmptySubsequences: false).map(String.init)
+                .enumerated().reduce(into: [String]()) { words, next in
+                    if next.offset > 0 { words[words.count - 1] += "_" }
+                    words.append(next.element)
+                }
+        }
+    }
 }
 
 /// One cell of a table.
@@ -58,7 +87,7 @@ struct Table {
             cell.text = strippingControlCharacters(cell.text)
             return cell
         }
-        if let layout { return line(row, layout) }
+        if let layout { return lines(row, layout) }
         first.append(row)
         return first.count < Self.screenful ? "" : begin()
     }
@@ -73,16 +102,10 @@ struct Table {
     }
 
     private mutating func begin() -> String {
-        let titles = columns.map { TableCell($0.title.uppercased(), style: .dim) }
-        let natural = columns.indices.map { index in
-            let title = terminalWidth(of: titles[index].text)
-            let widest = max(columns[index].widest, title)
-            return first.reduce(max(columns[index].minimumWidth, title)) {
-                max($0, min(terminalWidth(of: $1[index].text), widest))
-            }
-        }
-        var layout = TableLayout(shown: Array(columns.indices), widths: natural)
+        var layout = TableLayout(
+            shown: Array(columns.indices), widths: widths { terminalWidth(of: $0.title.uppercased()) })
         if let width = terminal.width {
+            if !layout.fits(into: width) { layout.widths = widths(\.leastTitleWidth) }
             let empty = columns.indices.filter { index in
                 !first.isEmpty && first.allSatisfy { $0[index].text.isEmpty }
             }
@@ -90,7 +113,50 @@ struct Table {
         }
         self.layout = layout
         defer { first = [] }
-        return line(titles, layout) + first.map { line($0, layout) }.joined()
+        return header(layout) + first.map { lines($0, layout) }.joined()
+    }
+
+    /// How wide each column would like to be, if its title takes this much.
+    private func widths(_ title: (TableColumn) -> Int) -> [Int] {
+        columns.indices.map { index in
+            let title = title(columns[index])
+            let widest = max(columns[index].widest, title)
+            return first.reduce(max(columns[index].minimumWidth, title)) {
+                max($0, min(terminalWidth(of: $1[index].text), widest))
+            }
+        }
+    }
+
+    /// The titles. One that goes over several lines stands at the bottom of them.
+    private func header(_ layout: TableLayout) -> String {
+        let titles = columns.indices.map { index in
+            terminal.width != nil && columns[index].breaking == .title
+                ? filled(columns[index].wordsOfTitle, to: layout.widths[index])
+                : [columns[index].title.uppercased()]
+        }
+        let height = layout.shown.reduce(1) { max($0, titles[$1].count) }
+        return (0..<height).map { row in
+            let cells = titles.map { title in
+                let part = row - (height - title.count)
+                return TableCell(part < 0 ? "" : title[part], style: .dim)
+            }
+            return line(cells, layout)
+        }.joined()
+    }
+
+    /// A row: one line, or more where a text goes on below.
+    private func lines(_ cells: [TableCell], _ layout: TableLayout) -> String {
+        let broken = columns.indices.filter { columns[$0].breaking == .text }
+        guard terminal.width != nil, !broken.isEmpty else { return line(cells, layout) }
+        var rows = [cells]
+        for index in broken {
+            let words = cells[index].text.split(separator: " ").map(String.init)
+            for (row, text) in filled(words, to: layout.widths[index]).enumerated() {
+                if row == rows.count { rows.append(columns.map { _ in TableCell("") }) }
+                rows[row][index].text = text
+            }
+        }
+        return rows.map { line($0, layout) }.joined()
     }
 
     private func line(_ cells: [TableCell], _ layout: TableLayout) -> String {
@@ -99,7 +165,7 @@ struct Table {
         var gap = 0
         for index in layout.shown {
             let cell = cells[index]
-            let text = terminal.width == nil ? cell.text : shortened(cell.text, to: layout.widths[index])
+            let text = terminal.width == nil ? cell.text : shortened(cell.text, index, layout)
             let padding = max(0, layout.widths[index] - terminalWidth(of: text))
             let isLeft = columns[index].alignment == .left
             if !text.isEmpty {
@@ -111,6 +177,12 @@ struct Table {
             gap += (isLeft ? padding : 0) + 2
         }
         return line + "\n"
+    }
+
+    private func shortened(_ text: String, _ index: Int, _ layout: TableLayout) -> String {
+        let width = layout.widths[index]
+        return columns[index].breaking == .beforeTail
+            ? quakes.shortened(text, beforeTailTo: width) : quakes.shortened(text, to: width)
     }
 
     private func styled(_ text: String, as cell: TableCell) -> String {

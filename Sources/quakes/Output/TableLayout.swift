@@ -3,6 +3,8 @@ struct TableLayout {
     var shown: [Int]
     var widths: [Int]
 
+    func fits(into width: Int) -> Bool { total(widths) <= width }
+
     /// Drops empty columns until the rest fits, if need be. Then drops others by their priority until the rest fits with
     /// its flexible columns at their minimum, and narrows those. If nothing is left to drop, all columns are narrowed as far
     /// as it takes.
@@ -17,8 +19,7 @@ struct TableLayout {
         // A flexible column needs room only for its minimum and its title.
         let least = widths.indices.map { index in
             guard columns[index].flexible else { return widths[index] }
-            let title = terminalWidth(of: columns[index].title.uppercased())
-            return min(widths[index], max(columns[index].minimumWidth, title))
+            return min(widths[index], max(columns[index].minimumWidth, columns[index].leastTitleWidth))
         }
         while total(least) > width, let dropped = expendable(columns) { shown.remove(at: dropped) }
         narrow(to: width, leaving: least)

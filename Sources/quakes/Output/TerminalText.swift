@@ -38,6 +38,34 @@ func shortened(_ text: String, to width: Int) -> String {
     return text
 }
 
+/// The same, but what follows the last comma stays, if that leaves some room for the beginning: `59 km NW of Pan…, Indonesia`.
+func shortened(_ text: String, beforeTailTo width: Int) -> String {
+    guard terminalWidth(of: text) > width, let comma = text.lastIndex(of: ",") else {
+        return shortened(text, to: width)
+    }
+    let room = width - terminalWidth(of: String(text[comma...]))
+    guard room >= max(8, width / 3) else { return shortened(text, to: width) }
+    return shortened(String(text[..<comma]), to: room) + text[comma...]
+}
+
+/// The words on lines of at most this width, where they fit. A word that ends in an underscore goes on without a space.
+func filled(_ words: [String], to width: Int) -> [String] {
+    var lines: [String] = []
+    for word in words {
+        guard let last = lines.last else {
+            lines.append(word)
+            continue
+        }
+        let longer = last + (last.hasSuffix("_") ? "" : " ") + word
+        if terminalWidth(of: longer) <= width {
+            lines[lines.count - 1] = longer
+        } else {
+            lines.append(word)
+        }
+    }
+    return lines
+}
+
 private func terminalWidth(of scalar: Unicode.Scalar) -> Int {
     let properties = scalar.properties
     if properties.isEmojiPresentation { return 2 }

@@ -1,3 +1,4 @@
+import QuakeServer
 import TestSupport
 import Testing
 
@@ -9,6 +10,18 @@ struct EventClientTests {
         try await withSample { site in
             let said = try await Clients.run("fdsnevent.py", [site.url("")])
             #expect(said.contains("requests agree"))
+        }
+    }
+
+    @Test("The function in docs/obspy.md reads more events than the service gives at once, each of them once")
+    func obsPyPages() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importSample(100)
+            var settings = ServerSettings.patient
+            settings.maxEvents = 30
+            try await TestSite.run(of: database, settings) { site in
+                #expect(try await Clients.run("pages.py", [site.url("")]) == "100 events\n")
+            }
         }
     }
 

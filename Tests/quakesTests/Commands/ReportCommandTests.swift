@@ -25,6 +25,57 @@ struct ReportCommandTests {
         }
     }
 
+    @Test("At a terminal of 80 columns, the list says what each report reports, on as many lines as it takes")
+    func listAtTerminal() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url, "NO_COLOR": "1"])
+            let shown = try await quakes.runAtTerminal(["report"]).output
+            let lines = shown.split(separator: "\n")
+            #expect(lines.allSatisfy { $0.count <= 80 })
+            #expect(!shown.contains("…"))
+            let words = shown.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(
+                words.contains("aftershocks Earthquakes near an event and soon after it. Takes mainshock,"))
+            #expect(words.contains("coverage Which origin times, magnitudes and areas were imported whole"))
+        }
+    }
+
+    @Test("At a terminal of 80 columns, titles are broken and no report of events goes without its place")
+    func placesAtTerminal() async throws {
+        try await server.withDatabase { database in
+            try await database.importSample(300)
+            let quakes = QuakesCommand(["DATABASE_URL": database.url, "NO_COLOR": "1", "TERM": "dumb"])
+            let largest = try await quakes.runAtTerminal(["report", "largest_event", "--limit", "9"]).output
+            #expect(largest.contains("PLACE") && largest.contains("ORIGIN_TIME (UTC)"))
+            let events = try await quakes.runAtTerminal(["report", "event", "--limit", "9"]).output
+            #expect(events.contains("PLACE") && events.contains("DEPTH_") && !events.contains("LATITUDE"))
+            for line in (largest + events).split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+            let wide = try await quakes.runAtTerminal(["report", "largest_event"], columns: 240).output
+            #expect(wide.contains("MAGNITUDE_TYPE") && wide.contains("LATITUDE"))
+        }
+    }
+
+    @Test("A poor fit is said to be one, and what to give instead")
+    func poorFit() async throws {
+        try await server.withDatabase { database in
+            // A network that is complete from 1 on, and another one from 4 on.
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+                select 'q' || n, 'q', '', case when n <= 2000 then 1 else 4 end - 0.05 - log((n % 1000 + 0.5) / 1000),
+                       now(), now(), 0, 0 from generate_series(1, 3000) as n
+                """)
+            let poor = try await quakes(["report", "gutenberg_richter"], database)
+            #expect(poor.status == 0)
+            #expect(poor.errors.hasPrefix("quakes: the fit is poor from M 1 on (goodness "), "\(poor.errors)")
+            #expect(poor.errors.hasSuffix(", or give completeness=4\n"), "\(poor.errors)")
+            let good = try await quakes(["report", "gutenberg_richter", "completeness=4"], database)
+            #expect(good.status == 0 && good.errors == "")
+            let plot = try await quakes(["plot", "magnitudes"], database)
+            #expect(plot.errors.contains("poor fit") && plot.errors.contains("--completeness 4.0"))
+        }
+    }
+
     @Test("A view that the owner added needs no comment, and a function without columns is no report")
     func added() async throws {
         try await server.withDatabase { database in
@@ -63,7 +114,9 @@ struct ReportCommandTests {
                 #expect(object["network"] as? String == "q1")
                 #expect(object["origin_time"] as? String == String(fields[0]))
                 #expect(object["latitude"] as? Double == Double(fields[2]))
+                #expect(object["is_earthquake"] as? Bool == (object["event_type"] as? String == "earthquake"))
             }
+            #expect(objects.contains { $0["is_earthquake"] as? Bool == true })
             #expect(
                 objects.map { $0["origin_time"] as? String ?? "" }
                     == objects.map { $0["origin_time"] as? String ?? "" }.sorted())

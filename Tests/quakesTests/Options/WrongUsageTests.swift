@@ -18,11 +18,28 @@ struct WrongUsageTests {
             (["list", "--limt", "3"], "Unknown option '--limt'. Did you mean '--limit'?"),
             (
                 ["list", "--near", "135,35", "--within", "9"],
-                "The value '135,35' is invalid for '--near <lat,lon>': the latitude, which comes first, is beyond ±90"
+                "The value '135,35' is invalid for '--near <lat,lon|town>': the latitude, which comes first, is beyond ±90"
             ),
             (
                 ["list", "--near", "35,x", "--within", "9"],
-                "The value '35,x' is invalid for '--near <lat,lon>': it takes a latitude and a longitude in degrees, such as 35.8,-117.6"
+                "The value '35,x' is invalid for '--near <lat,lon|town>': it takes a latitude and a longitude in degrees, such as 35.8,-117.6"
+            ),
+            (
+                ["list", "--near", "Rmoe", "--within", "9"],
+                "The value 'Rmoe' is invalid for '--near <lat,lon|town>': it takes a latitude and a longitude in degrees, such as 35.8,-117.6, or one of some 1,200 large towns, and Rmoe is none of them; did you mean Rome?"
+            ),
+            (
+                ["list", "--near", "vancouver", "--within", "9"],
+                "The value 'vancouver' is invalid for '--near <lat,lon|town>': there is more than one: give 'Vancouver, Canada' or 'Vancouver, United States of America', or a latitude and a longitude"
+            ),
+            (
+                ["plot", "section", "--from", "Tokyo"],
+                "quakes plot section needs --from LAT,LON and --to LAT,LON"
+            ),
+            (["plot", "time", "--width", "3"], "--from, --to and --width are for quakes plot section"),
+            (
+                ["plot", "section", "--from", "Rome", "--to", "Rome"],
+                "--from and --to are the same place, or on opposite sides of the earth: no line leads from one to the other"
             ),
             (
                 ["list", "--as-of", "x"],
@@ -106,6 +123,21 @@ struct WrongUsageTests {
             outcome.errors.contains(
                 "it is not a postgresql URL; write it as postgresql://user@host:5432/database"))
         #expect(!outcome.errors.contains("hunter2"))
+    }
+
+    @Test("What a command finds wrong only while it runs is told with its own usage")
+    func usageOfTheCommand() async throws {
+        try await server.withDatabase { database in
+            let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run("report", "aftershocks")
+            #expect(outcome.status == 64 && outcome.output == "")
+            #expect(
+                outcome.errors == """
+                    Error: aftershocks needs mainshock=VALUE, such as: quakes report aftershocks mainshock=us7000abcd
+                    Usage: quakes report <options>
+                      See 'quakes report --help' for more information.
+
+                    """)
+        }
     }
 
     @Test("An unknown earthquake, source or report is an error that says so")

@@ -31,7 +31,7 @@ struct QuakeTableTests {
 
         let lines = styled.split(separator: "\n")
         #expect(lines[0].hasPrefix("\u{1B}[2mTIME (UTC)\u{1B}[0m  "))
-        #expect(lines[1].hasPrefix("2025-12-31 23:41:00   \u{1B}[1;31m7.1\u{1B}[0m  mww  "))
+        #expect(lines[1].hasPrefix("2025-12-31 23:41:00   \u{1B}[1;31m7.1\u{1B}[0m  mww       "))
         #expect(lines[1].contains("  \u{1B}[38;5;208morange\u{1B}[0m  "))
         #expect(
             lines[1].hasSuffix(
@@ -110,33 +110,33 @@ struct QuakeTableTests {
         60: """
         TIME (UTC)            MAG  PLACE                  CODE
         2025-12-31 23:41:00   7.1  99 km W of 新月港, T…  q07000000j
-        2025-12-31 23:39:00   1.4  12 km N of Saltmere,…  q0112
+        2025-12-31 23:39:00   1.4  12 km N of Sa…, Aldra  q0112
         2025-12-31 22:58:00        Port Ember 🌋          q0253x
         2025-12-31 22:03:00  -0.3  155 km SSE of the no…  q074000004
 
         """,
         80: """
-        TIME (UTC)            MAG  TYPE  DEPTH KM  PLACE                      CODE
-        2025-12-31 23:41:00   7.1  mww      412.0  99 km W of 新月港, Tōgen…  q07000000j
-        2025-12-31 23:39:00   1.4  md        -0.7  12 km N of Saltmere, Ald…  q0112
-        2025-12-31 22:58:00                        Port Ember 🌋              q0253x
-        2025-12-31 22:03:00  -0.3  ml         2.1  155 km SSE of the northe…  q074000004
+        TIME (UTC)            MAG  DEPTH KM  PLACE                            CODE
+        2025-12-31 23:41:00   7.1     412.0  99 km W of 新月…, Tōgen Islands  q07000000j
+        2025-12-31 23:39:00   1.4      -0.7  12 km N of Saltmere, Aldra       q0112
+        2025-12-31 22:58:00                  Port Ember 🌋                    q0253x
+        2025-12-31 22:03:00  -0.3       2.1  155 km SSE…, Outer Ōkaze Region  q074000004
 
         """,
         120: """
-        TIME (UTC)            MAG  TYPE  DEPTH KM  PLACE                       ALERT     LAT    LON  FELT  STATUS     CODE
-        2025-12-31 23:41:00   7.1  mww      412.0  99 km W of 新月港, Tōgen…   orange  0.000  0.000  3120  reviewed   q07000000j
-        2025-12-31 23:39:00   1.4  md        -0.7  12 km N of Saltmere, Aldra          0.000  0.000        automatic  q0112
-        2025-12-31 22:58:00                        Port Ember 🌋                       0.000  0.000                   q0253x
-        2025-12-31 22:03:00  -0.3  ml         2.1  155 km SSE of the norther…          0.000  0.000     0  reviewed   q074000004
+        TIME (UTC)            MAG  MAG TYPE  DEPTH KM  PLACE                              ALERT     LAT    LON  FELT  CODE
+        2025-12-31 23:41:00   7.1  mww          412.0  99 km W of 新月港, Tōgen Islands   orange  0.000  0.000  3120  q07000000j
+        2025-12-31 23:39:00   1.4  md            -0.7  12 km N of Saltmere, Aldra                 0.000  0.000        q0112
+        2025-12-31 22:58:00                            Port Ember 🌋                              0.000  0.000        q0253x
+        2025-12-31 22:03:00  -0.3  ml             2.1  155 km SSE o…, Outer Ōkaze Region          0.000  0.000     0  q074000004
 
         """,
         200: """
-        TIME (UTC)            MAG  TYPE  DEPTH KM  PLACE                                           ALERT     LAT    LON  FELT  STATUS     UPDATED              URL                                    CODE
-        2025-12-31 23:41:00   7.1  mww      412.0  99 km W of 新月港, Tōgen Islands                orange  0.000  0.000  3120  reviewed   2025-12-31 23:51:00  https://example.org/quakes/q07000000j  q07000000j
-        2025-12-31 23:39:00   1.4  md        -0.7  12 km N of Saltmere, Aldra                              0.000  0.000        automatic  2025-12-31 23:49:00  https://example.org/quakes/q0112       q0112
-        2025-12-31 22:58:00                        Port Ember 🌋                                           0.000  0.000                   2025-12-31 23:08:00  https://example.org/quakes/q0253x      q0253x
-        2025-12-31 22:03:00  -0.3  ml         2.1  155 km SSE of the northernmost of the Brume I…          0.000  0.000     0  reviewed   2025-12-31 22:13:00  https://example.org/quakes/q074000004  q074000004
+        TIME (UTC)            MAG  MAG TYPE  DEPTH KM  PLACE                                       ALERT     LAT    LON  FELT  STATUS     UPDATED              URL                                    CODE
+        2025-12-31 23:41:00   7.1  mww          412.0  99 km W of 新月港, Tōgen Islands            orange  0.000  0.000  3120  reviewed   2025-12-31 23:51:00  https://example.org/quakes/q07000000j  q07000000j
+        2025-12-31 23:39:00   1.4  md            -0.7  12 km N of Saltmere, Aldra                          0.000  0.000        automatic  2025-12-31 23:49:00  https://example.org/quakes/q0112       q0112
+        2025-12-31 22:58:00                            Port Ember 🌋                                       0.000  0.000                   2025-12-31 23:08:00  https://example.org/quakes/q0253x      q0253x
+        2025-12-31 22:03:00  -0.3  ml             2.1  155 km SSE of the nor…, Outer Ōkaze Region          0.000  0.000     0  reviewed   2025-12-31 22:13:00  https://example.org/quakes/q074000004  q074000004
 
         """,
     ]

@@ -6,8 +6,11 @@ struct Portrait: Sendable {
     private(set) var events: [ChartEvent] = []
     private var services: Set<String> = []
 
-    mutating func append(_ quake: Quake) {
-        events.append(ChartEvent(quake))
+    /// - Parameter admits: whether the picture shows an event.
+    mutating func append(_ quake: Quake, if admits: (ChartEvent) -> Bool = { _ in true }) {
+        let event = ChartEvent(quake)
+        guard admits(event) else { return }
+        events.append(event)
         if services.count < 5, let service = FeedIdentity.host(of: quake[.url].text) {
             services.insert(service)
         }
@@ -15,11 +18,15 @@ struct Portrait: Sendable {
 
     /// - Parameters:
     ///   - selection: what was selected, in words; empty for all.
+    ///   - gaps: what the catalogue does not hold, if that is known.
     ///   - hasLand: whether coastlines are drawn.
-    func caption(_ title: String, _ selection: [String], hasLand: Bool = false) -> Caption {
+    func caption(_ title: String, _ selection: [String], gaps: String? = nil, hasLand: Bool = false)
+        -> Caption
+    {
         var lines: [String] = []
         if !selection.isEmpty { lines.append("Selection: \(selection.joined(separator: ", ")).") }
         lines.append(extent)
+        if let gaps { lines.append(gaps) }
         var sources: [String] = []
         if !services.isEmpty { sources.append("Data: \(services.sorted().joined(separator: ", ")).") }
         if hasLand { sources.append("Coastlines: Natural Earth (public domain).") }
@@ -27,16 +34,62 @@ struct Portrait: Sendable {
         return Caption(title: title, lines: lines.map(strippingControlCharacters))
     }
 
+    /// The origin times of the first and the last.
+    var times: ClosedRange<Instant>? {
+        let times = events.map(\.time)
+        guard let first = times.min(), let last = times.max() else { return nil }
+        return first...last
+    }
+
+    /// The days between which they lie, such as `30 Sep – 29 Oct 2025`.
+    var days: String? {
+        guard let times else { return nil }
+        let (first, last) = (CivilDate(times.lowerBound), CivilDate(times.upperBound))
+        if first == last { return first.words }
+        let start = first.year == last.year ? String(first.words.dropLast(5)) : first.words
+        return "\(start) – \(last.words)"
+    }
+
     /// How many there are, and from when to when.
     private var extent: String {
-        let times = events.map(\.time)
-        guard let first = times.min(), let last = times.max() else { return "No earthquakes match." }
-        if events.count == 1 { return "1 event, \(first.shortText) UTC." }
-        return "\(events.count) events from \(first.shortText) to \(last.shortText) UTC."
+        guard let times else { return "No earthquakes match." }
+        let (first, last) = (times.lowerBound.shortText, times.upperBound.shortText)
+        return events.count == 1
+            ? "1 event, \(first) UTC." : "\(events.count) events from \(first) to \(last) UTC."
     }
 }
 
 extension SelectionOptions {
+    /// What a picture shows, where and when, as far as a title has room for it.
+    ///
+    /// - Parameter subject: such as `Magnitudes over time`; nil for what was selected itself.
+    func title(_ subject: String?, _ portrait: Portrait) -> String {
+        let kinds = types ?? ["earthquake"]
+        var kind = kinds == ["earthquake"] ? "earthquakes" : kinds.joined(separator: " and ") + " events"
+        switch (minMagnitude, maxMagnitude) {
+        case (let low?, let high?): kind += " of M \(low) to \(high)"
+        case (let low?, nil): kind += " of M ≥ \(low)"
+        case (nil, let high?): kind += " of M ≤ \(high)"
+        case (nil, nil): break
+        }
+        var parts = [subject.map { "\($0): \(kind)" } ?? kind.prefix(1).uppercased() + kind.dropFirst()]
+        if let place { parts.append(place.text) }
+        if let near, let within { parts.append("within \(within) km of \(near.words)") }
+        if let box, place == nil { parts.append("in \(box.south), \(box.west) to \(box.north), \(box.east)") }
+        if let days = portrait.days { parts.append(days) }
+        return parts.dropFirst().reduce(parts[0]) {
+            terminalWidth(of: $0) + terminalWidth(of: $1) > 84 ? $0 : "\($0), \($1)"
+        }
+    }
+
+    /// What the catalogue does not hold of what is shown, in words.
+    func gaps(_ coverage: Coverage, _ portrait: Portrait) -> String? {
+        guard let times = portrait.times else { return nil }
+        let from = since.map { min($0.instant, times.lowerBound) } ?? times.lowerBound
+        let to = until.map { max($0.end, times.upperBound) } ?? times.upperBound
+        return coverage.gaps(from...to, from: minMagnitude)
+    }
+
     /// What is selected, in words for a caption.
     var words: [String] {
         var words: [String] = []
@@ -50,7 +103,7 @@ extension SelectionOptions {
         if let until { words.append("before \(until.end.shortText)") }
         if !type.isEmpty { words.append(type.joined(separator: " or ")) }
         if let place { words.append("place with “\(place.text)”") }
-        if let near, let within { words.append("within \(within) km of \(near.latitude), \(near.longitude)") }
+        if let near, let within { words.append("within \(within) km of \(near.words)") }
         if let box {
             words.append("box \(box.south), \(box.west) to \(box.north), \(box.east)")
         }

@@ -20,21 +20,27 @@ extension Quake {
                         quake.magnitude.map { rounded($0, 1) } ?? "",
                         style: TextStyle(magnitude: quake.magnitude))
                 }),
-            Column("type", priority: 2) { $0[.magnitudeType].text ?? "" },
+            Column("mag type", priority: 3) { $0[.magnitudeType].text ?? "" },
+            // Of an earthquake it would only repeat itself.
+            Column("type", priority: 1) { quake in
+                quake[.type].text.flatMap { $0 == "earthquake" ? nil : $0 } ?? ""
+            },
             Column("depth km", .right, priority: 2) { $0.depth.map { rounded($0, 1) } ?? "" },
-            Column("place", minimumWidth: 24, flexible: true) { $0[.place].text ?? "" },
+            Column("place", minimumWidth: 28, flexible: true, breaking: .beforeTail) {
+                $0[.place].text ?? ""
+            },
         ] + (distance.map { [$0] } ?? []) + [
             Column(
-                "alert", priority: 3,
+                "alert", priority: 4,
                 cell: { quake in
                     TableCell(quake[.alert].text ?? "", style: TextStyle(alert: quake[.alert].text))
                 }),
-            Column("lat", .right, priority: 4) { rounded($0.latitude, 3) },
-            Column("lon", .right, priority: 4) { rounded($0.longitude, 3) },
-            Column("felt", .right, priority: 5) { $0[.felt].integer.map { "\($0)" } ?? "" },
-            Column("status", priority: 6) { $0[.status].text ?? "" },
-            Column("updated", priority: 7) { times.text($0.updated) },
-            Column("url", priority: 7) { $0[.url].text ?? "" },
+            Column("lat", .right, priority: 5) { rounded($0.latitude, 3) },
+            Column("lon", .right, priority: 5) { rounded($0.longitude, 3) },
+            Column("felt", .right, priority: 6) { $0[.felt].integer.map { "\($0)" } ?? "" },
+            Column("status", priority: 7) { $0[.status].text ?? "" },
+            Column("updated", priority: 8) { times.text($0.updated) },
+            Column("url", priority: 8) { $0[.url].text ?? "" },
             Column("code", cell: { TableCell($0.code, link: TextLink($0[.url].text)) }),
         ]
     }

@@ -22,7 +22,7 @@ extension Report {
             switch column.kind {
             case .integer: object.append(column.name, json: cell ?? "null")
             case .number: object.append(column.name, cell.flatMap { Double($0) })
-            case .boolean: object.append(column.name, cell.map { $0 == "t" })
+            case .boolean: object.append(column.name, cell.map { $0 == "true" })
             case .time, .text: object.append(column.name, cell)
             }
         }
@@ -32,16 +32,30 @@ extension Report {
     fileprivate var tableColumns: [quakes.Column<[String?]>] {
         let url = columns.firstIndex { $0.name == "url" }
         return columns.enumerated().map { index, column in
-            let isText = column.kind == .text
+            let isPlace = ["place", "region"].contains(column.name)
             return quakes.Column(
-                column.name, [.integer, .number].contains(column.kind) ? .right : .left,
-                minimumWidth: isText ? 12 : 0, priority: index, flexible: isText,
+                column.kind == .time ? "\(column.name) (UTC)" : column.name,
+                [.integer, .number].contains(column.kind) ? .right : .left,
+                minimumWidth: isPlace ? 20 : column.kind == .text ? 12 : 0,
+                priority: Self.priority(column.name, at: index), flexible: column.kind == .text,
+                breaking: isPlace ? .beforeTail : .title,
                 cell: { cells in
                     guard let cell = cells[index] else { return TableCell("") }
                     return TableCell(
                         Self.text(cell, column), style: Self.style(cell, column),
                         link: column.name == "code" ? TextLink(url.flatMap { cells[$0] }) : nil)
                 })
+        }
+    }
+
+    /// What comes first goes last when there is too little room. But a place tells people more than its coordinates, and the
+    /// method behind a magnitude matters to few.
+    private static func priority(_ column: String, at index: Int) -> Int {
+        switch column {
+        case _ where index == 0: 0
+        case "place": 1
+        case "magnitude_type", "latitude", "longitude", "network", "mean_magnitude", "a_value": index + 100
+        default: index + 1
         }
     }
 
@@ -76,5 +90,27 @@ extension Report {
             return text.count < plain.count ? text : plain
         }
         return "\(rounded(mantissa, 3))e\(exponent)"
+    }
+}
+
+extension Report {
+    /// Says that a fit is poor, and what to do about it: its figures look as exact as those of a good one.
+    ///
+    /// - Parameter rows: those that were shown.
+    func warning(of rows: [[String?]]) -> String? {
+        func cell(_ name: String, _ row: [String?]) -> String? {
+            columns.firstIndex { $0.name == name }.flatMap { row[$0] }
+        }
+        let poor = rows.filter { cell("is_good_fit", $0) == "false" }
+        guard let first = poor.first else { return nil }
+        let advice = "the catalogue is not complete from there on, or mixed of several: choose a region"
+        if poor.count > 1 || !isFunction {
+            return "\(poor.count) of the fits are poor (see is_good_fit): \(advice)"
+        }
+        let from = cell("completeness", first) ?? "?"
+        let goodness =
+            cell("goodness_percent", first).flatMap { Double($0) }.map { "\(Int($0.rounded())) %" } ?? "?"
+        let better = cell("good_from", first).map { ", or give completeness=\($0)" } ?? ""
+        return "the fit is poor from M \(from) on (goodness \(goodness)): \(advice)\(better)"
     }
 }

@@ -1,0 +1,67 @@
+extension Plot {
+    /// Hypocentres below a line on the surface, as an SVG document: how far along the line, and how deep. An event without a
+    /// depth, or outside the strip, is left out.
+    public static func section(_ events: [ChartEvent], along section: Section, caption: Caption) -> String {
+        let placed = events.compactMap { event in
+            event.depth.flatMap { depth in section.distance(of: event).map { (event, $0, depth) } }
+        }
+        let deepest = max(placed.reduce(0) { max($0, $1.2) }, 5)
+        var caption = caption
+        var plot = Plot(
+            x: .linear("Distance from A, km", 0...section.length, isTight: true),
+            // With room for the symbols of what lies at the surface.
+            y: .linear("Depth, km", 0...deepest, isDownward: true)
+                .reaching(min(-deepest / 30, placed.reduce(0) { min($0, $1.2) })),
+            caption: caption)
+        let stretch = plot.scale.y / plot.scale.x
+        caption.lines.insert(
+            "Section from A, \(Self.words(section.start)), to B, \(Self.words(section.end)): \(Axis.decimal(section.length, 0)) km long, \(Axis.decimal(section.width, 0)) km wide; \(placed.count) events in it. Depth is drawn \(Axis.decimal(stretch, 1)) times as large as distance.",
+            at: 0)
+        plot = Plot(x: plot.x, y: plot.y, caption: caption)
+        let symbols = Symbols(placed.map(\.0))
+        return plot.svg { origin, svg in
+            symbols.drawLegend(of: placed.map(\.0), at: origin, in: &svg)
+        } _: { svg in
+            symbols.draw(placed.map { ($0.0, plot.point($0.1, $0.2)) }, in: &svg)
+            for (name, x, anchor) in [("A", 0.0, SVG.Anchor.start), ("B", section.length, .end)] {
+                let corner = plot.point(x, plot.y.range.lowerBound)
+                svg.text(
+                    name, at: .init(x: corner.x + (anchor == .start ? 8 : -8), y: corner.y + 20), size: 16,
+                    anchor: anchor, class: "h")
+            }
+        }
+    }
+
+    private static func words(_ point: (latitude: Double, longitude: Double)) -> String {
+        "\(Axis.decimal(point.latitude, 2)), \(Axis.decimal(point.longitude, 2))"
+    }
+
+    /// How many events there are at each depth, as an SVG document. The bins are as deep as the ticks of the axis, or a part of
+    /// that.
+    public static func depths(_ events: [ChartEvent], caption: Caption) -> String {
+        let depths = events.compactMap(\.depth)
+        let (least, most) = (min(0, depths.min() ?? 0), max(depths.max() ?? 10, 5))
+        // Some thirty bins.
+        let step = [0.5, 1, 2, 5, 10, 20, 25, 50].first { (most - least) / $0 <= 36 } ?? 100
+        let y = Axis.linear("Depth, km", 0...most, isDownward: true)
+            .reaching((least / step).rounded(.down) * step)
+        var counts: [Int: Int] = [:]
+        for depth in depths { counts[Int((depth / step).rounded(.down)), default: 0] += 1 }
+        let x = Axis.linear(
+            "Number of events in \(Axis.decimal(step, step < 1 ? 1 : 0)) km of depth",
+            0...Double(max(1, counts.values.max() ?? 1)))
+        var caption = caption
+        let unknown = events.count - depths.count
+        if unknown > 0 { caption.lines.insert("\(unknown) events without a depth are left out.", at: 0) }
+        let plot = Plot(x: x, y: y, caption: caption)
+        let scale = DepthScale(events.filter { $0.depth != nil })
+        return plot.svg { svg in
+            for (bin, count) in counts.sorted(by: { $0.key < $1.key }) {
+                let top = Double(bin) * step
+                svg.rectangle(
+                    from: plot.point(0, top), to: plot.point(Double(count), top + step),
+                    class: "d\(scale.index(top + step / 2)) bar")
+            }
+        }
+    }
+}

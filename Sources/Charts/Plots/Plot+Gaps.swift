@@ -1,0 +1,27 @@
+extension Plot {
+    /// Shades what the catalogue does not hold, on a plot over time.
+    ///
+    /// - Parameter top: how far up a stretch is shaded, on the axis; nil for not at all.
+    func shade(
+        _ stretches: [Coverage.Stretch], in svg: inout SVG, to top: (Coverage.Stretch) -> Double?
+    ) {
+        for stretch in stretches {
+            guard let top = top(stretch), top > y.range.lowerBound else { continue }
+            svg.rectangle(
+                from: point(stretch.from, y.range.lowerBound),
+                to: point(stretch.until, min(top, y.range.upperBound)), class: "gap")
+        }
+    }
+
+    /// Explains the shade, if there is any, in a row that begins at `origin`. Returns how high it is.
+    static func drawGapLegend(
+        _ words: String, of stretches: [Coverage.Stretch], at origin: SVG.Point, in svg: inout SVG
+    ) -> Double {
+        guard stretches.contains(where: { $0.magnitude > -.infinity }) else { return 0 }
+        svg.rectangle(
+            from: .init(x: origin.x, y: origin.y - 8), to: .init(x: origin.x + 24, y: origin.y + 4),
+            class: "gap")
+        svg.text(words, at: .init(x: origin.x + 32, y: origin.y + 2))
+        return 26
+    }
+}

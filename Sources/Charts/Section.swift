@@ -1,0 +1,65 @@
+import Glibc
+
+/// A vertical cut through the earth along a great circle, and the strip of the surface that belongs to it.
+public struct Section: Sendable {
+    /// Degrees.
+    public let start: (latitude: Double, longitude: Double)
+    public let end: (latitude: Double, longitude: Double)
+    /// How wide the strip is, in km, half of it on either side.
+    public let width: Double
+    /// Along the great circle, in km.
+    public let length: Double
+
+    private let direction: SIMD3<Double>
+    private let pole: SIMD3<Double>
+    private static let radius = 6371.0
+
+    /// - Returns: nil when the ends are the same point, or lie on opposite sides of the earth: no great circle is theirs alone.
+    public init?(
+        from start: (latitude: Double, longitude: Double), to end: (latitude: Double, longitude: Double),
+        width: Double
+    ) {
+        let (a, b) = (Self.vector(start.latitude, start.longitude), Self.vector(end.latitude, end.longitude))
+        let normal = Self.cross(a, b)
+        let size = Self.dot(normal, normal).squareRoot()
+        guard size > 1e-6 else { return nil }
+        (self.start, self.end, self.width) = (start, end, width)
+        pole = normal / size
+        direction = Self.cross(pole, a)
+        length = Self.radius * atan2(size, Self.dot(a, b))
+    }
+
+    /// Whether an event lies in the strip.
+    public func contains(_ event: ChartEvent) -> Bool { distance(of: event) != nil }
+
+    /// How far along the line from its start an event lies, in km; nil if it lies outside the strip.
+    func distance(of event: ChartEvent) -> Double? {
+        let point = Self.vector(event.latitude, event.longitude)
+        let aside = Self.radius * asin(max(-1, min(1, Self.dot(point, pole))))
+        guard abs(aside) <= width / 2 else { return nil }
+        let a = Self.vector(start.latitude, start.longitude)
+        let along = Self.radius * atan2(Self.dot(point, direction), Self.dot(point, a))
+        // A metre for what lies at an end itself.
+        return (-0.001...length + 0.001).contains(along) ? max(0, min(length, along)) : nil
+    }
+
+    /// A circle that has the whole strip in it: its centre in degrees, and its radius in km.
+    public var circle: (latitude: Double, longitude: Double, kilometres: Double) {
+        let middle = Self.vector(start.latitude, start.longitude) + Self.vector(end.latitude, end.longitude)
+        let latitude = atan2(middle.z, (middle.x * middle.x + middle.y * middle.y).squareRoot())
+        return (
+            latitude * 180 / .pi, atan2(middle.y, middle.x) * 180 / .pi, (length / 2 + width / 2) * 1.001 + 1
+        )
+    }
+
+    private static func vector(_ latitude: Double, _ longitude: Double) -> SIMD3<Double> {
+        let (phi, lambda) = (latitude * .pi / 180, longitude * .pi / 180)
+        return SIMD3(cos(phi) * cos(lambda), cos(phi) * sin(lambda), sin(phi))
+    }
+
+    private static func dot(_ a: SIMD3<Double>, _ b: SIMD3<Double>) -> Double { (a * b).sum() }
+
+    private static func cross(_ a: SIMD3<Double>, _ b: SIMD3<Double>) -> SIMD3<Double> {
+        SIMD3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
+    }
+}

@@ -1,0 +1,38 @@
+import Feed
+import PostgreSQL
+
+/// Origin times that the catalogue holds whole: a row of `report.coverage`.
+public struct HeldPeriod: Sendable, Equatable {
+    public let times: Range<Instant>
+    /// nil for all magnitudes.
+    public let minimumMagnitude: Double?
+    /// nil for the whole world.
+    public let box: QuakeSelection.Box?
+
+    /// All that are known. A login that may not read them, because its role is of an earlier version, knows none.
+    ///
+    /// - Throws: `PostgresError`.
+    public static func all(on connection: Connection) async throws -> [HeldPeriod] {
+        let rows: [Row]
+        do {
+            rows = try await connection.query(
+                """
+                select held_from, held_until, minimum_magnitude, south, west, north, east
+                from report.coverage order by held_from
+                """, to: "read what the catalogue holds")
+        } catch let error as PostgresError where error.sqlState == "42501" {
+            return []
+        }
+        return try rows.map { row in
+            let south: Double? = try row.decodeIfPresent("south")
+            return HeldPeriod(
+                times: try row.decode("held_from")..<row.decode("held_until"),
+                minimumMagnitude: try row.decodeIfPresent("minimum_magnitude"),
+                box: try south.map { south in
+                    QuakeSelection.Box(
+                        south: south, west: try row.decode("west"), north: try row.decode("north"),
+                        east: try row.decode("east"))
+                })
+        }
+    }
+}

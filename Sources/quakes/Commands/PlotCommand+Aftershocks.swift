@@ -1,0 +1,91 @@
+import ArgumentParser
+import Charts
+import Feed
+import QuakeStore
+import Synchronization
+
+extension PlotCommand {
+    func validateAftershocks() throws {
+        guard mainshock != nil else {
+            throw ValidationError("quakes plot aftershocks needs --mainshock CODE")
+        }
+        guard selection.since == nil, selection.until == nil, selection.near == nil, selection.box == nil
+        else {
+            throw ValidationError(
+                "aftershocks are chosen by --mainshock, --radius and --days, not by --since, --until, --near or --box"
+            )
+        }
+        // Half way round the earth, and a century.
+        for (name, value, most) in [("--radius", radius, 20_016.0), ("--days", days, 36_525)] {
+            if let value, !(value > 0 && value <= most) {
+                throw ValidationError(
+                    "\(name) must be greater than 0 and at most \(Int(most)), but is \(value)")
+            }
+        }
+    }
+
+    func drawAftershocks(of code: String) async throws {
+        guard let mainshock = try await first({ $0.code = code }) else { throw UnknownMainshock(code: code) }
+        guard
+            let window = AftershockWindow(magnitude: mainshock.magnitude, kilometres: radius, days: days)
+        else { throw ValidationError("\(code) has no magnitude: give --radius and --days") }
+        let length = Int64(window.days * 86_400_000)
+        var aftershocks = selection.selection
+        aftershocks.since = Instant(milliseconds: mainshock.time.milliseconds + 1)
+        aftershocks.until = Instant(milliseconds: mainshock.time.milliseconds + length + 1)
+        aftershocks.near = .init(
+            latitude: mainshock.latitude, longitude: mainshock.longitude, kilometres: window.kilometres)
+        if aftershocks.types == nil { aftershocks.types = ["earthquake"] }
+        // As in the report, an event without a magnitude is none.
+        if aftershocks.minimumMagnitude == nil { aftershocks.minimumMagnitude = -12 }
+        let drawn = try await portrait(of: aftershocks)
+        func daysLater(_ time: Instant) -> Double {
+            Double(time.milliseconds - mainshock.time.milliseconds) / 86_400_000
+        }
+        // How long the catalogue goes on after the mainshock, without a gap if that is known.
+        let end = try await heldUntil(mainshock)
+        let known =
+            if let end { end } else { try await first { _ in }?.time ?? mainshock.time }
+        let rate = AftershockRate(
+            drawn.events.map { daysLater($0.time) }, observed: min(window.days, daysLater(known)))
+        let name = mainshock[.title].text ?? mainshock[.place].text ?? code
+        let words = [
+            "within \(Int(window.kilometres.rounded())) km and \(Int(window.days.rounded())) days of \(code)"
+        ]
+        let gap = end.flatMap { end in
+            daysLater(end) < window.days
+                ? "The catalogue is held without a gap for \(rounded(daysLater(end), 1)) days; what lies behind is left out."
+                : nil
+        }
+        let caption = drawn.caption(
+            picture.title ?? "Aftershocks of \(name)", words + selection.words, gaps: gap)
+        try await picture.write(Plot.aftershocks(rate, caption: caption))
+    }
+
+    /// Where the catalogue's first gap after an earthquake begins at its place; nil if that is not known.
+    private func heldUntil(_ mainshock: Quake) async throws -> Instant? {
+        guard selection.view == nil, selection.asOf == nil else { return nil }
+        let held = try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }
+        let place = Region(
+            south: mainshock.latitude, west: mainshock.longitude, north: mainshock.latitude, width: 0)
+        return Coverage(held, of: place).heldUntil(mainshock.time, from: selection.minMagnitude)
+    }
+
+    /// The newest event of the whole catalogue, or of what `narrow` makes of it.
+    private func first(_ narrow: (inout QuakeSelection) -> Void) async throws -> Quake? {
+        var all = QuakeSelection()
+        all.asOf = selection.asOf
+        all.limit = 1
+        narrow(&all)
+        let found = Mutex<Quake?>(nil)
+        _ = try await selection.forEach(all, database) { quake in found.withLock { $0 = quake } }
+        return found.withLock { $0 }
+    }
+}
+
+/// There is no earthquake with the code that `--mainshock` names.
+struct UnknownMainshock: Error, CustomStringConvertible {
+    let code: String
+
+    var description: String { "there is no earthquake \(strippingControlCharacters(code))" }
+}

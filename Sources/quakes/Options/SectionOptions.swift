@@ -1,0 +1,46 @@
+import ArgumentParser
+import Charts
+
+/// Where a cross-section lies.
+struct SectionOptions: ParsableArguments {
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Of a section: where it begins, in degrees, or at which town.", valueName: "lat,lon|town"),
+        transform: NearPoint.init)
+    var from: NearPoint?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Of a section: where it ends.", valueName: "lat,lon|town"),
+        transform: NearPoint.init)
+    var to: NearPoint?
+
+    @Option(
+        help: ArgumentHelp(
+            "Of a section: how wide the strip is whose events it shows, half of it on either side. (default: 100)",
+            valueName: "km"))
+    var width: Double?
+
+    var isGiven: Bool { from != nil || to != nil || width != nil }
+
+    /// - Throws: `ValidationError`.
+    func section() throws -> Section {
+        guard let from, let to else {
+            throw ValidationError("quakes plot section needs --from LAT,LON and --to LAT,LON")
+        }
+        let width = width ?? 100
+        guard width > 0, width <= 2000 else {
+            throw ValidationError("--width must be greater than 0 and at most 2000, but is \(width)")
+        }
+        guard
+            let section = Section(
+                from: (from.latitude, from.longitude), to: (to.latitude, to.longitude), width: width)
+        else {
+            throw ValidationError(
+                "--from and --to are the same place, or on opposite sides of the earth: no line leads from one to the other"
+            )
+        }
+        return section
+    }
+}

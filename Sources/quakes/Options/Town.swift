@@ -1,0 +1,55 @@
+import Feed
+import Foundation
+import QuakeStore
+
+/// A town that `--near` knows by name: the 1,249 of Natural Earth's populated places at 1:50 million, which are in the public
+/// domain. scripts/towns makes the file.
+struct Town {
+    let name: String
+    let country: String
+    let latitude: Double
+    let longitude: Double
+
+    /// Finds a town by its name, in upper or lower case and with or without accents. Where there are several of a name, the
+    /// country has to follow: `Vancouver, Canada`.
+    ///
+    /// - Throws: `UnknownTown`.
+    static func named(_ text: String) throws -> Town {
+        let parts = text.split(separator: ",", maxSplits: 1).map { folded(String($0)) }
+        let found = all.filter { town in
+            folded(town.name) == parts.first && (parts.count < 2 || folded(town.country) == parts[1])
+        }
+        guard found.count == 1, let town = found.first else { throw UnknownTown(text, found: found) }
+        return town
+    }
+
+    private static func folded(_ text: String) -> String {
+        text.trimmingCharacters(in: .whitespaces)
+            .folding(options: [.caseInsensitive, .diacriticInsensitive], locale: nil)
+    }
+
+    fileprivate static let all: [Town] = String(decoding: PackageResources.towns_txt, as: UTF8.self)
+        .split(separator: "\n").compactMap { line in
+            let parts = line.split(separator: "\t").map(String.init)
+            guard parts.count == 4, let latitude = Double(parts[2]), let longitude = Double(parts[3]) else {
+                return nil
+            }
+            return Town(name: parts[0], country: parts[1], latitude: latitude, longitude: longitude)
+        }
+}
+
+/// `--near` names no town, or several.
+struct UnknownTown: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ text: String, found: [Town]) {
+        if found.isEmpty {
+            let hint = closestSpelling(of: text, among: Town.all.map(\.name)).map { "; did you mean \($0)?" }
+            description =
+                "it takes a latitude and a longitude in degrees, such as 35.8,-117.6, or one of some 1,200 large towns, and \(text) is none of them\(hint ?? "")"
+        } else {
+            let names = found.map { "'\($0.name), \($0.country)'" }.joined(separator: " or ")
+            description = "there is more than one: give \(names), or a latitude and a longitude"
+        }
+    }
+}

@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+"""Reads a catalogue page by page, by the function in docs/obspy.md: Tests/Clients/pages.py URL
+
+Prints how many events there were. An event that is lost or comes twice ends it with 1.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from obspy import UTCDateTime
+from obspy.clients.fdsn import Client
+from obspy.clients.fdsn.header import FDSNNoDataException, FDSNRequestTooLargeException
+
+page = (Path(__file__).parents[2] / "docs/obspy.md").read_text(encoding="utf-8")
+exec(re.search(r"```python\n(.*?)```", page, re.S).group(1))
+
+client = Client(sys.argv[1])
+try:
+    client.get_events(starttime=UTCDateTime(1900, 1, 1))
+    sys.exit("the service gives everything at once")
+except FDSNRequestTooLargeException:
+    pass
+# The last page is full, so that another one has to be asked for.
+found = [event.resource_id.id for event in events(client, page=20, starttime=UTCDateTime(1900, 1, 1))]
+assert len(found) == len(set(found)), "an event came twice"
+print(f"{len(found)} events")

@@ -1,0 +1,174 @@
+import Feed
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("Coverage")
+struct CoverageTests {
+    let server = TestServer.shared
+
+    /// A document of a summary feed, made at this time, with an event that lies in no window. Without any it would not be settled.
+    private func feed(_ name: String, made: String) throws -> String {
+        let generated = try #require(Instant(made)).milliseconds
+        return """
+            {"type":"FeatureCollection","metadata":{"generated":\(generated),\
+            "url":"https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/\(name).geojson"},"features":[\(SmallFeed.feature("a"))]}
+            """
+    }
+
+    @Test("A summary feed is held for its period and from its magnitude on, and periods that touch are one")
+    func feeds() async throws {
+        try await server.withDatabase { database in
+            for (name, made) in [
+                ("all_day", "2026-01-02T00:00:00Z"), ("all_day", "2026-01-02T12:00:00Z"),
+                ("all_day", "2026-01-09T00:00:00Z"), ("2.5_week", "2026-01-08T00:00:00Z"),
+                ("significant_month", "2026-01-08T00:00:00Z"),
+            ] {
+                try await database.importDocument(try feed(name, made: made))
+            }
+            #expect(
+                try await held(database) == [
+                    "2026-01-01 00:00:00+00 2026-01-02 12:00:00+00 all world",
+                    "2026-01-01 00:00:00+00 2026-01-08 00:00:00+00 2.5 world",
+                    "2026-01-08 00:00:00+00 2026-01-09 00:00:00+00 all world",
+                ])
+        }
+    }
+
+    @Test("A braked or rejected document, and one from the future, hold nothing")
+    func notSettled() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(try feed("all_day", made: "2106-01-02T00:00:00Z"))
+            try await database.importDocument(SmallFeed.document([SmallFeed.feature("a")]))
+            #expect(try await held(database) == [])
+        }
+    }
+
+    @Test("A backfill is held as far as it has come, from either end, and stays so when it is forgotten")
+    func backfills() async throws {
+        try await server.withDatabase { database in
+            try await database.execute(
+                """
+                insert into import.backfill (service, window_start, window_end, minimum_magnitude, newest_first, reached)
+                values ('https://example.org/fdsnws/event/1', '2020-01-01+00', '2021-01-01+00', 4, false, '2020-01-01+00'),
+                       ('https://example.org/fdsnws/event/1', '2010-01-01+00', '2011-01-01+00', null, true, '2011-01-01+00');
+                update import.backfill set reached = '2020-03-01+00' where not newest_first;
+                update import.backfill set reached = '2020-04-01+00' where not newest_first;
+                update import.backfill set reached = '2010-11-01+00' where newest_first;
+                delete from import.backfill
+                """)
+            #expect(
+                try await held(database) == [
+                    "2010-11-01 00:00:00+00 2011-01-01 00:00:00+00 all world",
+                    "2020-01-01 00:00:00+00 2020-04-01 00:00:00+00 4 world",
+                ])
+        }
+    }
+
+    @Test("A single query is held if it asks for a window and a box only, and if its run was done")
+    func queries() async throws {
+        try await server.withDatabase { database in
+            let base = "https://example.org/fdsnws/event/1/query?format=geojson"
+            let box = "&minlatitude=30&maxlatitude=40&minlongitude=-120&maxlongitude=-110"
+            for (parameters, outcome) in [
+                ("&starttime=2019-07-01&endtime=2019-08-01T12:00:00&minmagnitude=3\(box)", "done"),
+                ("&start=2018-07-01&end=2018-07-02", "failed"),
+                ("&starttime=2017-07-01&endtime=2017-08-01&mindepth=5", "done"),
+                ("&starttime=2016-07-01&endtime=2016-08-01&limit=100", "done"),
+                ("&starttime=soon&endtime=2016-08-01", "done"),
+                ("&endtime=2016-08-01", "done"),
+            ] {
+                try await database.query(
+                    "insert into import.run (source, feed) values (\(base + parameters), \(base + parameters))"
+                )
+                try await database.query(
+                    "update import.run set outcome = \(outcome) where outcome = 'running'")
+            }
+            #expect(
+                try await held(database) == [
+                    "2019-07-01 00:00:00+00 2019-08-01 12:00:00+00 3 30 -120 40 -110"
+                ])
+        }
+    }
+
+    @Test(
+        "A stretch ends where a gap begins, where it is held from a larger magnitude on, or at the box's edge"
+    )
+    func heldUntil() async throws {
+        try await server.withDatabase { database in
+            try await database.execute(
+                """
+                select import.note_coverage('a', 2.5, '[2020-01-01+00,2020-02-01+00)'),
+                       import.note_coverage('b', null, '[2020-01-20+00,2020-02-10+00)'),
+                       import.note_coverage('a', 5, '[2020-02-10+00,2020-03-01+00)'),
+                       import.note_coverage('a', 2.5, '[2020-02-10+00,2020-02-20+00)', 0, 170, 10, -170)
+                """)
+            for (time, latitude, longitude, magnitude, expected) in [
+                ("2020-01-05", 50.0, 0.0, "-infinity", "2020-02-10"),
+                ("2020-01-25", 50, 0, "-infinity", "2020-02-10"),
+                ("2020-01-05", 50, 0, "5", "2020-03-01"),
+                ("2020-01-05", 5, 175, "-infinity", "2020-02-20"),
+                ("2020-01-05", 5, -175, "-infinity", "2020-02-20"),
+                ("2020-01-25", 5, -175, "-infinity", "2020-02-10"),
+                ("2019-12-31", 50, 0, "-infinity", ""),
+            ] as [(String, Double, Double, String, String)] {
+                let found: String? = try await database.query(
+                    """
+                    select to_char(report.held_until((\(time)::text || '+00')::timestamptz, \(latitude), \(longitude),
+                                                     \(magnitude)::text::double precision) at time zone 'UTC',
+                                   'YYYY-MM-DD') as found
+                    """)[0].decodeIfPresent("found")
+                #expect(found ?? "" == expected, "\(time) \(latitude) \(longitude) \(magnitude)")
+            }
+        }
+    }
+
+    @Test("The rate of aftershocks ends where the catalogue has a gap, and not with an event behind it")
+    func aftershocks() async throws {
+        try await server.withDatabase { database in
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+                select 'q' || n, 'q', '', case when n = 0 then 7 else 3 end,
+                       timestamptz '2020-01-01+00' + case when n < 50 then n * interval '2 hours' else interval '400 days' end,
+                       now(), 0, 0
+                from generate_series(0, 50) as n
+                """)
+            func end() async throws -> Double {
+                try await database.query("select max(to_days) as days from report.aftershock_rate('q0')")[0]
+                    .decode("days")
+            }
+            #expect(abs(try await end() - 400) < 1e-9)
+            try await database.query(
+                "select import.note_coverage('a', null, '[2019-12-01+00,2020-01-09+00)')")
+            #expect(abs(try await end() - 8) < 1e-9)
+        }
+    }
+
+    @Test("A writer's and a reader's roles are enough to note and to read what is held")
+    func roles() async throws {
+        try await server.withRoles { roles in
+            let writer = try roles.login(.writer)
+            try await writer.importDocument(try feed("all_day", made: "2026-01-02T00:00:00Z"))
+            for purpose in [Roles.Purpose.reader, .writer] {
+                let held = try await roles.login(purpose).withConnection { try await HeldPeriod.all(on: $0) }
+                #expect(held.count == 1 && held.first?.minimumMagnitude == nil && held.first?.box == nil)
+            }
+            await #expect(throws: PostgresError.self) {
+                try await writer.query("delete from import.coverage")
+            }
+        }
+    }
+
+    private func held(_ database: TestDatabase) async throws -> [String] {
+        try await database.query(
+            """
+            select concat_ws(' ', held_from at time zone 'UTC' || '+00', held_until at time zone 'UTC' || '+00',
+                             coalesce(minimum_magnitude::text, 'all'), coalesce(south::text, 'world'), west, north, east)
+                   as text
+            from report.coverage order by held_from, held_until
+            """
+        ).map { try $0.decode("text") }
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+/// What was known of a magnitude, and when.
+@Suite("Magnitudes over the time since the origin")
+struct MagnitudeHistoryTests {
+    let server = TestServer.shared
+
+    @Test("Each magnitude has its time, from one revision to the next; other revisions make no version")
+    func versions() async throws {
+        try await server.withDatabase { database in
+            for (updated, magnitude, status) in [
+                (1000, "4.1", "automatic"), (2000, "4.1", "reviewed"), (3000, "null", "reviewed"),
+                (4000, "5.3", "reviewed"),
+            ] {
+                try await database.importFeatures([
+                    SmallFeed.feature(
+                        "a", updated: updated, magnitude: magnitude, more: "\"status\":\"\(status)\""),
+                    SmallFeed.feature("b"),
+                ])
+            }
+            let commits = try await database.query(
+                "select extract(epoch from committed_at)::double precision as at from history.transaction order by token"
+            ).map { try $0.decode("at", as: Double.self) }
+            try #require(commits.count == 4)
+
+            let rows = try await database.query(
+                "select * from report.magnitude_history where code = 'q0a' order by from_age_s")
+
+            #expect(
+                try rows.map { try $0.decodeIfPresent("magnitude", as: Double.self) } == [4.1, nil, 5.3])
+            // The origin is one second after 1970. The first import is noted when it begins.
+            let from = try rows.map { try $0.decode("from_age_s", as: Double.self) }
+            let to = try rows.map { try $0.decodeIfPresent("to_age_s", as: Double.self) }
+            #expect(abs(from[1] - commits[2] + 1) < 1e-3 && abs(from[2] - commits[3] + 1) < 1e-3)
+            #expect(from[0] <= commits[0] && to[0] == from[1] && to[1] == from[2] && to[2] == nil)
+            #expect(
+                try rows.map { try $0.decodeIfPresent("ended", as: String.self) }
+                    == ["revised", "revised", nil])
+            #expect(try await database.query("select from report.magnitude_history").count == 4)
+        }
+    }
+
+    /// What the documentation gives as the question for the first hour.
+    private static let firstHour: Query = """
+        select code, magnitude from report.magnitude_history
+        where from_age_s <= 3600 and (to_age_s is null or to_age_s > 3600)
+        """
+
+    @Test("The magnitude of the first hour is the one that stood then, also of an event that is gone by now")
+    func firstHour() async throws {
+        try await server.withDatabase { database in
+            // The history is moved to when it might have happened: 10 min, 40 min and 3 h after an origin.
+            try await database.importFeatures([
+                SmallFeed.feature("a", magnitude: "4.1"), SmallFeed.feature("b", magnitude: "2"),
+            ])
+            try await database.importFeatures([SmallFeed.feature("a", updated: 2000, magnitude: "5.3")])
+            try await database.importFeatures([
+                SmallFeed.feature("a", updated: 3000, magnitude: "4.9"),
+                SmallFeed.feature("late", magnitude: "3"),
+            ])
+            try await database.withConnection {
+                try await Deletion.delete(["q0b"], reason: "retracted by all_day", on: $0)
+            }
+            try await database.execute(
+                """
+                set session_replication_role = replica;
+                update quake set imported_at = time + case code when 'q0late' then interval '3 hours' else interval '10 minutes' end;
+                update history.change set before = before || '{"imported_at": "1970-01-01T00:10:01+00:00"}'
+                where operation = 'delete';
+                update history.transaction set committed_at = '1970-01-01 00:00:01+00'::timestamptz
+                    + case token when 1 then interval '10 minutes' when 2 then interval '40 minutes' else interval '3 hours' end
+                """)
+            let known = try await database.query(Self.firstHour).reduce(into: [String: Double]()) {
+                $0[try $1.decode("code")] = try $1.decode("magnitude")
+            }
+            #expect(known == ["q0a": 5.3, "q0b": 2])
+            let gone = try await database.query(
+                "select * from report.magnitude_history where code = 'q0b'")
+            #expect(gone.count == 1)
+            #expect(try gone[0].decode("ended") == "withdrawn")
+            #expect(try gone[0].decode("to_age_s") == 10_800.0)
+        }
+    }
+}

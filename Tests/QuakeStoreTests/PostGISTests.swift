@@ -1,0 +1,103 @@
+import Foundation
+import PostgreSQL
+import QuakeStore
+import Subprocess
+import TestSupport
+import Testing
+
+/// What programs for maps find in a database with PostGIS.
+@Suite("PostGIS")
+struct PostGISTests {
+    let server = TestServer.shared
+
+    @Test("Where PostGIS is not installed, the error names the package")
+    func notInstalled() {
+        #expect("\(NoPostGIS.notInstalled(version: 15))".contains("apt install postgresql-15-postgis-3"))
+    }
+
+    @Test(
+        "The view has each event with its epicentre as a point, may be made again, and is read by reports' logins"
+    )
+    func view() async throws {
+        try await withGeometry { database in
+            try await database.withConnection { try await PostGIS.establish(on: $0) }
+            let row = try await database.query(
+                """
+                select count(*) as events, count(*) filter (
+                           where st_x(geometry) = longitude and st_y(geometry) = latitude and st_srid(geometry) = 4326) as right
+                from report.event_geometry
+                """)[0]
+            #expect(try row.decode("events") == 200 && row.decode("right") == 200)
+            let known = try await database.query(
+                "select type, srid from geometry_columns where f_table_name = 'event_geometry'")[0]
+            #expect(try known.decode("type") == "POINT" && known.decode("srid") == 4326)
+        }
+    }
+
+    @Test(
+        "The channel qgis is notified once for each transaction that changes earthquakes, and not by others")
+    func notifications() async throws {
+        try await withGeometry { database in
+            let heard = try await database.withConnection { connection in
+                try await connection.listen(to: "qgis") { notifications in
+                    _ = try await notifications.next(within: .zero)
+                    try await database.execute(
+                        "update quake set felt = 1; update quake set felt = 2; update quake set felt = 3 where false"
+                    )
+                    try await database.query("update quake set felt = felt")
+                    try await database.query(
+                        "update quake set felt = 3 where code = (select min(code) from quake)")
+                    // Another channel's would not end the wait; the last of this one is known by its own text.
+                    try await database.query("notify qgis, 'end'")
+                    var heard: [String] = []
+                    while heard.last != "end", let next = try await notifications.next(within: .seconds(60)) {
+                        heard.append(next.payload)
+                    }
+                    return heard
+                }
+            }
+            #expect(heard == ["quake", "quake", "end"])
+        }
+    }
+
+    @Test(
+        "ogrinfo reads the view as a layer of points", .enabled("needs ogrinfo (gdal-bin)", hasOgrinfo)
+    )
+    func ogrinfo() async throws {
+        try await withGeometry { database in
+            let result = try await Subprocess.run(
+                .name("ogrinfo"), arguments: ["-so", "PG:\(database.url)", "report.event_geometry"],
+                output: .string(limit: 1 << 16), error: .string(limit: 1 << 16))
+            #expect(result.standardOutput.contains("Geometry: Point"), "\(result.standardError)")
+            #expect(result.standardOutput.contains("Feature Count: 200"))
+            #expect(
+                result.standardOutput.contains("WGS 84") && result.standardOutput.contains("depth_km: Real"))
+        }
+    }
+
+    @Test("geopandas reads the view", .needsClients)
+    func geopandas() async throws {
+        try await withGeometry { database in
+            let output = try await Clients.run("geometry.py", [database.url])
+            #expect(output.hasPrefix("200 events, EPSG:4326, "))
+        }
+    }
+
+    private func withGeometry(_ body: @Sendable (TestDatabase) async throws -> Void) async throws {
+        try await server.withDatabase { database in
+            let isInstalled = try await !database.query(
+                "select from pg_available_extensions where name = 'postgis'"
+            ).isEmpty
+            guard isInstalled else { return print("skipped: the server has no PostGIS") }
+            try await database.importSample(200)
+            try await database.withConnection { try await PostGIS.establish(on: $0) }
+            try await body(database)
+        }
+    }
+
+    private static func hasOgrinfo() async throws -> Bool {
+        try await Subprocess.run(
+            .name("sh"), arguments: ["-c", "command -v ogrinfo"], output: .discarded, error: .discarded
+        ).terminationStatus.isSuccess
+    }
+}
