@@ -4,8 +4,8 @@ PREFIX ?= /usr/local
 STAGE := .build/stage
 
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Fuzz Benchmarks migrations)
-# scripts/coastlines and scripts/races are in Python.
-SH_FILES := $(filter-out scripts/coastlines scripts/races,$(wildcard scripts/* debian/unit debian/postinst debian/prerm debian/postrm))
+# These are in Python.
+SH_FILES := $(filter-out scripts/basemap scripts/coastlines scripts/races,$(wildcard scripts/* debian/unit debian/postinst debian/prerm debian/postrm))
 # What the release executable is made from. `sudo make install` after `make build` only copies.
 INPUTS := $(shell find Makefile $(wildcard Package.swift Sources migrations scripts/manual) -type f)
 
@@ -73,11 +73,12 @@ deb: $(STAGE) ## Make a Debian package of it, in .build/deb
 format: ## Format the Swift code
 	swift format --in-place --recursive --parallel $(SWIFT_FILES)
 
-lint: ## Check the Swift code and the shell scripts for layout and style
+lint: ## Check the Swift code, the shell scripts and the page's JavaScript for layout, style and types
 	swift format lint --strict --recursive --parallel $(SWIFT_FILES)
 	for script in $(SH_FILES); do sh -n "$$script" || exit 1; done
 	bash -n .ci/run
 	if command -v shellcheck > /dev/null; then shellcheck $(SH_FILES) .ci/run; fi
+	scripts/check-page
 
 clean: ## Remove what was built; keep the downloaded dependencies, for building offline
 	swift package clean

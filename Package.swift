@@ -3,9 +3,11 @@ import PackageDescription
 
 // The live page, in Sources/QuakeServer/Page/Files. Each file is embedded in the executable.
 let pageFiles = [
-    "catalogue.js", "detail.js", "dom.js", "earth.js", "format.js", "icon.svg", "index.html", "legend.js",
-    "list.js", "live.js", "main.js", "map.js", "notify.js", "page.css", "projection.js", "quake.js",
-    "scale.js", "service.js", "settings.js", "status.js", "timeline.js",
+    "alerts.js", "borders.txt", "catalogue.js", "condition.js", "detail.js", "dom.js", "earth.js",
+    "fields.js", "format.js", "icon.svg", "index.html", "legend.js", "list.js", "live.js", "machine.js",
+    "main.js", "manifest.webmanifest", "map.js", "notify.js", "page.css", "places.txt", "plates.txt",
+    "projection.js", "quake.js", "scale.js", "service.js", "settings.js", "share.js", "status.js",
+    "timeline.js", "tooltip.js", "view.js",
 ]
 
 // Quakes runs on Linux. The targets carry the architecture: a backward arrow does not compile.
@@ -114,6 +116,7 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
+            exclude: ["Page/package.json"],
             resources: pageFiles.map { .embedInCode("Page/Files/\($0)") }
         ),
         .executableTarget(

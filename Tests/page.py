@@ -10,167 +10,19 @@ does not.
 import csv
 import io
 import json
-import os
 import re
-import select
-import signal
-import socket
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 import traceback
 import urllib.parse
 import urllib.request
 
+import page_seen
 from browser import Browser
+from page_support import AXE, QUAKES, Page, Path, Server, expect, load, put, sql, without_leavers
 
-QUAKES, AXE = sys.argv[1:3]
-DATABASE = os.environ["DATABASE_URL"]
 HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt; \u202egnp'
-
-
-class Server:
-    """`quakes serve`, on a port that it keeps when it is started again."""
-
-    def __init__(self, *options):
-        self.options = options
-        self.port = 0
-        self.process = None
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(
-            [QUAKES, "serve", "--listen", f"127.0.0.1:{self.port}", *self.options], stderr=subprocess.PIPE, text=True)
-        line = self.process.stderr.readline()
-        found = re.search(r"serving http://127\.0\.0\.1:(\d+)", line)
-        if not found:
-            raise RuntimeError(f"quakes serve said: {line}")
-        self.port = int(found[1])
-        # Nobody reads on.
-        threading.Thread(target=self.process.stderr.read, daemon=True).start()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
-
-
-class Path:
-    """A way to the server that can be cut without a word: what is sent is lost, and no connection ends."""
-
-    def __init__(self, port):
-        self.target = port
-        self.is_cut = False
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            client, _ = self.listener.accept()
-            threading.Thread(target=self.relay, args=(client,), daemon=True).start()
-
-    def relay(self, client):
-        # A connection that was made while the path was cut, or lived then, stays dead.
-        if self.is_cut:
-            return time.sleep(3600)
-        server = socket.create_connection(("127.0.0.1", self.target))
-        while True:
-            ready, _, _ = select.select([client, server], [], [], 0.05)
-            if self.is_cut:
-                return time.sleep(3600)
-            for source in ready:
-                data = source.recv(65536)
-                if not data:
-                    client.close()
-                    server.close()
-                    return None
-                (server if source is client else client).sendall(data)
-
-
-def sql(statement, **values):
-    variables = [f"--set={name}={value}" for name, value in values.items()]
-    result = subprocess.run(
-        ["psql", "--no-psqlrc", "-qAt", "--set=ON_ERROR_STOP=1", *variables, DATABASE], input=statement, text=True,
-        capture_output=True, check=False)
-    if result.returncode != 0:
-        raise RuntimeError(result.stderr)
-    return result.stdout.strip()
-
-
-def put(code, magnitude=4.1, place="a place", minutes=5, longitude=10, latitude=20):
-    """Commits an event, as another program would."""
-    sql("""insert into quake (code, net, net_code, magnitude, place, time, updated, longitude, latitude, depth)
-           values (:'code', 'q9', substr(:'code', 3), :magnitude, :'place', now() - :'minutes' * interval '1 minute', now(),
-                   :longitude, :latitude, 12)
-           on conflict (code) do update set magnitude = excluded.magnitude, place = excluded.place, updated = now()""",
-        code=code, magnitude=magnitude, place=place, minutes=minutes, longitude=longitude, latitude=latitude)
-
-
-def load(document):
-    with tempfile.NamedTemporaryFile("w", suffix=".geojson") as file:
-        file.write(document if isinstance(document, str) else json.dumps(document))
-        file.flush()
-        subprocess.run([QUAKES, "import", file.name], check=True, capture_output=True)
-
-
-def without_leavers(document):
-    """Without the events that would leave one of the page's periods while the checks run, and change its counts."""
-    def leaves(feature):
-        return any(0 <= feature["properties"]["time"] / 1000 - (time.time() - days * 86400) < 7200 for days in (1, 7, 30))
-
-    return document | {"features": [feature for feature in document["features"] if not leaves(feature)]}
-
-
-def expect(condition, words):
-    if not condition:
-        raise AssertionError(words)
-
-
-class Page:
-    """The page in a browser."""
-
-    def __init__(self, browser, server):
-        self.browser = browser
-        self.server = server
-
-    def open(self, query="", port=None):
-        self.browser.open(f"http://127.0.0.1:{port or self.server.port}/{query}")
-        self.live()
-
-    def live(self):
-        state = "return document.getElementById('state')?.dataset.state"
-        self.browser.wait("the page is ready", lambda: self.browser.run(state) in ("live", "past"))
-        self.browser.wait("the list is there", lambda: self.browser.text("#count") != "Earthquakes")
-
-    def row(self, code):
-        """The text of an event's row, if it is in view."""
-        return self.browser.text(f".row[data-code='{code}']")
-
-    def row_with(self, code, *words):
-        """Waits until a row says this."""
-        return self.browser.wait(
-            f"{code}: {words}", lambda: (row := self.row(code)) is not None and all(word in row for word in words) and row)
-
-    def count(self):
-        return int(re.match(r"[\d,]+", self.browser.text("#count"))[0].replace(",", ""))
-
-    def counts(self, number):
-        self.browser.wait(f"{number} earthquakes", lambda: self.count() == number)
-
-    def choose(self, name, value):
-        self.browser.run("document.querySelector(`[name=${arguments[0]}][value='${arguments[1]}']`).click()", name, value)
-
-    def query(self):
-        return urllib.parse.parse_qs(urllib.parse.urlparse(self.browser.url).query)
-
-    def warns(self, words):
-        self.browser.wait(f"a warning: {words}", lambda: words in (self.browser.text("#warnings") or ""))
-
-    def warns_no_more(self):
-        self.browser.wait("no warning", lambda: self.browser.text("#warnings") == "")
-
 
 # What is looked at. Each begins with a page of its own.
 
@@ -289,8 +141,9 @@ def many_rows(page):
     try:
         Page(page.browser, server).open()
         number = int(sql("select count(*) from quake where time >= now() - interval '1 day'"))
-        words = f"100 earthquakes, the newest of {number:,}"
-        page.browser.wait(words, lambda: page.browser.text("#count") == words)
+        words = f", the newest of {number:,}"
+        limited = page.browser.wait(words, lambda: words in page.browser.text("#count") and Page(page.browser, server).count())
+        expect(limited == 100, f"{limited} are listed")
     finally:
         server.stop()
 
@@ -467,35 +320,6 @@ def keyboard_only(page):
     expect(visible != "none", "the focus cannot be seen")
 
 
-def alerts(page):
-    page.browser.devtools("Browser.grantPermissions", {"permissions": ["notifications"]})
-    page.open()
-    # Keeps what is shown, which a headless browser shows to nobody.
-    page.browser.run("""
-        const Real = window.Notification;
-        window.shown = [];
-        window.Notification = class extends Real {
-          constructor(title, options) { super(title, options); window.shown.push([title, options.body]); }
-        };""")
-    page.browser.click("#open-notify")
-    page.browser.click("#notify [name=on]")
-    page.browser.type("#notify [name=magnitude]", "5.5")
-    page.browser.click("#notify [name=near]")
-    for name, value in (("latitude", "20"), ("longitude", "179.9"), ("radius", "300")):
-        page.browser.type(f"#notify [name={name}]", value)
-    page.browser.click("#notify .main")
-    put("q9small", 5.4, "too small", minutes=0, longitude=-179.9)
-    put("q9away", 5.6, "too far away", minutes=0, longitude=170)
-    put("q9wanted", 5.6, "as wanted", minutes=0, longitude=-179.9)
-    page.browser.wait("the alert", lambda: page.browser.run("return window.shown.length") > 0)
-    page.row_with("q9wanted", "New")
-    shown = page.browser.run("return window.shown")
-    expect(shown == [["Magnitude 5.6", "as wanted"]], f"shown: {shown}")
-    page.open()
-    expect(page.browser.text("#open-notify") == "Alerts on", "the wish was forgotten")
-    page.browser.run("localStorage.clear()")
-
-
 def late_feed(page):
     page.open()
     generated = int(time.time() * 1000) - 3_600_000
@@ -574,8 +398,8 @@ def light_and_strict(page):
 
 
 CHECKS = [first_paint, pushed, revised_out_of_the_selection, filters_and_url, what_the_map_shows, many_rows,
-          story_and_past, slider, keyboard_only, alerts, hostile_texts, light_and_strict, accessible, server_restarted,
-          network_cut, below_a_base_path, late_feed]
+          story_and_past, slider, keyboard_only, hostile_texts, light_and_strict, accessible, server_restarted,
+          network_cut, below_a_base_path, *page_seen.CHECKS, late_feed]
 
 
 def main():

@@ -32,6 +32,22 @@ struct MonitoringTests {
         }
     }
 
+    @Test(
+        "Health tells how far apart a service's documents were made, so that an hourly one is not late after minutes"
+    )
+    func interval() async throws {
+        try await TestServer.shared.withDatabase { database in
+            var feed = DayFeed.of(5)
+            for _ in 0..<3 {
+                try await database.importDocument(feed.document)
+                feed.generated += 3_600_000
+            }
+            try await TestSite.run(of: database) { site in
+                try await waitUntil { try await site.get("/health").text.contains("\"interval\":3600}") }
+            }
+        }
+    }
+
     @Test("A database that is gone is 503, for health and for answers, and the metrics stay")
     func away() async throws {
         let server = try await TemporaryServer.start()

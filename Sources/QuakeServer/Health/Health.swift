@@ -23,12 +23,17 @@ extension Responder {
         body.append(text: board.state.map { "\"\($0.beginning)\"" } ?? "null")
         // One document covers several feeds: of each service, the newest one tells how late its feeds are.
         let newest = Dictionary(
-            (board.state?.settled ?? []).map { ($0.service, $0.generated) }, uniquingKeysWith: max)
+            (board.state?.settled ?? []).map { ($0.service, $0) },
+            uniquingKeysWith: { $0.generated < $1.generated ? $1 : $0 })
         body.append(text: ",\"services\":[")
-        for (index, (service, generated)) in newest.sorted(by: { $0.key < $1.key }).enumerated() {
+        for (index, (service, document)) in newest.sorted(by: { $0.key < $1.key }).enumerated() {
             body.append(text: index == 0 ? "{\"service\":" : ",{\"service\":")
             body.append(jsonString: service)
-            body.append(text: ",\"generated\":\"\(generated)\"}")
+            body.append(text: ",\"generated\":\"\(document.generated)\"")
+            if let interval = document.interval {
+                body.append(text: ",\"interval\":\(interval.components.seconds)")
+            }
+            body.append(text: "}")
         }
         body.append(text: "],\"sessions\":\(sessions.usage.open)}\n")
         var reply = Reply(isHealthy ? 200 : 503, "application/json; charset=utf-8", body: body)

@@ -1,53 +1,72 @@
 import Charts
 import HTTPTypes
 
-/// A file of the live page. All of them lie in the executable, and are compressed once.
+/// A file of the live page. All of them lie in the executable, and are compressed once, but for the page of an event.
 struct PageFile: Sendable {
     let name: String
     let bytes: [UInt8]
     let compressed: [UInt8]
+    /// Whether other sites may show it in a frame.
+    private let isFramed: Bool
 
     /// By path.
     static let all: [String: PageFile] = Dictionary(
         uniqueKeysWithValues: contents.map { name, bytes in
-            (name == "index.html" ? "/" : "/page/\(name)", PageFile(name, bytes))
+            ("/page/\(name)", PageFile(name, bytes))
         })
 
     private static let contents: [String: [UInt8]] = [
+        "alerts.js": PackageResources.alerts_js,
+        "borders.txt": PackageResources.borders_txt,
         "catalogue.js": PackageResources.catalogue_js,
+        "condition.js": PackageResources.condition_js,
         "detail.js": PackageResources.detail_js,
         "dom.js": PackageResources.dom_js,
         "earth.js": PackageResources.earth_js,
+        "fields.js": PackageResources.fields_js,
         "format.js": PackageResources.format_js,
         "icon.svg": PackageResources.icon_svg,
-        "index.html": PackageResources.index_html,
         "land.txt": Land.text,
         "legend.js": PackageResources.legend_js,
         "list.js": PackageResources.list_js,
         "live.js": PackageResources.live_js,
+        "machine.js": PackageResources.machine_js,
         "main.js": PackageResources.main_js,
+        "manifest.webmanifest": PackageResources.manifest_webmanifest,
         "map.js": PackageResources.map_js,
         "notify.js": PackageResources.notify_js,
         "page.css": PackageResources.page_css,
+        "places.txt": PackageResources.places_txt,
+        "plates.txt": PackageResources.plates_txt,
         "projection.js": PackageResources.projection_js,
         "quake.js": PackageResources.quake_js,
         "scale.js": PackageResources.scale_js,
         "service.js": PackageResources.service_js,
         "settings.js": PackageResources.settings_js,
+        "share.js": PackageResources.share_js,
         "status.js": PackageResources.status_js,
         "timeline.js": PackageResources.timeline_js,
+        "tooltip.js": PackageResources.tooltip_js,
+        "view.js": PackageResources.view_js,
     ]
 
-    var isIndex: Bool { name == "index.html" }
-
     /// The page itself. It names its files by their whole paths, because its own has a slash at the end or not.
-    static func index(below basePath: String) -> PageFile {
-        let text = String(decoding: PackageResources.index_html, as: UTF8.self)
-        return PageFile("index.html", Array(text.replacing("=\"/", with: "=\"\(basePath)/").utf8))
+    ///
+    /// - Parameters:
+    ///   - isFramed: whether it is for a frame of any other site.
+    ///   - card: what a link to it shows where it is shared; nil for that of the page as such.
+    static func index(below basePath: String, isFramed: Bool = false, _ card: PageCard? = nil) -> PageFile {
+        var text = String(decoding: PackageResources.index_html, as: UTF8.self)
+            .replacing("=\"/", with: "=\"\(basePath)/")
+        if isFramed {
+            text = text.replacing("<html lang=\"en\">", with: "<html lang=\"en\" class=\"embed\">")
+        }
+        if let card { text = card.written(into: text) }
+        return PageFile("index.html", Array(text.utf8), isFramed: isFramed)
     }
 
-    private init(_ name: String, _ bytes: [UInt8]) {
-        (self.name, self.bytes) = (name, bytes)
+    private init(_ name: String, _ bytes: [UInt8], isFramed: Bool = false) {
+        (self.name, self.bytes, self.isFramed) = (name, bytes, isFramed)
         var encoder = GzipEncoder(level: 9)
         compressed = encoder.compress(bytes, isLast: true)
     }
@@ -58,15 +77,17 @@ struct PageFile: Sendable {
         case "css": "text/css; charset=utf-8"
         case "js": "text/javascript; charset=utf-8"
         case "svg": "image/svg+xml"
+        case "webmanifest": "application/manifest+json"
         default: "text/plain; charset=utf-8"
         }
     }
 
     /// The page takes everything from this server, and nothing in it is ever read as markup or as a script: texts of feeds can
     /// hold anything (https://www.w3.org/TR/CSP3/, https://www.w3.org/TR/trusted-types/).
-    private static let policy =
-        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; "
-        + "require-trusted-types-for 'script'; trusted-types 'none'"
+    private var policy: String {
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors \(isFramed ? "*" : "'none'"); "
+            + "object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    }
 
     /// The file, or 304 to a client that has it.
     func reply(to fields: HTTPFields) -> Reply {
@@ -75,7 +96,7 @@ struct PageFile: Sendable {
         let isKnown = tag.isNamed(by: fields[.ifNoneMatch], isThere: true)
         var reply = Reply(isKnown ? 304 : 200, contentType)
         reply.headers = [
-            ("ETag", tag.description), ("Vary", "Accept-Encoding"), ("Content-Security-Policy", Self.policy),
+            ("ETag", tag.description), ("Vary", "Accept-Encoding"), ("Content-Security-Policy", policy),
             ("Referrer-Policy", "no-referrer"),
         ]
         guard !isKnown else { return reply }

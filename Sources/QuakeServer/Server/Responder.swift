@@ -24,7 +24,9 @@ struct Responder: Sendable {
     /// What they have missed.
     let catchUps: CatchUps
     let recent = RecentAnswers()
-    private let index: PageFile
+    let index: PageFile
+    /// The page for frames of other sites.
+    let embedded: PageFile
     /// The state of the catalogue now, without the settled documents.
     let current: SharedReading<CatalogueState>
     /// What the metrics say of the database.
@@ -47,6 +49,7 @@ struct Responder: Sendable {
         room = SpoolRoom(settings)
         live = LiveChanges(settings, logger: logger)
         index = PageFile.index(below: settings.basePath)
+        embedded = PageFile.index(below: settings.basePath, isFramed: true)
         bounds = ClientBounds(settings)
         catchUps = CatchUps(live, room, sessions, settings, logger: logger)
         status = SharedReading {
@@ -195,8 +198,11 @@ struct Responder: Sendable {
             return .answer(stretch.answer(asked, changes.form))
         case .history(let code):
             return .answer(EventStory.answer(of: code, namesAuthors: settings.namesAuthors))
-        case .page(let file):
-            return .reply((file.isIndex ? index : file).reply(to: request.headerFields))
+        case .page(let file): return .reply(file.reply(to: request.headerFields))
+        case .index(let isFramed):
+            let customer = client.customer(request.headerFields)
+            let index = await index(isFramed: isFramed, target.query, for: customer)
+            return .reply(index.reply(to: request.headerFields))
         case .unknown: return try nothing()
         }
     }

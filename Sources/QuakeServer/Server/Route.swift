@@ -14,6 +14,8 @@ enum Route: Sendable {
     case history(String)
     /// What follows `/fdsnws/event/1/`.
     case event(String)
+    /// The page, alone or in a frame of another site.
+    case index(isFramed: Bool)
     /// A file of the page.
     case page(PageFile)
     case unknown
@@ -35,6 +37,8 @@ enum Route: Sendable {
                 .history(code)
             } else if path.hasPrefix(EventService.path) || "\(path)/" == EventService.path {
                 .event(String(path.dropFirst(EventService.path.count)))
+            } else if path == "/" || path == "/embed" {
+                .index(isFramed: path == "/embed")
             } else if let file = PageFile.all[path] {
                 .page(file)
             } else {
@@ -57,7 +61,7 @@ enum Route: Sendable {
         case .changes: "changes"
         case .history: "history"
         case .event: "event"
-        case .page: "page"
+        case .index, .page: "page"
         case .unknown: "unknown"
         }
     }

@@ -88,18 +88,23 @@ public struct CatalogueState: Sendable, Equatable {
                 select (select service from import.settled s where s.service > services.service
                         order by service limit 1)
                 from services where services.service is not null)
-            select service, feed, last.generated
+            select service, feed, last.generated, last.seconds
             from services
             cross join unnest(string_to_array(\(feeds), ' ')) as feed
-            cross join lateral (select s.generated from import.settled s
-                                where s.service = services.service and s.feed = feed
-                                order by s.generated desc limit 1) as last
+            cross join lateral (select max(generated) as generated, min(gap) as seconds
+                                from (select generated, extract(epoch from generated - lead(generated)
+                                             over (order by generated desc))::bigint as gap
+                                      from (select s.generated from import.settled s
+                                            where s.service = services.service and s.feed = feed
+                                            order by s.generated desc limit 4) as documents) as gaps) as last
+            where last.generated is not null
             order by service, feed
             """, to: "read which documents are settled"
         ).map { row in
             SettledDocument(
                 service: try row.decode("service"), feed: try row.decode("feed"),
-                generated: try row.decode("generated"))
+                generated: try row.decode("generated"),
+                interval: try row.decodeIfPresent("seconds", as: Int.self).map { .seconds($0) })
         }
     }
 }
@@ -116,4 +121,6 @@ public struct SettledDocument: Sendable, Equatable {
     /// The feed's name, such as `all_day`.
     public let feed: String
     public let generated: Instant
+    /// How far apart the feed's last documents were made, at least; nil while there is only one.
+    public var interval: Duration?
 }

@@ -60,6 +60,53 @@ struct PageTests {
         }
     }
 
+    @Test("A link to an event is shared with its magnitude, its place and its time, whatever they hold")
+    func cards() async throws {
+        try await TestServer.shared.withDatabase { database in
+            _ = try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, place, time, updated, longitude, latitude, depth)
+                values ('q9card', 'q9', 'card', 5.14, 'a <b> & "c"', '2026-11-21 09:00:00Z', now(), 1, 2, 12)
+                """)
+            try await TestSite.run(of: database) { site in
+                try await waitUntil { try await site.get("/health").status == 200 }
+                let title = "M 5.1, a &lt;b&gt; &amp; &quot;c&quot;"
+                for path in ["/?event=q9card", "/?period=week&event=q9card", "/embed?event=q9card"] {
+                    let page = try await site.get(path).text
+                    #expect(page.contains("<title>\(title) – Quakes</title>"), "\(path)")
+                    #expect(page.contains("<meta property=\"og:title\" content=\"\(title)\">"), "\(path)")
+                    let description = "Earthquake, 2026-11-21 09:00:00 UTC, depth 12.0 km"
+                    #expect(
+                        page.contains("<meta property=\"og:description\" content=\"\(description)\">"),
+                        "\(path)")
+                    #expect(
+                        page.contains("<meta name=\"description\" content=\"\(description)\">"), "\(path)")
+                }
+                let plain = try await site.get("/")
+                for path in [
+                    "/?event=nothing", "/?event=", "/?event=%ff",
+                    "/?event=\(String(repeating: "x", count: 65))",
+                ] {
+                    let page = try await site.get(path)
+                    #expect(page.status == 200 && page.body == plain.body, "\(path)")
+                }
+            }
+        }
+    }
+
+    @Test("Other sites may show it in a frame at /embed, and nowhere else")
+    func frames() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await TestSite.run(of: database) { site in
+                let (alone, framed) = (try await site.get("/"), try await site.get("/embed"))
+                #expect(alone.headers["content-security-policy"]?.contains("frame-ancestors 'none'") == true)
+                #expect(framed.headers["content-security-policy"]?.contains("frame-ancestors *") == true)
+                #expect(framed.text.contains("<html lang=\"en\" class=\"embed\">"))
+                #expect(!alone.text.contains("class=\"embed\""))
+            }
+        }
+    }
+
     @Test("Asks for each of its modules at once, and holds no script or style in its markup")
     func markup() throws {
         let index = try String(

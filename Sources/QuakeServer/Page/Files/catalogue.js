@@ -1,11 +1,11 @@
 // The earthquakes that were selected, and what has happened to them since.
 
-import { differences } from "./quake.js";
+import { differences, fromRow } from "./quake.js";
 
 export class Catalogue {
-  /** By code. What was withdrawn stays until its mark is cleared. */
+  /** @type {Map<string, any>} By code. What was withdrawn stays until its mark is cleared. */
   quakes = new Map();
-  /** By code: { kind: "new" | "revised" | "withdrawn" | "left", changes, reason }. */
+  /** @type {Map<string, any>} By code: { kind: "new" | "revised" | "withdrawn" | "left", changes, reason }. */
   marks = new Map();
 
   /** Forgets everything, and takes these. */
@@ -23,6 +23,29 @@ export class Catalogue {
     return added;
   }
 
+  /**
+   * Takes the changes of a pass: of each event, the last one counts.
+   *
+   * Returns the new ones, and what happened in words for people: [kind, quake].
+   */
+  apply(changes) {
+    const added = [];
+    const news = [];
+    for (const { key, operation, row, reason, selected } of new Map(changes.map((each) => [each.key, each])).values()) {
+      const quake = row && fromRow(row);
+      if (quake && selected !== false) {
+        const kind = this.put(quake);
+        if (kind === "new") added.push(quake);
+        if (kind) news.push([kind, quake]);
+      } else if (this.has(key) && (operation === "delete" || quake)) {
+        const kind = operation === "delete" ? "withdrawn" : "left";
+        news.push([kind, quake ?? this.quakes.get(key)]);
+        this.remove(key, kind, reason, quake);
+      }
+    }
+    return { added, news };
+  }
+
   /** Takes an event as it is now, and returns its mark's kind; undefined if nothing that is shown has changed. */
   put(quake) {
     const known = this.quakes.get(quake.code);
@@ -36,7 +59,7 @@ export class Catalogue {
   }
 
   /** Marks an event as withdrawn, or as one that left the selection when it was revised to `quake`. */
-  remove(code, kind, reason, quake) {
+  remove(code, kind, reason, quake = null) {
     const known = this.quakes.get(code);
     if (!known || this.marks.get(code)?.kind === kind) return;
     if (quake) this.quakes.set(code, quake);
@@ -62,12 +85,14 @@ export class Catalogue {
     return this.quakes.has(code) && kind !== "withdrawn" && kind !== "left";
   }
 
-  /** Forgets events from before a moment. */
+  /** Forgets events from before a moment, and returns whether there were any. */
   age(start) {
+    const before = this.quakes.size;
     for (const [code, quake] of this.quakes) {
       if (quake.time >= start) continue;
       this.quakes.delete(code);
       this.marks.delete(code);
     }
+    return this.quakes.size < before;
   }
 }

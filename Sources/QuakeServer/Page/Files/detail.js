@@ -2,22 +2,22 @@
 
 import { element, foreign, outwards } from "./dom.js";
 import * as format from "./format.js";
-import { columns, differences } from "./quake.js";
+import { columns, differences, pages, typeLabel } from "./quake.js";
 import { root, story } from "./service.js";
-
-// What few people look for.
-const further = new Set(["magnitude_type", "sig", "nst", "gap", "rms", "dmin", "ids"]);
 
 export class Detail {
   #box;
   #told;
   #code = null;
+  #shown = {};
   #loading = null;
   #isMoreOpen = false;
 
   /**
    * - told.closed()
    * - told.asOf(milliseconds): show the catalogue as it was then
+   * - told.chosen(code): show another event
+   * - told.found(quake): its story tells what it is, since it is not among the selected ones
    */
   constructor(box, told) {
     this.#box = box;
@@ -27,10 +27,10 @@ export class Detail {
     });
   }
 
-  get code() { return this.#code; }
-
   close() {
+    if (this.#code == null) return;
     this.#code = null;
+    this.#shown = {};
     this.#loading?.abort();
     this.#box.hidden = true;
     this.#box.replaceChildren();
@@ -39,13 +39,19 @@ export class Detail {
   /**
    * Shows an event. `quake` is null if it is not among the selected ones: its story then tells what it is.
    *
-   * The heading takes the focus if `isChosen`, or if the focus was on what is replaced.
+   * The heading takes the focus if `isChosen`, or if the focus was on what is replaced. What is shown already stays as it is,
+   * a selection of text in it too; only how long ago it was goes on.
    */
   show(code, quake, mark, zone, now, isChosen) {
+    const shown = { code, quake, mark, zone };
+    if (Object.keys(shown).every((name) => shown[name] === this.#shown[name])) {
+      this.#tick(now);
+      if (isChosen) this.#box.querySelector("h2").focus();
+      return;
+    }
     this.#code = code;
-    const back = element("button", "", "Back to the list");
-    back.type = "button";
-    back.addEventListener("click", () => this.#told.closed());
+    this.#shown = shown;
+    const back = button("Back to the list", () => this.#told.closed());
     const summary = element("div", "summary");
     const steps = element("div", "story");
     const hadFocus = this.#box.contains(document.activeElement);
@@ -53,46 +59,48 @@ export class Detail {
     this.#box.hidden = false;
     summary.append(...(quake ? this.#summary(quake, mark, zone, now) : [heading(foreign(code))]));
     if (isChosen || hadFocus) this.#box.querySelector("h2").focus();
-    this.#tell(code, quake, mark, zone, now, summary, steps);
+    this.#tell(code, quake, zone, now, summary, steps);
+  }
+
+  #tick(now) {
+    for (const node of this.#box.querySelectorAll("[data-time]")) {
+      const text = format.ago(Number(node.dataset.time), now);
+      if (node.textContent !== text) node.textContent = text;
+    }
   }
 
   #summary(quake, mark, zone, now) {
+    const kind = typeLabel(quake);
     const title = heading(
       element("span", "unseen", "Magnitude "), element("span", "large", format.magnitude(quake.magnitude)), " ",
       foreign(quake.place ?? quake.code));
     const gone = mark?.kind === "withdrawn"
-      ? element("p", "warning", "This event was withdrawn", mark.reason ? ": " : ".", foreign(mark.reason ?? "")) : null;
-    const facts = [["Time", `${format.time(quake.time, zone)} (${format.ago(quake.time, now)})`]];
-    const local = format.time(quake.time, "local");
-    if (zone === "utc" && !format.time(quake.time, zone).startsWith(local)) facts.push(["Local time", local]);
-    facts.push(["Place", format.position(quake)]);
+      ? element("p", "warning", "This event was withdrawn", mark.reason ? ": " : ".", foreign(mark.reason ? format.reason(mark.reason) : "")) : null;
+    const ago = element("span", "", format.ago(quake.time, now));
+    ago.dataset.time = String(quake.time);
+    const facts = [["Time", [`${format.time(quake.time, zone)} (`, ago, ")"]]];
+    const yours = `${format.time(quake.time, "local")} (${format.offset(quake.time)})`;
+    if (zone === "utc" && format.offset(quake.time) !== "UTC+0") facts.push(["Your time", yours]);
+    if (zone === "local") facts.push(["UTC", format.time(quake.time, "utc")]);
+    if (kind) facts.unshift(["Kind", `${kind}, not an earthquake`]);
+    facts.push(["Magnitude", `${format.magnitude(quake.magnitude)}${quake.magnitude_type ? ` (${quake.magnitude_type})` : ""}`]);
+    facts.push(["Depth", format.depth(quake.depth)], ["Position", format.position(quake)]);
+    facts.push(...effects(quake));
+    if (quake.status) facts.push(["Checked", statusWords(quake.status)]);
     const figures = [];
-    for (const [name, label] of columns) {
-      if (["magnitude", "place", "time", "latitude", "longitude"].includes(name)) continue;
+    for (const name of ["sig", "nst", "gap", "rms", "dmin", "ids"]) {
       const content = quake[name];
-      if (content == null || content === "" || content === false || content.length === 0) continue;
-      (further.has(name) ? figures : facts).push([label, format.value(name, content, zone)]);
+      if (content == null || content.length === 0) continue;
+      figures.push([columns.find(([column]) => column === name)[1], format.value(name, content, zone)]);
     }
     figures.push(["Last revised", format.time(quake.updated, zone)], ["Code", quake.code]);
-    const more = element("details", "", element("summary", "", "More figures"), definitions(figures));
+    const more = element("details", "", element("summary", "", "For seismologists"), definitions(figures));
     more.open = this.#isMoreOpen;
     more.addEventListener("toggle", () => (this.#isMoreOpen = more.open));
-    const code = encodeURIComponent(quake.code);
-    const links = element("p", "links");
-    const page = quake.url && outwards(quake.url, "Page of the agency");
-    if (page) links.append(page, " ");
-    for (const [name, path] of [
-      ["QuakeML", `${root}fdsnws/event/1/query?eventid=${code}&format=xml`],
-      ["GeoJSON", `${root}earthquakes/feed/v1.0/detail/${code}.geojson`],
-    ]) {
-      const link = element("a", "", name);
-      link.href = path;
-      links.append(link, " ");
-    }
-    return [title, gone, definitions(facts), more, links].filter(Boolean);
+    return [title, gone, definitions(facts), links(quake), more].filter(Boolean);
   }
 
-  async #tell(code, quake, mark, zone, now, summary, box) {
+  async #tell(code, quake, zone, now, summary, box) {
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
@@ -102,7 +110,7 @@ export class Detail {
       told = await story(code, loading.signal);
     } catch (error) {
       if (loading.signal.aborted) return;
-      const reason = error.status === 404 ? "History has nothing on this event." : "Its story cannot be loaded now.";
+      const reason = error.status === 404 ? "There has never been an event with this code here." : "Its story cannot be loaded now.";
       box.append(element("p", "", reason));
       return;
     }
@@ -112,12 +120,13 @@ export class Detail {
       const gone = told.now ? null : { kind: "withdrawn", reason: told.steps.at(-1).change.reason };
       const hadFocus = summary.contains(document.activeElement);
       summary.replaceChildren(...this.#summary(last, gone, zone, now));
+      if (told.now) this.#told.found(last);
       if (hadFocus) summary.querySelector("h2").focus();
     }
     if (told.steps.length > 0 && told.steps[0].change.operation !== "insert") {
-      box.append(element("p", "", "What was before this is no longer kept."));
+      box.append(element("p", "", "Earlier revisions are no longer kept."));
     }
-    if (told.steps.length === 0) box.append(element("p", "", "History has kept no change of it."));
+    if (told.steps.length === 0) box.append(element("p", "", "It has not changed since history begins."));
     const list = element("ol", "");
     for (const step of told.steps) list.append(this.#step(step, zone));
     box.append(list);
@@ -126,30 +135,93 @@ export class Detail {
   #step({ change, before, after }, zone) {
     const moment = Date.parse(change.committed_at);
     const head = { insert: "Reported", update: "Revised", delete: "Withdrawn" }[change.operation];
-    const then = element("button", "quiet", "Show the map of then");
-    then.type = "button";
-    then.addEventListener("click", () => this.#told.asOf(moment));
+    const then = button("Show everything as it was then", () => this.#told.asOf(moment), "quiet");
     const changes = element("ul", "");
     if (change.operation === "insert" && after) {
-      const first = `${format.magnitude(after.magnitude)}, depth ${after.depth == null ? "unknown" : format.depth(after.depth)}`;
-      changes.append(element("li", "", "Magnitude ", first));
+      const depth = after.depth == null ? "depth unknown" : format.depth(after.depth);
+      changes.append(element("li", "", `Magnitude ${format.magnitude(after.magnitude)}, ${depth}`));
     }
     if (change.operation === "update") {
       const shown = differences(before, after);
       for (const each of shown) changes.append(element("li", "", foreign(format.change(each, zone))));
-      if (shown.length === 0) changes.append(element("li", "", "Details that are not shown here"));
+      const others = Object.keys(change.before ?? {}).filter((name) => name !== "updated" && !shown.some((each) => each.name === name));
+      if (others.length > 0) changes.append(element("li", "", `${shown.length > 0 ? "Also changed" : "Changed"}: `, foreign(others.join(", "))));
+      else if (shown.length === 0) changes.append(element("li", "", "Nothing but the time of revision"));
     }
-    if (change.reason) changes.append(element("li", "", foreign(change.reason)));
-    const source = [change.author, change.context].filter(Boolean).join(", ");
+    if (change.reason) changes.append(element("li", "", this.#reason(change.reason)));
+    const source = authorWords(change);
     return element(
       "li", `step step-${change.operation}`, element("strong", "", head), " ",
-      element("span", "facts", `${format.time(moment, zone)} · `, foreign(source)), changes, then);
+      element("span", "facts", format.time(moment, zone), source ? " · " : "", foreign(source)), changes, then);
   }
+
+  /** Why it went; where it goes on under another code, a way there. */
+  #reason(reason) {
+    const code = /^superseded by (\S+)$/.exec(reason)?.[1];
+    return code ? element("span", "", "It goes on as ", button(code, () => this.#told.chosen(code), "quiet")) : foreign(format.reason(reason));
+  }
+}
+
+/** What people felt and what may follow, for those values that there are: [label, text]. */
+function effects({ tsunami, alert, felt, cdi, mmi }) {
+  const told = [];
+  if (cdi != null) told.push(["Felt", `${format.intensity(cdi)}${felt ? `, from ${format.count(felt, "report")}` : ""}`]);
+  else if (felt) told.push(["Felt", `by people: ${format.count(felt, "report")}`]);
+  if (mmi != null) told.push(["Shaking", `${format.intensity(mmi)}, from instruments`]);
+  if (alert) told.push(["Losses", `PAGER ${alert}: ${losses[alert] ?? "see the agency’s page"}`]);
+  if (tsunami) {
+    told.push(["Tsunami", "Large and below the sea, or near it: warning centres look at such events. It does not say that there is a tsunami."]);
+  }
+  return told;
+}
+
+const losses = {
+  green: "few or none to expect", yellow: "some are possible", orange: "many are likely", red: "very many are likely",
+};
+
+const statusWords = (status) =>
+  ({ automatic: "not yet: these are a computer’s values", reviewed: "by a person", deleted: "deleted by the agency" })[status] ?? status;
+
+/** Who made a change: the author, and the run of the import. */
+function authorWords({ author, context }) {
+  const run = /^run (\d+)$/.exec(context ?? "")?.[1];
+  if (run) return `import ${run}${author && author !== "quakes" ? ` by ${author}` : ""}`;
+  return [author && `by ${author}`, context].filter(Boolean).join(", ");
+}
+
+function links(quake) {
+  const code = encodeURIComponent(quake.code);
+  const list = element("ul", "links");
+  const add = (address, words) => {
+    const link = outwards(address, words);
+    if (link) list.append(element("li", "", link));
+  };
+  if (quake.url) add(quake.url, `Event page at ${/^https?:\/\/([^/?#]+)/i.exec(quake.url)?.[1] ?? "the agency"}`);
+  for (const [words, address] of pages(quake)) add(address, words);
+  if (quake.tsunami) add("https://www.tsunami.gov/", "Tsunami warnings: tsunami.gov");
+  for (const [name, path] of [
+    ["QuakeML", `${root}fdsnws/event/1/query?eventid=${code}&format=xml`],
+    ["GeoJSON", `${root}earthquakes/feed/v1.0/detail/${code}.geojson`],
+  ]) {
+    const link = element("a", "", name);
+    link.href = path;
+    list.append(element("li", "", link));
+  }
+  return list;
+}
+
+function button(words, pressed, className = "") {
+  const made = element("button", className, words);
+  made.type = "button";
+  made.addEventListener("click", pressed);
+  return made;
 }
 
 function definitions(rows) {
   const list = element("dl", "");
-  for (const [label, text] of rows) list.append(element("dt", "", label), element("dd", "", foreign(text)));
+  for (const [label, text] of rows) {
+    list.append(element("dt", "", label), Array.isArray(text) ? element("dd", "", ...text) : element("dd", "", foreign(text)));
+  }
   return list;
 }
 

@@ -1,6 +1,10 @@
 // Making elements. Texts become text nodes, whatever they hold: nothing here reads markup.
 
+/** @returns {any} */
 export const byId = (id) => document.getElementById(id);
+
+/** @returns {any[]} */
+export const all = (selector) => [...document.querySelectorAll(selector)];
 
 /** An element with a class, and children that are nodes or texts. Null ones are left out. */
 export function element(name, className, ...children) {
@@ -8,6 +12,11 @@ export function element(name, className, ...children) {
   if (className) made.className = className;
   made.append(...children.filter((child) => child != null));
   return made;
+}
+
+/** Changes a text only where it is another one, so that a selection of it stays. */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
 }
 
 /** A text from a feed. `bdi` keeps marks for the direction of writing in it from reordering what stands around it. */

@@ -1,47 +1,123 @@
-// Land, sea and grid.
+// Land, sea, borders, plate boundaries, towns and the grid.
 
 import * as projection from "./projection.js";
 
 /**
- * Paints the earth, once: where it is narrower than the canvas, the rest stays as it is.
+ * What the earth is made of, as far as it is loaded.
+ *
+ * @typedef {object} Base
+ * @property {Path2D} land
+ * @property {Path2D} [borders]
+ * @property {Path2D} [plates]
+ * @property {Place[]} [places] the largest first
+ *
+ * @typedef {{ zoom: number, latitude: number, longitude: number, name: string, country: string }} Place
+ */
+
+/** @returns {Place[]} */
+export function places(text) {
+  return text.split("\n").filter(Boolean).map((line) => {
+    const [zoom, latitude, longitude, name, country] = line.split("\t");
+    return { zoom: Number(zoom), latitude: Number(latitude), longitude: Number(longitude), name, country };
+  });
+}
+
+/**
+ * Paints the earth over the whole canvas, again and again where it is narrower than that.
  *
  * view: { x, y, scale, width, height, ratio }, its centre and size; colors: those of palette()
  */
-export function paintEarth(context, land, { x, y, scale, width, height, ratio }, colors) {
-  const left = width / 2 - scale / 2;
+export function paintEarth(context, base, view, colors) {
+  const { x, y, scale, width, height, ratio } = view;
+  const top = height / 2 - y * scale;
   context.save();
-  context.beginPath();
-  context.rect(left, 0, scale, height);
-  context.clip();
+  paintGrid(context, view, top, colors);
+  // Rings go on beyond the date line: one copy more on either side covers that.
+  const first = Math.floor(x - width / scale / 2) - 1;
+  const last = Math.floor(x + width / scale / 2) + 1;
+  for (let turn = first; turn <= last; turn += 1) {
+    context.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * (width / 2 + (turn - x) * scale), ratio * top);
+    context.lineWidth = 0.8 / scale;
+    context.fillStyle = colors.land;
+    context.strokeStyle = colors.coast;
+    context.fill(base.land, "evenodd");
+    context.stroke(base.land);
+    if (base.borders) {
+      context.strokeStyle = colors.border;
+      context.stroke(base.borders);
+    }
+    if (base.plates) {
+      context.lineWidth = 1.3 / scale;
+      context.strokeStyle = colors.plate;
+      context.stroke(base.plates);
+    }
+  }
+  context.restore();
+}
+
+function paintGrid(context, { x, scale, width, height }, top, colors) {
   context.strokeStyle = colors.grid;
   context.lineWidth = 1;
   const step = [30, 15, 5, 1].find((degrees) => (degrees / 360) * scale < 160) ?? 1;
-  const top = height / 2 - y * scale;
   context.beginPath();
   for (let longitude = -180; longitude < 180; longitude += step) {
-    let across = projection.x(longitude) - x;
-    across -= Math.round(across);
-    const at = Math.round(width / 2 + across * scale) + 0.5;
-    if (at < 0 || at > width) continue;
-    context.moveTo(at, 0);
-    context.lineTo(at, height);
+    for (const copy of projection.copies(projection.x(longitude), x, scale, width, 0)) {
+      const at = Math.round(copy) + 0.5;
+      context.moveTo(at, 0);
+      context.lineTo(at, height);
+    }
   }
   for (let latitude = -90 + step; latitude < 90; latitude += step) {
     const at = Math.round(top + projection.y(latitude) * scale) + 0.5;
     if (at < 0 || at > height) continue;
-    context.moveTo(left, at);
-    context.lineTo(left + scale, at);
+    context.moveTo(0, at);
+    context.lineTo(width, at);
   }
   context.stroke();
-  // Rings go on beyond the date line: three copies side by side cover any view.
-  for (const turn of [-1, 0, 1]) {
-    context.setTransform(
-      ratio * scale, 0, 0, ratio * scale, ratio * (width / 2 + (turn - x) * scale), ratio * top);
-    context.lineWidth = 0.8 / scale;
-    context.fillStyle = colors.land;
-    context.strokeStyle = colors.coast;
-    context.fill(land, "evenodd");
-    context.stroke(land);
+}
+
+/** Paints the names of those towns that the zoom has room for, the largest first. */
+export function paintPlaces(context, all, { x, y, scale, width, height }, colors) {
+  const zoom = Math.log2(scale / 256) + 0.6;
+  const taken = [];
+  context.font = "11px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  context.lineJoin = "round";
+  for (const place of all) {
+    if (place.zoom > zoom) break;
+    const at = height / 2 + (projection.y(place.latitude) - y) * scale;
+    if (at < 8 || at > height - 8) continue;
+    for (const across of projection.copies(projection.x(place.longitude), x, scale, width, 0)) {
+      place.width ??= context.measureText(place.name).width;
+      const box = [across - 3, at - 8, across + place.width + 8, at + 8];
+      if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+      taken.push(box);
+      context.fillStyle = colors.town;
+      context.beginPath();
+      context.arc(across, at, 1.6, 0, 2 * Math.PI);
+      context.fill();
+      context.lineWidth = 3;
+      context.strokeStyle = colors.land;
+      context.strokeText(place.name, across + 5, at);
+      context.fillText(place.name, across + 5, at);
+    }
   }
-  context.restore();
+}
+
+/** A bar that says how long a distance is, at the bottom left. */
+export function paintScaleBar(context, { y, scale, height }, colors) {
+  const [kilometres, length] = projection.scaleBar(projection.latitude(y), scale, 110);
+  const bottom = height - 10;
+  context.beginPath();
+  context.moveTo(10, bottom - 5);
+  context.lineTo(10, bottom);
+  context.lineTo(10 + length, bottom);
+  context.lineTo(10 + length, bottom - 5);
+  context.lineWidth = 1.5;
+  context.strokeStyle = colors.town;
+  context.stroke();
+  context.font = "11px system-ui, sans-serif";
+  context.textBaseline = "alphabetic";
+  context.fillStyle = colors.town;
+  context.fillText(`${kilometres.toLocaleString("en")} km`, 14, bottom - 4);
 }

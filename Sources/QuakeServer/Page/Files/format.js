@@ -2,6 +2,7 @@
 
 import { columns } from "./quake.js";
 
+/** @type {Intl.DateTimeFormatOptions} */
 const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const makers = {};
 
@@ -34,7 +35,35 @@ export function ago(milliseconds, now) {
 /** With one decimal and a true minus; `?` for an unknown one. */
 export const magnitude = (value) => (value == null ? "?" : value.toFixed(1).replace("-", "−"));
 
-export const depth = (value) => (value == null ? "depth unknown" : `${trimmed(value, 1)} km`);
+/** Such as `12 km deep`. Mountains are above sea level, and so are some events in them. */
+export function depth(value) {
+  if (value == null) return "depth unknown";
+  return value < 0 ? `${trimmed(-value, 1)} km above sea level` : `${trimmed(value, 1)} km deep`;
+}
+
+const numerals = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
+const strengths = [
+  "", "not felt", "weak", "weak", "light", "moderate", "strong", "very strong", "severe", "violent", "extreme", "extreme", "extreme",
+];
+
+/** An intensity on the Modified Mercalli scale in the USGS's words, such as `IX, violent` (https://www.usgs.gov/programs/earthquake-hazards/modified-mercalli-intensity-scale). */
+export function intensity(value) {
+  const grade = Math.max(1, Math.min(12, Math.round(value)));
+  return `${numerals[grade]}, ${strengths[grade]}`;
+}
+
+/** How far this device's clock is ahead of UTC at a moment, such as `UTC+5:30`. */
+export function offset(milliseconds) {
+  const minutes = -new Date(milliseconds).getTimezoneOffset();
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+  return `UTC${minutes < 0 ? "−" : "+"}${hours}${rest ? `:${String(rest).padStart(2, "0")}` : ""}`;
+}
+
+/** The clock's time of a moment of today, else its date, too. */
+export function since(milliseconds, now, zone) {
+  const [then, today] = [milliseconds, now].map((each) => time(each, zone, false));
+  return then.slice(0, 10) === today.slice(0, 10) ? then.slice(11) : then;
+}
 
 export function position(quake) {
   const latitude = `${Math.abs(quake.latitude).toFixed(3)}° ${quake.latitude < 0 ? "S" : "N"}`;
@@ -48,6 +77,7 @@ export function value(name, content, zone) {
   if (content == null || content === "") return "none";
   if (name === "time") return time(content, zone);
   if (name === "magnitude") return magnitude(content);
+  if (name === "cdi" || name === "mmi") return intensity(content);
   if (typeof content === "boolean") return content ? "yes" : "no";
   if (Array.isArray(content)) return content.join(", ");
   if (typeof content !== "number") return String(content);
@@ -65,3 +95,11 @@ export const change = ({ name, old, new: now }, zone) =>
 /** Such as `1 earthquake` and `1,234 earthquakes`. */
 export const count = (number, one, many = `${one}s`) =>
   `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+
+/** `retracted by all_day` says little to who has not read the manual. */
+export function reason(text) {
+  const [, verb, name] = /^(superseded|retracted|deleted) by (\S+)$/.exec(text) ?? [];
+  if (verb === "superseded") return `It goes on as ${name}`;
+  if (verb === "retracted") return `No longer in the agency’s feed ${name}`;
+  return verb === "deleted" ? `Deleted by ${name}` : text;
+}

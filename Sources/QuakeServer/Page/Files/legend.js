@@ -1,9 +1,14 @@
-// What the colours and sizes mean.
+// What the colours, sizes and marks mean.
 
 import { byId, element } from "./dom.js";
 import { colorClass, labels, radius } from "./scale.js";
 
 let legendOf = null;
+
+const marks = [
+  ["ring", "new"], ["ring dashed", "revised"], ["ring crossed", "withdrawn"], ["dot other", "blast or other"],
+  ["plate", "plate edge"],
+];
 
 /** Shows the legend of colours by `depth` or by `age`. */
 export function showLegend(by) {
@@ -14,6 +19,7 @@ export function showLegend(by) {
   byId("legend-sizes").replaceChildren(...[3, 5, 7].map((magnitude) => {
     const dot = element("span", "dot");
     dot.style.width = dot.style.height = `${2 * radius(magnitude)}px`;
-    return element("li", "", dot, `M${magnitude}`);
+    return element("li", "", dot, `M ${magnitude}`);
   }));
+  byId("legend-marks").replaceChildren(...marks.map(([kind, label]) => element("li", "", element("span", kind), label)));
 }

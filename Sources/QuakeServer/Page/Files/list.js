@@ -2,9 +2,11 @@
 
 import { element, foreign } from "./dom.js";
 import * as format from "./format.js";
-import { color, colorClass, radius } from "./scale.js";
+import { typeLabel } from "./quake.js";
+import { color, colorClass, radius, weight } from "./scale.js";
 
 const spare = 6;
+let made = 0;
 
 export class QuakeList {
   #box;
@@ -14,6 +16,8 @@ export class QuakeList {
   #places = new Map();
   #context = {};
   #rows = new Map();
+  /** What each row shows. */
+  #shown = new WeakMap();
   #active = null;
   #rowHeight = 64;
 
@@ -52,8 +56,6 @@ export class QuakeList {
     if (before != null && after != null && after !== before) {
       this.#box.scrollTop += (after - before) * this.#rowHeight;
     }
-    for (const row of this.#rows.values()) row.remove();
-    this.#rows.clear();
     this.#render();
   }
 
@@ -80,10 +82,13 @@ export class QuakeList {
       this.#rows.delete(code);
     }
     for (const code of wanted) {
-      if (this.#rows.has(code)) continue;
-      const row = this.#row(this.#places.get(code));
-      this.#rows.set(code, row);
-      this.#inner.append(row);
+      let row = this.#rows.get(code);
+      if (!row) {
+        row = this.#row(code);
+        this.#rows.set(code, row);
+        this.#inner.append(row);
+      }
+      this.#fill(row, this.#places.get(code));
     }
     this.#measure();
     if (active == null) this.#box.removeAttribute("aria-activedescendant");
@@ -96,37 +101,49 @@ export class QuakeList {
     if (!height || height === this.#rowHeight) return;
     this.#rowHeight = height;
     this.#inner.style.height = `${this.#quakes.length * height}px`;
-    for (const [code, row] of this.#rows) row.style.top = `${this.#places.get(code) * height}px`;
     this.#render();
   }
 
-  #row(index) {
+  #row(code) {
+    const row = element("div", "row");
+    row.id = `row-${(made += 1)}`;
+    row.dataset.code = code;
+    row.setAttribute("role", "option");
+    return row;
+  }
+
+  /** Brings a row up to date. What has not changed is left alone: somebody may be selecting or clicking it. */
+  #fill(row, index) {
     const quake = this.#quakes[index];
     const { marks, zone, now, by, selected } = this.#context;
     const mark = marks.get(quake.code);
-    const dot = element("span", `dot ${colorClass(by, color(quake, by, now))}`);
-    const size = 2 * Math.min(17, radius(quake.magnitude));
-    dot.style.width = dot.style.height = `${size}px`;
-    const row = element(
-      "div", `row ${mark ? `is-${mark.kind}` : ""}`,
+    const hue = color(quake, by, now);
+    const shown = this.#shown.get(row) ?? {};
+    row.style.top = `${index * this.#rowHeight}px`;
+    setAttribute(row, "aria-selected", String(quake.code === selected));
+    setAttribute(row, "aria-posinset", String(index + 1));
+    setAttribute(row, "aria-setsize", String(this.#quakes.length));
+    row.classList.toggle("is-active", quake.code === this.#active);
+    const ago = format.ago(quake.time, now);
+    if (shown.quake === quake && shown.mark === mark && shown.zone === zone && shown.hue === hue && shown.by === by) {
+      if (shown.ago.textContent !== ago) shown.ago.textContent = ago;
+      return;
+    }
+    const agoNode = element("span", "", ago);
+    this.#shown.set(row, { quake, mark, zone, hue, by, ago: agoNode });
+    for (const kind of Object.keys(kinds)) row.classList.toggle(`is-${kind}`, mark?.kind === kind);
+    row.dataset.weight = String(weight(quake.magnitude));
+    const kind = typeLabel(quake);
+    const dot = element("span", `dot ${kind ? "other " : ""}${colorClass(by, hue)}`);
+    dot.style.width = dot.style.height = `${2 * Math.min(17, radius(quake.magnitude))}px`;
+    row.replaceChildren(
       element("span", "dot-box", dot),
       element("span", "magnitude", element("span", "unseen", "Magnitude "), format.magnitude(quake.magnitude)),
       element(
         "span", "words",
         element("span", "place", foreign(quake.place ?? quake.code)),
-        element(
-          "span", "facts", `${format.time(quake.time, zone, false)} · ${format.depth(quake.depth)}`,
-          quake.depth == null ? "" : element("span", "unseen", " deep"), ` · ${format.ago(quake.time, now)}`),
-        mark ? element("span", "mark", ...markText(mark, zone)) : null));
-    row.id = `row-${index}`;
-    row.dataset.code = quake.code;
-    row.style.top = `${index * this.#rowHeight}px`;
-    row.setAttribute("role", "option");
-    row.setAttribute("aria-selected", String(quake.code === selected));
-    row.setAttribute("aria-posinset", String(index + 1));
-    row.setAttribute("aria-setsize", String(this.#quakes.length));
-    row.classList.toggle("is-active", quake.code === this.#active);
-    return row;
+        element("span", "facts", kind ? foreign(`${kind} · `) : "", agoNode, ` · ${format.depth(quake.depth)} · ${format.time(quake.time, zone, false)}`),
+        element("span", "extra", ...badges(quake), mark ? element("span", "mark", ...markText(mark, zone)) : null)));
   }
 
   // Keys
@@ -168,6 +185,19 @@ export class QuakeList {
   }
 }
 
+function setAttribute(node, name, value) {
+  if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+}
+
+/** What makes an event matter to people: its nodes. */
+function badges({ alert, tsunami, felt }) {
+  const made = [];
+  if (alert) made.push(element("span", `badge badge-${["green", "yellow", "orange", "red"].includes(alert) ? alert : "plain"}`, "PAGER ", foreign(alert)));
+  if (tsunami) made.push(element("span", "badge badge-plain", "Tsunami notice"));
+  if (felt) made.push(element("span", "badge badge-plain", `Felt: ${felt.toLocaleString("en")}`));
+  return made;
+}
+
 const kinds = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
 
 /** What has happened to an event, in few words: its nodes. */
@@ -175,7 +205,7 @@ function markText({ kind, changes, reason }, zone) {
   const words = [element("strong", "", kinds[kind])];
   const told = changes.slice(0, 2).map((change) => format.change(change, zone));
   if (kind === "left") told.push("no longer matches");
-  if (reason) told.push(reason);
+  if (reason) told.push(format.reason(reason));
   if (told.length > 0) words.push(" ", foreign(told.join("; ")));
   return words;
 }

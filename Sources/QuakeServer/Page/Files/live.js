@@ -7,10 +7,10 @@ import { root } from "./service.js";
  * Follows from a position on, until it is closed. Survives restarts of the server and cuts of the network: it goes on after
  * the last position that it has taken.
  *
- * - told.pass(changes): the changes of one pass, once it is whole
- * - told.snapshot(quakes): a fresh start, with all selected events
- * - told.connected(): the server has answered
- * - told.lost(): the connection is gone; another one is being tried
+ * - told.opened(): the server has answered
+ * - told.reached(position, changes): a pass is whole
+ * - told.restarted(position, quakes): a fresh start, with all selected events
+ * - told.cut(): the connection is gone; another one is being tried
  */
 export class Live {
   #position;
@@ -23,11 +23,10 @@ export class Live {
     this.#position = position;
     this.#selection = selection;
     this.#told = told;
-    this.open();
+    this.#open();
   }
 
-  /** Opens a connection, also in place of one that may be dead. */
-  open() {
+  #open() {
     this.close();
     const query = new URLSearchParams(this.#selection);
     query.set("after", this.#position);
@@ -37,23 +36,24 @@ export class Live {
     source.addEventListener("open", () => {
       snapshot = null;
       pass = [];
-      this.#told.connected();
+      this.#told.opened();
     });
     source.addEventListener("snapshot", () => (snapshot = []));
     source.addEventListener("row", (event) => snapshot?.push(fromRow(JSON.parse(event.data).row)));
     source.addEventListener("change", (event) => pass.push(JSON.parse(event.data)));
     source.addEventListener("position", (event) => {
-      if (snapshot) this.#told.snapshot(snapshot);
-      if (pass.length > 0) this.#told.pass(pass);
+      const [quakes, changes] = [snapshot, pass];
       snapshot = null;
       pass = [];
       this.#position = event.lastEventId || this.#position;
+      if (quakes) this.#told.restarted(this.#position, quakes);
+      else this.#told.reached(this.#position, changes);
     });
     source.addEventListener("error", () => {
-      this.#told.lost();
+      this.#told.cut();
       // After an answer other than 200, an EventSource does not try again.
       if (source.readyState === EventSource.CLOSED) {
-        this.#retry = setTimeout(() => this.open(), 2000 + Math.random() * 3000);
+        this.#retry = setTimeout(() => this.#open(), 2000 + Math.random() * 3000);
       }
     });
     this.#source = source;

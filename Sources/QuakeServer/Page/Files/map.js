@@ -1,13 +1,17 @@
 // The map: a canvas that can be moved and zoomed by pointer, by touch, by keys and by buttons.
 
 import { atNextFrame } from "./dom.js";
-import { paintEarth } from "./earth.js";
+import { paintEarth, paintPlaces, paintScaleBar, places } from "./earth.js";
 import * as projection from "./projection.js";
+import { typeLabel } from "./quake.js";
 import { color, palette, radius } from "./scale.js";
 
 const centre = { longitude: 150, latitude: 12 };
 const greatest = 2 ** 21;
 const pulseTime = 4000;
+const flightTime = 500;
+/** How near an event is brought that was chosen elsewhere, when the map shows the whole earth. */
+const nearby = 256 * 2 ** 3;
 
 export class QuakeMap {
   /** Degrees, rounded outwards: what the map shows. Longitudes are null when it shows all of them. */
@@ -16,7 +20,8 @@ export class QuakeMap {
   draw = atNextFrame((time) => this.#paint(time));
   #canvas;
   #told;
-  #land = new Path2D();
+  /** @type {import("./earth.js").Base} */
+  #base = { land: new Path2D() };
   #view = { x: 0, y: 0, scale: 1 };
   #isHome = true;
   #quakes = [];
@@ -25,6 +30,9 @@ export class QuakeMap {
   #now = 0;
   #selected = null;
   #pulses = new Map();
+  #flight = null;
+  /** @type {string | null} The code of the event that the keyboard is on. */
+  #visited = null;
   #sprites = new Map();
   #palette;
   #pointers = new Map();
@@ -32,8 +40,9 @@ export class QuakeMap {
 
   /**
    * - told.moved(): it shows something else
-   * - told.chosen(code): an event was clicked
-   * - told.pointed(quake): the pointer is over an event, or over none
+   * - told.chosen(code): an event was clicked, or Enter pressed on it
+   * - told.pointed(quake, at): the pointer is over an event at [x, y], or over none
+   * - told.visited(quake, at): the same by keyboard
    */
   constructor(canvas, told) {
     this.#canvas = canvas;
@@ -50,9 +59,20 @@ export class QuakeMap {
     this.#resize();
   }
 
-  async loadLand(path) {
-    const answer = await fetch(path);
-    this.#land = projection.land(await answer.text());
+  /** Loads the coastlines first, because there is no map without them, and then what makes it easier to read. */
+  async loadBase(folder) {
+    const load = async (name) => {
+      const answer = await fetch(folder + name);
+      if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+      return answer.text();
+    };
+    this.#take({ land: projection.path(await load("land.txt"), true) });
+    const [borders, plates, towns] = await Promise.all(["borders.txt", "plates.txt", "places.txt"].map(load));
+    this.#take({ borders: projection.path(borders, false), plates: projection.path(plates, false), places: places(towns) });
+  }
+
+  #take(part) {
+    this.#base = { ...this.#base, ...part };
     this.draw();
   }
 
@@ -113,19 +133,43 @@ export class QuakeMap {
     return west <= east ? longitude >= west && longitude <= east : longitude >= west || longitude <= east;
   }
 
-  /** Brings an event into view. */
+  /** Brings an event that was chosen elsewhere near the middle, and near enough for its surroundings to be seen. */
   reveal(quake) {
-    if (this.shows(quake)) return;
-    this.#move({ ...this.#view, x: projection.x(quake.longitude), y: projection.y(quake.latitude) });
+    const at = this.#places(quake).find((x) => x > this.#width * 0.2 && x < this.#width * 0.8);
+    const top = this.#top(quake);
+    const scale = this.#isHome ? Math.max(nearby, this.#view.scale) : this.#view.scale;
+    if (at != null && top > this.#height * 0.2 && top < this.#height * 0.8 && scale === this.#view.scale) return;
+    this.#fly({ x: projection.x(quake.longitude), y: projection.y(quake.latitude), scale });
+  }
+
+  /** Goes there, in half a second where motion is welcome. */
+  #fly(target) {
+    if (this.#calm.matches) return this.#move(target);
+    const start = { ...this.#view };
+    const across = target.x - start.x - Math.round(target.x - start.x);
+    this.#flight = { start, across, target, began: performance.now() };
+    this.draw();
+  }
+
+  #flyOn(time) {
+    const { start, across, target, began } = this.#flight;
+    const share = Math.min(1, Math.max(0, (time - began) / flightTime));
+    const eased = share * share * (3 - 2 * share);
+    if (share === 1) this.#flight = null;
+    this.#move({
+      x: start.x + across * eased, y: start.y + (target.y - start.y) * eased,
+      scale: start.scale * (target.scale / start.scale) ** eased,
+    }, true);
   }
 
   // Moving
 
   get #width() { return this.#canvas.clientWidth || 1; }
   get #height() { return this.#canvas.clientHeight || 1; }
-  get #least() { return Math.max(1, Math.min(this.#width, this.#height / 0.78)); }
+  get #least() { return Math.max(1, Math.min(this.#width, this.#height / 0.7)); }
 
-  #move(view) {
+  #move(view, isFlying = false) {
+    if (!isFlying) this.#flight = null;
     this.#isHome = false;
     this.#set(view);
     this.#told.moved();
@@ -183,13 +227,21 @@ export class QuakeMap {
   }
 
   #listen() {
+    const told = this.#told;
     const canvas = this.#canvas;
+    const visits = { PageDown: 1, PageUp: -1, n: 1, p: -1 };
     const keys = {
       "+": "in", "=": "in", "-": "out", 0: "home", ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left",
       ArrowRight: "right",
     };
     canvas.addEventListener("keydown", (event) => {
-      if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (visits[event.key]) {
+        event.preventDefault();
+        return this.#visit(visits[event.key]);
+      }
+      if (event.key === "Enter" && this.#visited != null) return told.chosen(this.#visited);
+      if (!keys[event.key]) return;
       event.preventDefault();
       this.step(keys[event.key]);
     });
@@ -211,7 +263,27 @@ export class QuakeMap {
       if (found) this.#told.chosen(found.code);
     });
     canvas.addEventListener("pointercancel", (event) => this.#pointers.delete(event.pointerId));
-    canvas.addEventListener("pointerleave", () => this.#told.pointed(null));
+    canvas.addEventListener("pointerleave", () => told.pointed(null));
+    canvas.addEventListener("blur", () => this.#leave());
+  }
+
+  /** Goes to the next event that the map shows, or back: the largest is the first. */
+  #visit(direction) {
+    const seen = this.#quakes.filter((quake) => this.shows(quake))
+      .sort((a, b) => (b.magnitude ?? -99) - (a.magnitude ?? -99) || b.time - a.time);
+    if (seen.length === 0) return;
+    const index = seen.findIndex(({ code }) => code === this.#visited);
+    const quake = seen[(index + direction + seen.length + (index < 0 && direction < 0 ? 1 : 0)) % seen.length];
+    this.#visited = quake.code;
+    this.#told.visited(quake, [this.#places(quake)[0], this.#top(quake)]);
+    this.draw();
+  }
+
+  #leave() {
+    if (this.#visited == null) return;
+    this.#visited = null;
+    this.#told.visited(null);
+    this.draw();
   }
 
   #pointerMoved(event) {
@@ -219,7 +291,7 @@ export class QuakeMap {
     if (!pointer) {
       const found = this.#find(event.offsetX, event.offsetY);
       this.#canvas.classList.toggle("pointing", found != null);
-      return this.#told.pointed(found);
+      return this.#told.pointed(found, [event.offsetX, event.offsetY]);
     }
     const [dx, dy] = [event.offsetX - pointer.x, event.offsetY - pointer.y];
     const others = [...this.#pointers.entries()].filter(([id]) => id !== event.pointerId).map(([, other]) => other);
@@ -237,18 +309,22 @@ export class QuakeMap {
   /** The event at a point; of several, the one on top. */
   #find(x, y) {
     for (let index = this.#quakes.length - 1; index >= 0; index -= 1) {
-      const [px, py] = this.#place(this.#quakes[index]);
-      if (Math.hypot(px - x, py - y) <= radius(this.#quakes[index].magnitude) + 4) return this.#quakes[index];
+      const quake = this.#quakes[index];
+      const reach = radius(quake.magnitude) + 4;
+      if (Math.abs(this.#top(quake) - y) > reach) continue;
+      if (this.#places(quake).some((px) => Math.hypot(px - x, this.#top(quake) - y) <= reach)) return quake;
     }
     return null;
   }
 
-  /** Where an event is on the canvas: once, also where the earth is narrower than that. */
-  #place(quake) {
-    const { x, y, scale } = this.#view;
-    let across = projection.x(quake.longitude) - x;
-    across -= Math.round(across);
-    return [this.#width / 2 + across * scale, this.#height / 2 + (projection.y(quake.latitude) - y) * scale];
+  /** How far from the left an event is: several times where the earth is narrower than the canvas. */
+  #places(quake) {
+    return projection.copies(
+      projection.x(quake.longitude), this.#view.x, this.#view.scale, this.#width, radius(quake.magnitude));
+  }
+
+  #top(quake) {
+    return this.#height / 2 + (projection.y(quake.latitude) - this.#view.y) * this.#view.scale;
   }
 
   // Drawing
@@ -269,42 +345,57 @@ export class QuakeMap {
   }
 
   #paint(time) {
+    if (this.#flight) this.#flyOn(time);
     const ratio = window.devicePixelRatio || 1;
     const context = this.#canvas.getContext("2d");
+    const view = { ...this.#view, width: this.#width, height: this.#height, ratio };
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = this.#palette.sea;
-    context.fillRect(0, 0, this.#width, this.#height);
-    paintEarth(
-      context, this.#land, { ...this.#view, width: this.#width, height: this.#height, ratio }, this.#palette);
+    context.fillRect(0, 0, view.width, view.height);
+    paintEarth(context, this.#base, view, this.#palette);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (this.#base.places) paintPlaces(context, this.#base.places, view, this.#palette);
+    // Also of events that are elsewhere, or hidden: nothing is drawn again for them.
+    for (const [code, began] of this.#pulses) if (time - began >= pulseTime) this.#pulses.delete(code);
+    const isPulsing = this.#paintQuakes(context, time, view);
+    paintScaleBar(context, view, this.#palette);
+    if (isPulsing || this.#flight) this.draw();
+  }
+
+  /** Returns whether one of them moves. */
+  #paintQuakes(context, time, { height, ratio }) {
     const marked = [];
     const dots = [];
     const seen = new Set();
     // From the top down: of equal dots on one pixel only the uppermost is drawn, since drawing takes nearly all the time.
     for (let index = this.#quakes.length - 1; index >= 0; index -= 1) {
       const quake = this.#quakes[index];
-      const [x, y] = this.#place(quake);
+      const y = this.#top(quake);
       const r = radius(quake.magnitude);
-      if (x < -r || y < -r || x > this.#width + r || y > this.#height + r) continue;
+      if (y < -r || y > height + r) continue;
       const mark = this.#marks.get(quake.code);
-      if (mark || quake.code === this.#selected) marked.push([quake, x, y, r, mark]);
-      if (mark?.kind === "withdrawn" || mark?.kind === "left") continue;
-      const sprite = this.#sprite(color(quake, this.#by, this.#now), r, ratio);
-      const place = (Math.round(y) * 100_000 + Math.round(x)) * 1000 + sprite.number;
-      if (seen.has(place)) continue;
-      seen.add(place);
-      dots.push([sprite, x, y]);
+      const isGone = mark?.kind === "withdrawn" || mark?.kind === "left";
+      for (const x of this.#places(quake)) {
+        if (mark || quake.code === this.#selected || quake.code === this.#visited) marked.push([quake, x, y, r, mark]);
+        if (isGone) continue;
+        const sprite = this.#sprite(color(quake, this.#by, this.#now), r, typeLabel(quake) != null, ratio);
+        const place = (Math.round(y) * 100_000 + Math.round(x)) * 1000 + sprite.number;
+        if (seen.has(place)) continue;
+        seen.add(place);
+        dots.push([sprite, x, y]);
+      }
     }
     for (const [sprite, x, y] of dots.reverse()) {
       context.drawImage(sprite, x - sprite.half, y - sprite.half, sprite.half * 2, sprite.half * 2);
     }
     for (const each of marked.reverse()) this.#paintMark(context, time, ...each);
-    if (this.#pulses.size > 0) this.draw();
+    return marked.some(([{ code }]) => this.#pulses.has(code));
   }
 
-  #sprite(number, r, ratio) {
+  /** A dot; a diamond for what is no earthquake. */
+  #sprite(number, r, isOther, ratio) {
     const size = Math.round(r * 2) / 2;
-    const key = number * 1000 + size;
+    const key = (number * 1000 + size) * 2 + Number(isOther);
     let sprite = this.#sprites.get(key);
     if (sprite) return sprite;
     sprite = document.createElement("canvas");
@@ -314,7 +405,10 @@ export class QuakeMap {
     const context = sprite.getContext("2d");
     context.scale(ratio, ratio);
     context.beginPath();
-    context.arc(sprite.half, sprite.half, size, 0, 2 * Math.PI);
+    if (isOther) {
+      for (const [dx, dy] of [[0, -1], [1, 0], [0, 1], [-1, 0]]) context.lineTo(sprite.half + dx * size, sprite.half + dy * size);
+      context.closePath();
+    } else context.arc(sprite.half, sprite.half, size, 0, 2 * Math.PI);
     context.globalAlpha = 0.78;
     context.fillStyle = number < 0 ? this.#palette.unknown : this.#palette.fills[number];
     context.fill();
@@ -356,9 +450,8 @@ export class QuakeMap {
       context.globalAlpha = 1 - ((age / 1000) % 1);
       ring(r + 4 + 26 * ((age / 1000) % 1), accent, 2);
       context.globalAlpha = 1;
-    } else {
-      this.#pulses.delete(quake.code);
     }
+    if (quake.code === this.#visited) ring(r + 11, accent, 2, [2, 3]);
     if (quake.code === this.#selected) {
       ring(r + 7, halo, 5);
       ring(r + 7, text, 2.5);

@@ -1,57 +1,128 @@
-// Alerts about new earthquakes, for who asks for them. The wish stays in this browser: a link never turns them on.
+// Alerts about new earthquakes, for who asks for them: a selection of its own, whatever the page shows. The wish stays in this
+// browser: a link never turns them on.
 
-import { byId } from "./dom.js";
+import * as alerts from "./alerts.js";
+import { byId, element } from "./dom.js";
+import { places } from "./earth.js";
 import * as format from "./format.js";
-import { distance } from "./quake.js";
+import { Live } from "./live.js";
+import { typeLabel } from "./quake.js";
 import { root } from "./service.js";
 
-const key = "quakes.alerts";
-const usual = { on: false, magnitude: 5, near: false, latitude: 0, longitude: 0, radius: 500, sound: true };
+const wishKey = "quakes.alerts";
+const toldKey = "quakes.told";
+/** So many notifications at once; what is more is one. */
+const most = 3;
 
 export class Alerts {
   #dialog = byId("notify");
   #form = this.#dialog.querySelector("form");
   #note = byId("notify-note");
-  #wish = { ...usual };
+  #told;
+  #wish = alerts.readWish(stored(wishKey));
+  #live = null;
+  #heard = Date.now();
+  #starting = null;
+  #release = null;
   #sound = null;
+  /** @type {Map<string, { latitude: number, longitude: number }> | null} By name and country. */
+  #towns = null;
 
-  /** - told.centre(): the map's centre */
+  /**
+   * - told.centre(): the map's centre
+   * - told.chosen(code): an alert was clicked
+   */
   constructor(told) {
-    try {
-      Object.assign(this.#wish, JSON.parse(localStorage.getItem(key) ?? "{}"));
-    } catch {
-      // Kept for this visit only.
-    }
+    this.#told = told;
     this.#fill();
     byId("open-notify").addEventListener("click", () => {
       this.#fill();
       this.#dialog.showModal();
+      this.#loadTowns();
     });
-    byId("take-centre").addEventListener("click", () => {
-      const { latitude, longitude } = told.centre();
-      this.#form.elements.latitude.value = latitude.toFixed(2);
-      this.#form.elements.longitude.value = longitude.toFixed(2);
-      this.#read();
+    byId("take-centre").addEventListener("click", () => this.#takePlace(told.centre()));
+    byId("take-here").addEventListener("click", () => this.#locate());
+    byId("town").addEventListener("input", ({ target }) => {
+      const town = this.#towns?.get(target.value);
+      if (town) this.#takePlace(town);
     });
     byId("try-alert").addEventListener("click", async () => {
       await this.#permit();
-      this.#alert("An alert looks like this", "and sounds like this.");
+      this.#alert("An alert looks like this", "and sounds like this.", "try");
     });
-    this.#form.addEventListener("input", () => this.#read());
+    this.#form.addEventListener("input", ({ target }) => target.id === "town" || this.#read());
     this.#form.elements.on.addEventListener("change", () => this.#permit());
+    // Another tab has another wish now, or has told something.
+    addEventListener("storage", ({ key }) => {
+      if (key !== wishKey) return;
+      this.#wish = alerts.readWish(stored(wishKey));
+      this.#fill();
+      this.#watch();
+    });
+    this.#watch();
   }
 
-  /** Alerts about those of these new events that were asked for. */
-  tell(quakes) {
-    const { on, magnitude, near, radius } = this.#wish;
-    if (!on) return;
-    const wanted = quakes.filter((quake) =>
-      quake.magnitude != null && quake.magnitude >= magnitude && (!near || distance(quake, this.#wish) <= radius));
-    if (wanted.length === 0) return;
-    const greatest = wanted.reduce((a, b) => (b.magnitude > a.magnitude ? b : a));
-    const more = wanted.length > 1 ? ` and ${wanted.length - 1} more` : "";
-    this.#alert(`Magnitude ${format.magnitude(greatest.magnitude)}${more}`, greatest.place ?? greatest.code);
+  // Watching
+
+  /** Follows what is asked for, once for all tabs where the browser can tell them apart. */
+  #watch() {
+    clearTimeout(this.#starting);
+    this.#live?.close();
+    this.#live = null;
+    delete byId("open-notify").dataset.watching;
+    if (!this.#wish.on) {
+      this.#release?.();
+      this.#release = null;
+      return;
+    }
+    // While somebody types a number, each digit is a wish.
+    this.#starting = setTimeout(() => this.#start(), 400);
   }
+
+  #start() {
+    if (this.#release || !navigator.locks) return this.#follow();
+    const held = new Promise((resolve) => (this.#release = resolve));
+    navigator.locks.request("quakes.alerts", () => {
+      if (this.#release) this.#follow();
+      return held;
+    });
+  }
+
+  #follow() {
+    this.#live?.close();
+    if (!this.#wish.on) return;
+    const wish = { ...this.#wish };
+    this.#live = new Live("now", alerts.selection(wish, Date.now()), {
+      reached: (_position, changes) => {
+        this.#tell((told, now) => alerts.crossing(changes, wish, told, now));
+        this.#heard = Date.now();
+      },
+      restarted: (_position, quakes) => {
+        this.#tell((told, now) => alerts.since(quakes, this.#heard, wish, told, now));
+        this.#heard = Date.now();
+      },
+      opened: () => (byId("open-notify").dataset.watching = ""),
+      cut: () => delete byId("open-notify").dataset.watching,
+    });
+  }
+
+  /** Tells what `choose` finds among what other tabs and earlier visits have not told. */
+  #tell(choose) {
+    const now = Date.now();
+    const told = alerts.readTold(stored(toldKey), now);
+    const found = choose(told, now);
+    if (found.length === 0) return;
+    for (const { code } of found) told.set(code, now);
+    store(toldKey, alerts.writeTold(told));
+    for (const quake of found.slice(0, most)) {
+      const kind = typeLabel(quake);
+      this.#alert(
+        `${kind ? `${kind}, magnitude` : "Magnitude"} ${format.magnitude(quake.magnitude)}`, quake.place ?? quake.code, quake.code);
+    }
+    if (found.length > most) this.#alert(`${found.length - most} more earthquakes`, "All of them are in the list.", "more");
+  }
+
+  // The form
 
   #fill() {
     for (const [name, value] of Object.entries(this.#wish)) {
@@ -63,17 +134,14 @@ export class Alerts {
   }
 
   #read() {
-    for (const name of Object.keys(usual)) {
+    for (const name of Object.keys(alerts.usual)) {
       const field = this.#form.elements[name];
       if (field.type === "checkbox") this.#wish[name] = field.checked;
       else if (field.value !== "" && field.validity.valid) this.#wish[name] = Number(field.value);
     }
     this.#arrange();
-    try {
-      localStorage.setItem(key, JSON.stringify(this.#wish));
-    } catch {
-      // Kept for this visit only.
-    }
+    store(wishKey, JSON.stringify(this.#wish));
+    this.#watch();
   }
 
   #arrange() {
@@ -81,6 +149,45 @@ export class Alerts {
     byId("open-notify").classList.toggle("is-on", this.#wish.on);
     byId("open-notify").textContent = this.#wish.on ? "Alerts on" : "Alerts";
   }
+
+  #takePlace({ latitude, longitude }) {
+    this.#form.elements.latitude.value = latitude.toFixed(2);
+    this.#form.elements.longitude.value = longitude.toFixed(2);
+    this.#read();
+  }
+
+  #locate() {
+    if (!navigator.geolocation || !window.isSecureContext) {
+      this.#note.textContent = "This browser tells its place only to pages with HTTPS.";
+      return;
+    }
+    this.#note.textContent = "Looking for your place …";
+    navigator.geolocation.getCurrentPosition(
+      ({ coords }) => {
+        this.#note.textContent = "";
+        this.#takePlace(coords);
+      },
+      () => (this.#note.textContent = "The browser does not tell where this is."),
+      { timeout: 20_000 });
+  }
+
+  async #loadTowns() {
+    if (this.#towns) return;
+    try {
+      const answer = await fetch(`${root}page/places.txt`);
+      const all = places(await answer.text());
+      this.#towns = new Map(all.map((town) => [`${town.name}, ${town.country}`, town]));
+      byId("towns").replaceChildren(...[...this.#towns.keys()].map((name) => {
+        const option = element("option", "");
+        option.value = name;
+        return option;
+      }));
+    } catch {
+      // Latitude and longitude remain.
+    }
+  }
+
+  // Showing
 
   /** Asks the browser, which only allows it after a click. */
   async #permit() {
@@ -92,11 +199,16 @@ export class Alerts {
     this.#note.textContent = answer === "granted" ? "" : "The browser does not allow alerts; there is only the sound.";
   }
 
-  #alert(title, text) {
+  /** Each event has a notification of its own: a later one with the same `tag` would take its place. */
+  #alert(title, text, tag) {
     if (this.#wish.sound) this.#beep();
     if (!("Notification" in window) || Notification.permission !== "granted") return;
     try {
-      new Notification(title, { body: text, tag: "quakes", icon: `${root}page/icon.svg` });
+      const shown = new Notification(title, { body: text, tag: `quakes ${tag}`, icon: `${root}page/icon.svg` });
+      shown.onclick = () => {
+        window.focus();
+        if (tag !== "try" && tag !== "more") this.#told.chosen(tag);
+      };
     } catch {
       // Some phones only show those of service workers.
     }
@@ -117,5 +229,22 @@ export class Alerts {
       tone.start(start);
       tone.stop(start + 0.45);
     }
+  }
+}
+
+/** What the browser keeps; null where it keeps nothing. */
+function stored(key) {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+function store(key, text) {
+  try {
+    localStorage.setItem(key, text);
+  } catch {
+    // Kept for this visit only.
   }
 }

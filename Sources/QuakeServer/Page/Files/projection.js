@@ -17,30 +17,53 @@ export const latitude = (y) => (2 * Math.atan(Math.exp((0.5 - y) * 2 * Math.PI))
 export const wrapped = (degrees) => ((((degrees + 180) % 360) + 360) % 360) - 180;
 
 /**
- * Reads coastlines: a ring a line, an Encoded Polyline of latitudes and longitudes in hundredths of a degree
+ * Reads lines: each an Encoded Polyline of latitudes and longitudes in hundredths of a degree
  * (https://developers.google.com/maps/documentation/utilities/polylinealgorithm). Returns one path.
+ *
+ * @param {string} text a line a line
+ * @param {boolean} isClosed whether they are rings
  */
-export function land(text) {
+export function path(text, isClosed) {
   const path = new Path2D();
   for (const line of text.split("\n")) {
-    let [latitude, longitude, isLatitude, isFirst] = [0, 0, true, true];
-    let [number, shift] = [0, 0];
-    for (let index = 0; index < line.length; index += 1) {
-      const chunk = line.charCodeAt(index) - 63;
-      number |= (chunk & 0x1f) << shift;
-      shift += 5;
-      if (chunk >= 0x20) continue;
-      const step = number & 1 ? ~(number >> 1) : number >> 1;
-      [number, shift] = [0, 0];
-      if (isLatitude) latitude += step;
-      else {
-        longitude += step;
-        path[isFirst ? "moveTo" : "lineTo"](x(longitude / 100), y(latitude / 100));
-        isFirst = false;
-      }
-      isLatitude = !isLatitude;
-    }
-    if (!isFirst) path.closePath();
+    const points = polyline(line);
+    points.forEach(([latitude, longitude], index) =>
+      path[index === 0 ? "moveTo" : "lineTo"](x(longitude / 100), y(latitude / 100)));
+    if (isClosed && points.length > 0) path.closePath();
   }
   return path;
+}
+
+/** The points of one line: [latitude, longitude] in hundredths of a degree. */
+export function polyline(line) {
+  const numbers = [];
+  let [number, shift] = [0, 0];
+  for (let index = 0; index < line.length; index += 1) {
+    const chunk = line.charCodeAt(index) - 63;
+    number |= (chunk & 0x1f) << shift;
+    shift += 5;
+    if (chunk >= 0x20) continue;
+    const step = number & 1 ? ~(number >> 1) : number >> 1;
+    numbers.push((numbers.at(-2) ?? 0) + step);
+    [number, shift] = [0, 0];
+  }
+  return Array.from({ length: numbers.length >> 1 }, (_, index) => [numbers[2 * index], numbers[2 * index + 1]]);
+}
+
+/** Where the copies of a point are, on a width whose middle is at `centre`: at least one, and more where the world is narrower. */
+export function copies(point, centre, scale, width, margin) {
+  let across = point - centre;
+  across -= Math.round(across);
+  const at = width / 2 + across * scale;
+  const found = [];
+  for (let copy = at - Math.floor((at + margin) / scale) * scale; copy <= width + margin; copy += scale) found.push(copy);
+  return found;
+}
+
+/** A round length in km that is at most so many pixels long: [km, pixels]. */
+export function scaleBar(latitudeInView, scale, most) {
+  const kilometres = (40_075 * Math.cos(latitudeInView * radians)) / scale;
+  const steps = [5000, 2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1];
+  const length = steps.find((each) => each / kilometres <= most) ?? 1;
+  return [length, length / kilometres];
 }

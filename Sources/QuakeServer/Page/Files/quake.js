@@ -15,16 +15,49 @@ export function fromFeature({ id, properties: p, geometry }) {
     code: id, magnitude: p.mag, magnitude_type: p.magType, place: p.place, title: p.title, url: p.url,
     status: p.status, alert: p.alert, type: p.type, time: p.time, updated: p.updated, felt: p.felt, sig: p.sig,
     nst: p.nst, cdi: p.cdi, mmi: p.mmi, dmin: p.dmin, rms: p.rms, gap: p.gap, tsunami: p.tsunami === 1,
-    net: p.net, ids: list(p.ids), sources: list(p.sources), longitude, latitude, depth,
+    net: p.net, ids: list(p.ids), sources: list(p.sources), types: list(p.types), longitude, latitude, depth,
   };
+}
+
+/** Such as `Quarry blast`; null for an earthquake, and where the agency does not say. */
+export function typeLabel({ type }) {
+  if (!type || type === "earthquake") return null;
+  return type[0].toUpperCase() + type.slice(1);
+}
+
+const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+
+/** Tells the events whose place, or code, has these words, whatever their accents. */
+export function placeFilter(search) {
+  const words = folded(search).split(/\s+/).filter(Boolean);
+  return ({ place, code }) => {
+    const text = folded(`${place ?? ""} ${code}`);
+    return words.every((word) => text.includes(word));
+  };
+}
+
+/** Whether one of an event's codes is among these: an event can go on under another code. */
+export const isAmong = (quake, codes) => [quake.code, ...(quake.ids ?? [])].some((code) => codes.has(code));
+
+const agency = "https://earthquake.usgs.gov/earthquakes/eventpage/";
+const products = [
+  ["shakemap", "ShakeMap: how strongly the ground shook", "shakemap/intensity"],
+  ["dyfi", "Did you feel it? Reports of people", "dyfi/intensity"],
+  ["losspager", "PAGER: losses to expect", "pager"],
+];
+
+/** The agency's pages about an event that exist: [words, address]. */
+export function pages({ url, types }) {
+  if (!url?.startsWith(agency)) return [];
+  return products.filter(([type]) => types?.includes(type)).map(([, words, path]) => [words, `${url.replace(/\/$/, "")}/${path}`]);
 }
 
 /** The values that are shown of an earthquake: column, label, digits after the point, unit. */
 export const columns = [
   ["magnitude", "Magnitude", 1, ""], ["magnitude_type", "Magnitude type"], ["place", "Place"], ["time", "Time"],
   ["depth", "Depth", 1, " km"], ["latitude", "Latitude", 3, "°"], ["longitude", "Longitude", 3, "°"],
-  ["status", "Status"], ["type", "Type"], ["alert", "PAGER alert"], ["tsunami", "Tsunami flag"],
-  ["felt", "Felt reports"], ["cdi", "Felt intensity", 1, ""], ["mmi", "Instrumental intensity", 1, ""],
+  ["status", "Status"], ["type", "Type"], ["alert", "PAGER alert"], ["tsunami", "Tsunami notice"],
+  ["felt", "Reports of people"], ["cdi", "Felt intensity", 1, ""], ["mmi", "Measured intensity", 1, ""],
   ["sig", "Significance"], ["nst", "Stations"], ["gap", "Azimuthal gap", 0, "°"], ["rms", "RMS residual", 2, " s"],
   ["dmin", "Nearest station", 2, "°"], ["ids", "Also known as"],
 ];

@@ -20,6 +20,9 @@ export const colorClass = (by, number) => (number < 0 ? "color-unknown" : `color
 /** The radius in pixels. */
 export const radius = (magnitude) => (magnitude == null ? 2.5 : 2 + 0.55 * 1.6 ** Math.max(-1, Math.min(10, magnitude)));
 
+/** How much an event stands out in the list, from 0 to 4. */
+export const weight = (magnitude) => [2.5, 4.5, 6, 7].filter((limit) => magnitude != null && magnitude >= limit).length;
+
 /** The colours as the style sheet has them now, by number, and further ones by name. */
 export function palette(by) {
   // What a custom property holds is not yet a colour; what an element has is.
@@ -28,7 +31,7 @@ export function palette(by) {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
-  const names = ["sea", "land", "coast", "grid", "outline", "accent", "text", "halo", "unknown"];
+  const names = ["sea", "land", "coast", "border", "plate", "town", "grid", "outline", "accent", "text", "halo", "unknown"];
   const colors = Object.fromEntries(names.map((name) => [name, read(name)]));
   colors.fills = labels[by].map((_, number) => read(`${by}-${number}`));
   probe.remove();

@@ -1,9 +1,29 @@
 // What the page shows: kept in its URL, so that a link shows the same and the back button goes back.
 
+/**
+ * @typedef {object} Settings
+ * @property {"hour" | "day" | "week" | "month" | "range"} period
+ * @property {number | null} from milliseconds, like `to` and `asof`
+ * @property {number | null} to
+ * @property {number | null} minmag
+ * @property {number | null} maxmag
+ * @property {string | null} search what a place has to contain
+ * @property {"newest" | "oldest" | "largest" | "smallest"} sort
+ * @property {boolean} inview whether only what the map shows is listed
+ * @property {"depth" | "age"} color
+ * @property {"utc" | "local"} zone
+ * @property {number | null} asof the moment of the past that is shown
+ * @property {string | null} event the code of the one that is shown by itself
+ * @property {number[] | null} map latitude, longitude and zoom
+ */
+
+/** What the periods are called behind "the last". */
+export const periods = { hour: "hour", day: "day", week: "week", month: "30 days" };
+
 const spans = { hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000, month: 30 * 86_400_000 };
 
 const standard = {
-  period: "day", from: null, to: null, minmag: null, maxmag: null, sort: "newest", inview: false, color: "depth",
+  period: "day", from: null, to: null, minmag: null, maxmag: null, search: null, sort: "newest", inview: false, color: "depth",
   zone: "utc", asof: null, event: null, map: null,
 };
 
@@ -12,10 +32,14 @@ const choices = {
   color: ["depth", "age"], zone: ["utc", "local"],
 };
 
-/** Reads the query of a URL. What makes no sense counts as not given. */
+/**
+ * Reads the query of a URL. What makes no sense counts as not given.
+ *
+ * @returns {Settings}
+ */
 export function read(search) {
   const given = new URLSearchParams(search);
-  const settings = { ...standard };
+  const settings = /** @type {any} */ ({ ...standard });
   for (const [name, words] of Object.entries(choices)) {
     if (words.includes(given.get(name))) settings[name] = given.get(name);
   }
@@ -23,6 +47,7 @@ export function read(search) {
   for (const name of ["minmag", "maxmag"]) settings[name] = decimal(given.get(name));
   settings.inview = given.get("inview") === "1";
   settings.event = given.get("event")?.slice(0, 64) || null;
+  settings.search = given.get("search")?.slice(0, 100) || null;
   settings.map = view(given.get("map"));
   return settings;
 }

@@ -1,34 +1,32 @@
-// What the page says of itself: its state, its warnings, and what a screen reader is told.
+// The lamp, the warnings, and what a screen reader is told.
 
-import { byId, element } from "./dom.js";
+import { status, warnings } from "./condition.js";
+import { byId, element, setText } from "./dom.js";
 import * as format from "./format.js";
+import { typeLabel } from "./quake.js";
 
-/** `loading`, `live`, `past` or `lost`, and its words. */
-export function showState(state, text) {
-  byId("state").dataset.state = state;
-  byId("state-text").textContent = text;
-}
+let shown = "";
 
-export const isLoading = () => byId("state").dataset.state === "loading";
-
-const warnings = new Map();
-
-/** Shows a warning, once; null takes it away. */
-export function warn(key, text) {
-  if ((warnings.get(key) ?? null) === text) return;
-  if (text == null) warnings.delete(key);
-  else warnings.set(key, text);
-  byId("warnings").replaceChildren(...[...warnings.values()].map((each) => element("p", "warning", each)));
+/** Shows how the page and the server are. A warning that stands is not put up again: a screen reader would read it each time. */
+export function showStatus(state) {
+  const { lamp, text } = status(state);
+  byId("state").dataset.state = lamp;
+  setText(byId("state-text"), text);
+  const told = warnings(state);
+  if (shown === String(told)) return;
+  shown = String(told);
+  byId("warnings").replaceChildren(...told.map((each) => element("p", "warning", each)));
 }
 
 const verbs = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
 
-/** Tells a screen reader what happened. */
-export function speak(words) {
-  if (words.length === 0) return;
-  const texts = words.length > 3
-    ? [`${words.length} changes`]
-    : words.map(([kind, quake]) => `${verbs[kind]}: magnitude ${format.magnitude(quake.magnitude)}, ${quake.place ?? quake.code}`);
+/** Tells a screen reader what happened: [kind, quake]. */
+export function speak(news) {
+  if (news.length === 0) return;
+  const texts = news.length > 3
+    ? [`${news.length} changes`]
+    : news.map(([kind, quake]) =>
+      `${verbs[kind]}: ${typeLabel(quake) ?? ""} magnitude ${format.magnitude(quake.magnitude)}, ${quake.place ?? quake.code}`);
   const spoken = byId("spoken");
   spoken.append(...texts.map((text) => element("p", "", text)));
   while (spoken.children.length > 5) spoken.firstChild.remove();

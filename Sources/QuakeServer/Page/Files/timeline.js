@@ -3,37 +3,36 @@
 import { byId } from "./dom.js";
 import * as format from "./format.js";
 
-const frames = 60;
-const frameTime = 300;
-
 export class Timeline {
   #slider = byId("moment");
   #text = byId("moment-text");
   #play = byId("play");
   #back = byId("now");
-  #told;
   #begin = 0;
   #end = 0;
   #zone = "utc";
-  #playing = null;
+  #isPlaying = false;
 
   /**
    * - told.moved(moment, isLast): the slider shows this moment; null is now. isLast is false while it is being moved.
-   * - told.played(moment, isFirst): the next moment of playing; resolves when the catalogue of then is shown
+   * - told.played(moment, begin, end): play from this moment on; from the beginning if it is null
+   * - told.paused()
    */
   constructor(told) {
-    this.#told = told;
-    this.#slider.addEventListener("input", () => this.#moved(false));
-    this.#slider.addEventListener("change", () => this.#moved(true));
-    this.#back.addEventListener("click", () => {
-      this.stop();
-      told.moved(null, true);
-    });
-    this.#play.addEventListener("click", () => (this.#playing ? this.stop() : this.#start()));
+    const move = (isLast) => {
+      const moment = this.#moment();
+      this.#say(moment);
+      told.moved(moment, isLast);
+    };
+    this.#slider.addEventListener("input", () => move(false));
+    this.#slider.addEventListener("change", () => move(true));
+    this.#back.addEventListener("click", () => told.moved(null, true));
+    this.#play.addEventListener("click", () =>
+      this.#isPlaying ? told.paused() : told.played(this.#moment(), this.#begin, this.#end));
   }
 
   /** The slider reaches from `begin` to `end`, which is now, and is at `moment`; null is now. */
-  show(begin, end, moment, zone) {
+  show(begin, end, moment, zone, isPlaying) {
     this.#begin = begin;
     this.#end = end;
     this.#zone = zone;
@@ -41,17 +40,13 @@ export class Timeline {
     const share = moment == null ? 1 : Math.max(0, Math.min(1, (moment - begin) / (end - begin)));
     // The last step is now: no moment of the past may look like it.
     const step = moment == null ? steps : Math.min(steps - 1, Math.round(share * steps));
-    if (document.activeElement !== this.#slider || moment == null) this.#slider.value = String(step);
+    if (document.activeElement !== this.#slider || moment == null || isPlaying) this.#slider.value = String(step);
     this.#say(moment);
     this.#back.hidden = moment == null;
-  }
-
-  stop() {
-    if (!this.#playing) return;
-    this.#playing.abort();
-    this.#playing = null;
-    this.#play.textContent = "Play";
-    this.#play.setAttribute("aria-pressed", "false");
+    if (isPlaying === this.#isPlaying) return;
+    this.#isPlaying = isPlaying;
+    this.#play.textContent = isPlaying ? "Pause" : "Play";
+    this.#play.setAttribute("aria-pressed", String(isPlaying));
   }
 
   #moment() {
@@ -62,31 +57,8 @@ export class Timeline {
 
   #say(moment) {
     const text = moment == null ? "Now" : format.time(moment, this.#zone, false);
+    if (this.#text.textContent === text) return;
     this.#text.textContent = text;
     this.#slider.setAttribute("aria-valuetext", text);
-  }
-
-  #moved(isLast) {
-    this.stop();
-    const moment = this.#moment();
-    this.#say(moment);
-    this.#told.moved(moment, isLast);
-  }
-
-  async #start() {
-    const playing = new AbortController();
-    this.#playing = playing;
-    this.#play.textContent = "Pause";
-    this.#play.setAttribute("aria-pressed", "true");
-    let moment = this.#moment() ?? this.#begin;
-    const step = (this.#end - this.#begin) / frames;
-    for (let isFirst = true; !playing.signal.aborted && moment < this.#end; isFirst = false) {
-      const shown = this.#told.played(Math.round(moment), isFirst);
-      await Promise.all([shown, new Promise((resolve) => setTimeout(resolve, frameTime))]);
-      moment += step;
-    }
-    if (playing.signal.aborted) return;
-    this.stop();
-    this.#told.moved(null, true);
   }
 }

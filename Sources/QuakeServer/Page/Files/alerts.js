@@ -1,0 +1,79 @@
+// Which events somebody is alerted to. Pure: notify.js shows them.
+
+import { distance, fromRow, isAmong } from "./quake.js";
+
+/** An event that is older is history: a backfill brings many of them. */
+const newest = 24 * 3_600_000;
+const remembered = 7 * 24 * 3_600_000;
+
+/** @typedef {{ on: boolean, magnitude: number, near: boolean, latitude: number, longitude: number, radius: number, sound: boolean }} Wish */
+
+/** @type {Wish} */
+export const usual = { on: false, magnitude: 5, near: false, latitude: 0, longitude: 0, radius: 500, sound: true };
+
+/** What was kept in the browser. Another version may have kept other things: what is unknown here, or of another kind, does not count. */
+export function readWish(text) {
+  const kept = parsed(text);
+  const known = Object.entries(kept).filter(([name, value]) =>
+    name in usual && typeof value === typeof usual[name] && (typeof value !== "number" || Number.isFinite(value)));
+  return /** @type {Wish} */ ({ ...usual, ...Object.fromEntries(known) });
+}
+
+function parsed(text) {
+  try {
+    const value = JSON.parse(text ?? "{}");
+    return value !== null && typeof value === "object" ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Which codes were told, and when: [code, milliseconds]. Those of more than a week ago are forgotten. */
+export function readTold(text, now) {
+  const kept = Object.entries(parsed(text)).filter(([, time]) => typeof time === "number" && now - time < remembered);
+  return new Map(/** @type {[string, number][]} */ (kept));
+}
+
+export const writeTold = (told) => JSON.stringify(Object.fromEntries(told));
+
+/** The parameters of /changes that select what may be told. */
+export function selection({ magnitude, near, latitude, longitude, radius }, now) {
+  const query = new URLSearchParams({ minmagnitude: String(magnitude) });
+  query.set("starttime", new Date(Math.floor((now - newest) / 3_600_000) * 3_600_000).toISOString().slice(0, -1));
+  if (near) {
+    query.set("latitude", String(latitude));
+    query.set("longitude", String(longitude));
+    query.set("maxradiuskm", String(radius));
+  }
+  return query;
+}
+
+const matches = (quake, wish, now) =>
+  quake.magnitude != null && quake.magnitude >= wish.magnitude && now - quake.time <= newest
+  && (!wish.near || distance(quake, wish) <= wish.radius);
+
+/**
+ * The events that a pass of changes makes somebody's concern, the largest first: those that match now and did not before, and
+ * were never told, also not under another code.
+ */
+export function crossing(changes, wish, told, now) {
+  const byKey = new Map();
+  for (const change of changes) byKey.set(change.key, [...(byKey.get(change.key) ?? []), change]);
+  const found = [];
+  for (const each of byKey.values()) {
+    const { operation, row } = each.at(-1);
+    if (operation === "delete" || !row) continue;
+    const quake = fromRow(row);
+    if (!matches(quake, wish, now) || isAmong(quake, told)) continue;
+    // Back to how it was before the pass; null if it was not there.
+    const before = each.reduceRight((state, change) => (change.operation === "insert" || !state ? null : { ...state, ...change.before }), row);
+    if (!before || !matches(fromRow(before), wish, now)) found.push(quake);
+  }
+  return found.sort(byMagnitude);
+}
+
+/** After a fresh start, nobody knows what changed: those count that were revised since `heard`. */
+export const since = (quakes, heard, wish, told, now) =>
+  quakes.filter((quake) => quake.updated > heard && matches(quake, wish, now) && !isAmong(quake, told)).sort(byMagnitude);
+
+const byMagnitude = (a, b) => b.magnitude - a.magnitude;

@@ -1,0 +1,114 @@
+// What the page says of itself, for a state of the machine. Nothing here is remembered: words are always those of now.
+
+import * as format from "./format.js";
+import { typeLabel } from "./quake.js";
+import { periods } from "./settings.js";
+
+/** @typedef {import("./machine.js").State} State */
+
+/** @param {State} state */
+export const isLate = (state) => state.feed != null && state.now - state.feed.generated > state.feed.limit;
+
+/** Whether what the catalogue holds is not yet, or no longer, what is selected. @param {State} state */
+export const isLoading = (state) => state.load != null && !state.load.mark && !state.play;
+
+/**
+ * The lamp, which is green only if what is shown is what is.
+ *
+ * @param {State} state
+ * @returns {{ lamp: "loading" | "live" | "late" | "past" | "lost" | "off", text: string }}
+ */
+export function status(state) {
+  const { settings, trouble, stream } = state;
+  if (trouble?.kind === "contradiction") return { lamp: "off", text: "Nothing selected" };
+  if (trouble?.kind === "refused") return { lamp: "off", text: settings.asof == null ? "Refused" : "No such past" };
+  if (!state.isReachable || trouble || stream === "lost") return { lamp: "lost", text: "Not connected" };
+  if (isLoading(state)) return { lamp: "loading", text: "Loading" };
+  if (settings.asof != null) return { lamp: "past", text: `As it was ${format.time(settings.asof, settings.zone, false)}` };
+  if (stream !== "open") return { lamp: "loading", text: "Connecting" };
+  if (!state.hasDatabase) return { lamp: "lost", text: "Database away" };
+  if (isLate(state)) return { lamp: "late", text: "Live, feed late" };
+  return { lamp: "live", text: "Live" };
+}
+
+/**
+ * What is wrong, in sentences.
+ *
+ * @param {State} state
+ * @returns {string[]}
+ */
+export function warnings(state) {
+  const { trouble, settings, feed, now } = state;
+  const told = [];
+  if (trouble?.kind === "contradiction") told.push(trouble.text);
+  if (trouble?.kind === "refused") told.push(`The server does not have this: ${trouble.text}.`);
+  if (trouble?.kind === "unreachable" || !state.isReachable || state.stream === "lost") {
+    told.push(`${trouble?.text ?? "The connection is lost."} What you see may be out of date. Trying again.`);
+  }
+  if (!state.hasDatabase) told.push("The server has lost its database. What you see may be out of date.");
+  if (isLate(state)) {
+    told.push(
+      `The feed is late: its newest document is of ${format.time(feed.generated, settings.zone, false)} `
+      + `(${format.ago(feed.generated, now)}). Newer earthquakes may be missing.`);
+  }
+  return told;
+}
+
+/**
+ * What stands in place of an empty list, with what would fill it: [label, changes of the settings]. null while that is not known.
+ *
+ * @param {State} state
+ * @param {number} selected how many events are selected, whether or not the map or the search hides them
+ * @returns {{ text: string, offers: [string, object][] } | null}
+ */
+export function emptiness(state, selected) {
+  const { settings, trouble } = state;
+  if (trouble?.kind === "contradiction") {
+    return { text: "Nothing can match.", offers: [["All magnitudes, last day", { minmag: null, maxmag: null, period: "day", from: null, to: null }]] };
+  }
+  if (trouble?.kind === "refused") return { text: "There is nothing to show.", offers: [["Back to now", { asof: null }]] };
+  if (trouble || !state.isReachable) return { text: "The list cannot be loaded now. It comes by itself.", offers: [] };
+  if (isLoading(state)) return null;
+  if (selected > 0 && settings.search) {
+    return { text: `No place here matches “${settings.search}”.`, offers: [["Clear the search", { search: null }]] };
+  }
+  if (selected > 0) {
+    return { text: "None of the earthquakes is on this part of the map.", offers: [["Show those elsewhere, too", { inview: false }]] };
+  }
+  /** @type {[string, object][]} */
+  const offers = [];
+  if (settings.minmag != null || settings.maxmag != null) offers.push(["All magnitudes", { minmag: null, maxmag: null }]);
+  const longer = { hour: "day", day: "week", week: "month" }[settings.period];
+  if (longer) offers.push([`The last ${periods[longer]}`, { period: longer }]);
+  return { text: `No earthquake ${magnitudes(settings)}${span(settings)}.`, offers };
+}
+
+function magnitudes({ minmag, maxmag }) {
+  const [least, most] = [minmag, maxmag].map((value) => (value == null ? null : format.magnitude(value)));
+  if (least != null && most != null) return `of magnitude ${least} to ${most} `;
+  if (least != null) return `of magnitude ${least} or more `;
+  return most != null ? `of magnitude ${most} or less ` : "";
+}
+
+function span({ period, from, to, zone }) {
+  if (period !== "range") return `in the last ${periods[period]}`;
+  const [first, last] = [from, to].map((moment) => (moment == null ? null : format.time(moment, zone, false)));
+  if (first && last) return `from ${first} to ${last}`;
+  if (first) return `since ${first}`;
+  return last ? `before ${last}` : "at any time";
+}
+
+/**
+ * The list's heading. Explosions and quarry blasts are no earthquakes.
+ *
+ * @param {State} state
+ * @param {{ type: string | null }[]} quakes those that are listed and still there
+ */
+export function count(state, quakes) {
+  const others = quakes.filter((quake) => typeLabel(quake) != null).length;
+  const number = format.count(quakes.length - others, "earthquake") + (others > 0 ? `, ${format.count(others, "other", "others")}` : "");
+  const where = state.settings.inview ? " on the map" : "";
+  const all = state.omitted > 0 && !state.settings.inview && !state.settings.search
+    ? `, the newest of ${(quakes.length + state.omitted).toLocaleString("en")}` : "";
+  return number + where + all;
+}

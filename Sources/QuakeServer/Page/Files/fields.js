@@ -1,0 +1,69 @@
+// The fields that choose what is shown, and what they show of the settings.
+
+import { all, byId } from "./dom.js";
+import * as wishes from "./settings.js";
+
+export class Fields {
+  #settings;
+  #told;
+
+  /** - told.chosen(changes, how): somebody changed settings */
+  constructor(told) {
+    this.#told = told;
+    on("change", (target) => target.closest("dialog") || this.#changed(target));
+    on("input", (target) => {
+      if (target.name === "search") told.chosen({ search: target.value.trim() || null }, "replace");
+    });
+    byId("toggle-filters").addEventListener("click", ({ target }) => {
+      const isOpen = document.body.classList.toggle("filters-open");
+      target.setAttribute("aria-expanded", String(isOpen));
+    });
+  }
+
+  /** Shows the settings. What is being typed stays. */
+  show(settings) {
+    if (settings === this.#settings) return;
+    this.#settings = settings;
+    for (const name of ["period", "zone", "sort", "color", "inview", "minmag", "maxmag", "search"]) fill(name, settings[name]);
+    fill("preset", settings.maxmag == null ? String(settings.minmag ?? "") : null);
+    for (const name of ["from", "to"]) fill(name, toField(settings[name], settings.zone));
+    byId("range").hidden = settings.period !== "range";
+  }
+
+  #changed({ name, value, checked }) {
+    const { chosen } = this.#told;
+    switch (name) {
+      case "zone": case "sort": case "color": return chosen({ [name]: value });
+      case "inview": return chosen({ inview: checked });
+      case "preset": return chosen({ minmag: wishes.decimal(value), maxmag: null });
+      case "minmag": case "maxmag": return chosen({ [name]: wishes.decimal(value) });
+      case "from": case "to": return chosen({ [name]: fromField(value, this.#settings.zone) });
+      case "period": {
+        const [from] = wishes.window(this.#settings, Date.now());
+        const isRange = value === "range";
+        return chosen({
+          period: value, from: isRange ? this.#settings.from ?? from : null, to: isRange ? this.#settings.to : null,
+        });
+      }
+    }
+  }
+}
+
+/** @param {(target: any) => void} body */
+const on = (name, body) => document.addEventListener(name, ({ target }) => body(target));
+
+function fill(name, value) {
+  for (const field of all(`[name=${name}]`)) {
+    if (field.type === "radio") field.checked = field.value === value;
+    else if (field.type === "checkbox") field.checked = value;
+    else if (field.tagName === "SELECT" || document.activeElement !== field) field.value = value ?? "";
+  }
+}
+
+function toField(moment, zone) {
+  if (moment == null) return "";
+  const offset = zone === "utc" ? 0 : new Date(moment).getTimezoneOffset() * 60_000;
+  return new Date(moment - offset).toISOString().slice(0, 16);
+}
+
+const fromField = (text, zone) => (text ? Date.parse(zone === "utc" ? `${text}Z` : text) : null);

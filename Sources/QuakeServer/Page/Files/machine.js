@@ -1,0 +1,295 @@
+// What the page is doing, as a state machine: `step` takes a state and what has happened, and returns the next state and what is
+// to be done. It touches nothing else: main.js tells it what happens, the time included, and does what it says.
+
+import * as wishes from "./settings.js";
+
+const retryTime = 3000;
+const checkTime = 20_000;
+const frameTime = 300;
+const frames = 60;
+
+/**
+ * @typedef {object} State
+ * @property {wishes.Settings} settings
+ * @property {number} now
+ * @property {number} id of the newest load
+ * @property {{ mark: boolean, began: number } | null} load what is being loaded; `mark` says to mark what changes by it
+ * @property {string | null} shown which selection the catalogue is of; null if it is of none
+ * @property {{ kind: "contradiction" | "refused" | "unreachable", text: string | null } | null} trouble
+ * @property {"closed" | "opening" | "open" | "lost"} stream
+ * @property {string | null} position what the stream goes on after
+ * @property {number | null} awaited the token that the stream has to have reached when the server is asked again
+ * @property {boolean} isReachable
+ * @property {boolean} hasDatabase
+ * @property {{ generated: number, limit: number } | null} feed when the newest document was made, and how old it may be
+ * @property {number | null} historyBegin
+ * @property {{ moment: number, pace: number, end: number } | null} play
+ * @property {number} omitted how many of the selected events are not here, because the server gives no more at once
+ * @property {number} since from when on changes are marked
+ */
+
+/** @typedef {{ do: string, [name: string]: any }} Action */
+
+/**
+ * The page has just been opened.
+ *
+ * @returns {[State, Action[]]}
+ */
+export function begin(settings, now) {
+  return handled({
+    settings, now, id: 0, load: null, shown: null, trouble: null, stream: "closed", position: null, awaited: null,
+    isReachable: true, hasDatabase: true, feed: null, historyBegin: null, play: null, omitted: 0, since: now,
+  }, (state, act) => {
+    load(state, act);
+    act("ask", { times: 1 });
+  });
+}
+
+/**
+ * What follows from an event: { is: its name, now, … }.
+ *
+ * @param {State} state
+ * @param {{ is: string, [name: string]: any }} event
+ * @returns {[State, Action[]]}
+ */
+export function step(state, event) {
+  return handled({ ...state, now: event.now ?? state.now }, (next, act) => handlers[event.is](next, act, event));
+}
+
+/**
+ * Runs a handler, which changes its own copy of the state.
+ *
+ * @returns {[State, Action[]]}
+ */
+function handled(state, handler) {
+  /** @type {Action[]} */
+  const actions = [];
+  handler(state, (name, more = {}) => actions.push({ do: name, ...more }));
+  return [state, actions];
+}
+
+const selecting = ["period", "from", "to", "minmag", "maxmag", "asof"];
+/** Equal for settings that select the same events. */
+const selected = (settings) => JSON.stringify(selecting.map((name) => settings[name]));
+
+const handlers = {
+  /** Somebody chose `changes`. `how` is what becomes of the URL: push, replace or nothing. */
+  chosen(state, act, { changes, how = "push", delay = 0 }) {
+    const before = state.settings;
+    if ("asof" in changes) pause(state, act);
+    state.settings = { ...before, ...changes };
+    if (how !== "nothing") act("url", { how, text: wishes.written(state.settings) });
+    follow(state, act, before, delay);
+  },
+
+  /** Back or forward was pressed. */
+  navigated(state, act, { settings }) {
+    const before = state.settings;
+    pause(state, act);
+    state.settings = settings;
+    act("view", { view: settings.map });
+    follow(state, act, before, 0);
+  },
+
+  /** The map shows something else. */
+  moved: (state, act, { view }) => {
+    if (String(view) === String(state.settings.map)) return;
+    state.settings = { ...state.settings, map: view };
+    act("url", { how: "replace", text: wishes.written(state.settings) });
+  },
+
+  cleared(state, act) {
+    state.since = state.now;
+    act("unmark");
+  },
+
+  // Loading
+
+  loaded(state, act, { id, quakes, total, position }) {
+    if (id !== state.id || !state.load) return;
+    const { mark, began } = state.load;
+    state.load = null;
+    state.trouble = null;
+    state.isReachable = true;
+    state.omitted = total - quakes.length;
+    state.since = state.now;
+    const start = wishes.window(state.settings, state.settings.asof ?? state.now)[0];
+    act("take", { quakes, mark: mark && state.omitted === 0, start });
+    state.shown = selected(state.settings);
+    if (state.settings.asof == null) {
+      state.position = position;
+      stream(state, act);
+    } else if (state.play) {
+      wait(act, "frame", Math.max(0, frameTime - (state.now - began)));
+    }
+  },
+
+  failed(state, act, { id, status, message, chance }) {
+    if (id !== state.id || !state.load) return;
+    state.load = null;
+    if (state.play) stay(state, act);
+    const isRefused = status === 400;
+    state.trouble = isRefused ? { kind: "refused", text: message }
+      : { kind: "unreachable", text: status ? message : null };
+    // What is there is of another selection: nobody may take it for this one.
+    if (isRefused || state.shown !== selected(state.settings)) empty(state, act);
+    if (!isRefused) wait(act, "retry", retryTime + chance * retryTime);
+  },
+
+  // The stream
+
+  opened: (state) => {
+    if (state.stream !== "closed") state.stream = "open";
+  },
+
+  cut: (state) => {
+    if (state.stream !== "closed") state.stream = "lost";
+  },
+
+  /** A pass of changes is whole, or there was none: the stream has come to a position. */
+  reached: (state, act, { position, changes }) => {
+    state.position = position;
+    if (changes.length > 0) act("apply", { changes });
+  },
+
+  /** The stream began anew, with all events. */
+  restarted: (state, act, { position, quakes }) => {
+    state.position = position;
+    state.omitted = 0;
+    act("take", { quakes, mark: true, start: wishes.window(state.settings, state.now)[0] });
+  },
+
+  // How the server is
+
+  healthy(state, act, { answer }) {
+    const { status, token = null, services = [], history_begins_at: begins } = answer;
+    const wasReachable = state.isReachable;
+    state.isReachable = true;
+    state.hasDatabase = status === "ok";
+    state.historyBegin = begins ? Date.parse(begins) : null;
+    state.feed = lateness(services);
+    const isBehind = state.stream === "open" && state.awaited != null && tokenOf(state.position) < state.awaited;
+    state.awaited = token;
+    // A stream may die without a word, and an answer to another request does not show it.
+    if (state.stream !== "closed" && (!wasReachable || isBehind)) stream(state, act);
+    else if (!wasReachable && !state.load && state.trouble?.kind === "unreachable") load(state, act);
+    wait(act, "check", checkTime);
+  },
+
+  silent(state, act) {
+    state.isReachable = false;
+    if (state.stream !== "closed") {
+      state.stream = "lost";
+      act("unfollow");
+    }
+    wait(act, "check", retryTime);
+  },
+
+  // Time
+
+  /** A wait is over. */
+  due(state, act, { name }) {
+    if (name === "check") return act("ask", { times: state.isReachable ? 1 : 6 });
+    if (name === "frame") return frame(state, act);
+    return load(state, act);
+  },
+
+  tick(state, act) {
+    if (state.settings.asof != null) return;
+    const start = wishes.window(state.settings, state.now)[0];
+    if (start != null) act("age", { start });
+  },
+
+  // Playing
+
+  /** From `moment` on, or from the beginning, to now. The URL stays that of where it began. */
+  played(state, act, { moment, begin: first, end }) {
+    state.play = { moment: moment ?? first, pace: (end - first) / frames, end };
+    state.settings = { ...state.settings, asof: Math.round(state.play.moment) };
+    load(state, act);
+  },
+
+  paused: (state, act) => {
+    if (state.play) stay(state, act);
+  },
+};
+
+/** What follows when the settings were others before. */
+function follow(state, act, before, delay) {
+  if (selected(state.settings) !== selected(before)) {
+    if (delay > 0) wait(act, "reload", delay);
+    else load(state, act);
+  }
+  if (state.settings.event !== before.event) {
+    if (state.settings.event) act("reveal", { code: state.settings.event });
+    else act("listed", { code: before.event });
+  }
+}
+
+/** Loads what the settings select. */
+function load(state, act, mark = false) {
+  for (const name of ["reload", "retry", "frame"]) wait(act, name, null);
+  state.id += 1;
+  state.stream = "closed";
+  state.awaited = null;
+  act("unfollow");
+  const wrong = wishes.contradiction(state.settings);
+  if (wrong) {
+    state.load = null;
+    state.trouble = { kind: "contradiction", text: wrong };
+    act("abort");
+    return empty(state, act);
+  }
+  if (state.trouble?.kind !== "unreachable") state.trouble = null;
+  state.load = { mark, began: state.now };
+  const { asof } = state.settings;
+  act("load", { id: state.id, selection: wishes.selection(state.settings, asof ?? state.now), asof });
+}
+
+function empty(state, act) {
+  state.omitted = 0;
+  state.shown = selected(state.settings);
+  act("take", { quakes: [], mark: false, start: null });
+}
+
+function stream(state, act) {
+  state.stream = "opening";
+  state.awaited = null;
+  act("follow", { position: state.position, selection: wishes.selection(state.settings, state.now) });
+}
+
+function frame(state, act) {
+  if (!state.play) return;
+  const moment = state.play.moment + state.play.pace;
+  const isOver = moment >= state.play.end;
+  state.play = isOver ? null : { ...state.play, moment };
+  state.settings = { ...state.settings, asof: isOver ? null : Math.round(moment) };
+  if (isOver) act("url", { how: "push", text: wishes.written(state.settings) });
+  load(state, act, !isOver);
+}
+
+/** Ends playing. */
+function pause(state, act) {
+  state.play = null;
+  wait(act, "frame", null);
+}
+
+/** Ends playing at the moment that is shown. */
+function stay(state, act) {
+  pause(state, act);
+  act("url", { how: "push", text: wishes.written(state.settings) });
+}
+
+/** Waits so many ms, or no longer if there are none. */
+const wait = (act, name, time) => act("wait", { name, time });
+
+const tokenOf = (position) => Number.parseInt(position ?? "", 10);
+
+/** The newest document, and how old it may become: a worker that asks once an hour is not late after 15 minutes. */
+function lateness(services) {
+  if (services.length === 0) return null;
+  const newest = services
+    .map(({ generated, interval }) => ({ generated: Date.parse(generated), limit: Math.max(15 * 60, (interval ?? 0) * 2.5) * 1000 }))
+    .reduce((a, b) => (b.generated > a.generated ? b : a));
+  return newest;
+}

@@ -1,0 +1,40 @@
+// What the pointer, or the keyboard, is on: beside it, so that nobody has to look elsewhere.
+
+import { byId, element, foreign } from "./dom.js";
+import * as format from "./format.js";
+import { typeLabel } from "./quake.js";
+
+export class Tooltip {
+  #box;
+
+  constructor(box) {
+    this.#box = box;
+  }
+
+  /** Shows an event at [x, y] of what the box lies in; or none. */
+  show(quake, at, zone, now) {
+    if (!quake) return this.hide();
+    const box = this.#box;
+    const kind = typeLabel(quake);
+    box.replaceChildren(
+      element("strong", "", `M ${format.magnitude(quake.magnitude)} `, foreign(quake.place ?? quake.code)),
+      element("span", "facts", kind ? foreign(`${kind} · `) : "", `${format.ago(quake.time, now)} · ${format.depth(quake.depth)}`),
+      element("span", "facts", format.time(quake.time, zone, false)));
+    box.hidden = false;
+    const frame = box.parentElement;
+    const [x, y] = at;
+    box.style.left = `${Math.max(4, Math.min(frame.clientWidth - box.offsetWidth - 4, x + 14))}px`;
+    const below = y + 16;
+    box.style.top = `${Math.max(4, below + box.offsetHeight > frame.clientHeight ? y - box.offsetHeight - 12 : below)}px`;
+  }
+
+  hide() {
+    this.#box.hidden = true;
+  }
+
+  /** Tells a screen reader. */
+  speak(quake) {
+    byId("visited").textContent = quake
+      ? `${typeLabel(quake) ?? "Earthquake"}, magnitude ${format.magnitude(quake.magnitude)}, ${quake.place ?? quake.code}. Enter opens it.` : "";
+  }
+}

@@ -1,0 +1,233 @@
+// Shows a state of the machine and what the catalogue holds: the list, the map, an event, the slider and the words around them.
+
+import * as condition from "./condition.js";
+import { Detail } from "./detail.js";
+import { all, byId, element, setText } from "./dom.js";
+import * as format from "./format.js";
+import { showLegend } from "./legend.js";
+import { QuakeList } from "./list.js";
+import { QuakeMap } from "./map.js";
+import { placeFilter } from "./quake.js";
+import { root } from "./service.js";
+import * as wishes from "./settings.js";
+import { showStatus } from "./status.js";
+import { Timeline } from "./timeline.js";
+import { Tooltip } from "./tooltip.js";
+
+export class View {
+  list;
+  map;
+  #catalogue;
+  #told;
+  #detail;
+  #timeline;
+  #tooltip = new Tooltip(byId("pointed"));
+  #state;
+  /** What is derived from the catalogue, by name, until it changes. */
+  #derived = new Map();
+  /** Whether an event was just chosen, so that it takes the focus. */
+  #isChosen = false;
+  /** The event that is to be brought into view once it is here, and whether the map moves for it. */
+  #awaited = null;
+  /** An event that is not among the selected ones, and shown all the same. */
+  #found = null;
+  /** The event that was left for the list. */
+  #left = null;
+  #moving = null;
+
+  /**
+   * - told.chosen(changes, how, delay): somebody changed settings
+   * - told.moved(view): the map has come to rest at [latitude, longitude, zoom]
+   * - told.played(moment, begin, end), told.paused()
+   * - told.redrawn(): something else is in view, so that the list may be another one
+   */
+  constructor(catalogue, told) {
+    this.#catalogue = catalogue;
+    this.#told = told;
+    const choose = (event) => told.chosen({ event });
+    this.list = new QuakeList(byId("list"), { chosen: choose });
+    this.map = new QuakeMap(byId("map"), {
+      chosen: choose,
+      moved: () => this.#mapMoved(),
+      pointed: (quake, at) => this.#tooltip.show(quake, at, this.#state.settings.zone, this.#moment),
+      visited: (quake, at) => {
+        this.#tooltip.show(quake, at, this.#state.settings.zone, this.#moment);
+        this.#tooltip.speak(quake);
+      },
+    });
+    this.#detail = new Detail(byId("detail"), {
+      closed: () => told.chosen({ event: null }), asOf: (asof) => told.chosen({ asof }), chosen: choose,
+      found: (quake) => {
+        this.#found = quake;
+        if (this.#awaited?.isOnMap) this.map.reveal(quake);
+        this.showWords(this.#state);
+        told.redrawn();
+      },
+    });
+    this.#timeline = new Timeline({
+      moved: (asof, isLast) => told.chosen({ asof }, isLast ? "push" : "nothing", 150), played: told.played, paused: told.paused,
+    });
+    for (const button of all("[data-move]")) {
+      button.addEventListener("click", () => this.map.step(button.dataset.move));
+    }
+    if (matchMedia("(max-width: 52rem), (max-height: 42rem)").matches) byId("legend").open = false;
+  }
+
+  get #moment() { return this.#state.settings.asof ?? this.#state.now; }
+
+  /** The catalogue has changed. */
+  changed() {
+    this.#derived.clear();
+    if (this.#awaited) this.reveal(this.#awaited.code, this.#awaited.isOnMap, false);
+  }
+
+  /** Brings an event into view that was chosen; as soon as it is here. */
+  reveal(code, isOnMap = true, isChosen = true) {
+    const quake = this.#catalogue.quakes.get(code);
+    this.#awaited = quake ? null : { code, isOnMap };
+    if (isChosen) this.#isChosen = true;
+    if (!quake) return;
+    if (isOnMap) this.map.reveal(quake);
+    this.list.reveal(code);
+  }
+
+  /** The event is left for the list. */
+  return(code) {
+    this.#awaited = null;
+    this.#left = code;
+  }
+
+  /** Shows what costs nothing. Also where nothing is drawn, as in a tab behind others, whose title is read. */
+  showWords(state) {
+    this.#state = state;
+    showStatus(state);
+    document.title = this.#title();
+  }
+
+  show() {
+    const state = this.#state;
+    const { settings } = state;
+    const { marks, quakes } = this.#catalogue;
+    const moment = this.#moment;
+    // The small ones lie on the large ones; where age is the colour, the new ones on the old.
+    const listed = this.#searched(settings.color === "age" ? "oldest" : "largest");
+    const quake = quakes.get(settings.event) ?? null;
+    const other = quake == null && this.#found?.code === settings.event ? [this.#found] : [];
+    this.map.show(other.length > 0 ? [...listed, ...other] : listed, marks, settings.color, moment, settings.event);
+    this.#showList(moment);
+    showLegend(settings.color);
+    this.#timeline.show(
+      Math.max(state.now - wishes.reach(settings, state.now), state.historyBegin ?? 0), state.now, settings.asof, settings.zone,
+      state.play != null);
+    byId("listing").hidden = settings.event != null;
+    if (settings.event == null) this.#detail.close();
+    else this.#detail.show(settings.event, quake, marks.get(settings.event), settings.zone, moment, this.#isChosen);
+    this.#isChosen = false;
+    if (this.#left != null && settings.event == null) {
+      this.list.reveal(this.#left);
+      this.list.focus();
+    }
+    this.#left = null;
+  }
+
+  #title() {
+    const { settings } = this.#state;
+    const quake = this.#catalogue.quakes.get(settings.event) ?? (this.#found?.code === settings.event ? this.#found : null);
+    if (quake) return `M ${format.magnitude(quake.magnitude)}, ${quake.place ?? quake.code} – Quakes`;
+    const added = [...this.#catalogue.marks.values()].filter(({ kind }) => kind === "new").length;
+    return added > 0 && settings.asof == null ? `(${added}) Quakes` : "Quakes";
+  }
+
+  #derive(name, make) {
+    if (!this.#derived.has(name)) this.#derived.set(name, make());
+    return this.#derived.get(name);
+  }
+
+  /** The events in an order: sorted once, until the catalogue changes. */
+  #sorted(order) {
+    return this.#derive(order, () => [...this.#catalogue.quakes.values()].sort(wishes.orders[order]));
+  }
+
+  /** Those that the search finds. */
+  #searched(order) {
+    const { search } = this.#state.settings;
+    return search ? this.#derive(`${order} ${search}`, () => this.#sorted(order).filter(placeFilter(search))) : this.#sorted(order);
+  }
+
+  #showList(moment) {
+    const state = this.#state;
+    const { settings } = state;
+    const { marks } = this.#catalogue;
+    const found = this.#searched(settings.sort);
+    const visible = settings.inview ? found.filter((quake) => this.map.shows(quake)) : found;
+    this.list.show(visible, { marks, zone: settings.zone, now: moment, by: settings.color, selected: settings.event });
+    const isLoading = condition.isLoading(state);
+    const present = visible.filter(({ code }) => this.#catalogue.has(code));
+    setText(byId("count"), isLoading && visible.length === 0 ? "Earthquakes" : condition.count(state, present));
+    byId("listing").classList.toggle("is-old", isLoading);
+    byId("list").hidden = visible.length === 0;
+    this.#showEmptiness(visible.length === 0 ? condition.emptiness(state, this.#catalogue.quakes.size) : null);
+    this.#showNews(marks);
+    this.#showDownloads(moment);
+  }
+
+  #showEmptiness(emptiness) {
+    const box = byId("empty");
+    const shown = JSON.stringify(emptiness);
+    if (box.dataset.shown === shown) return;
+    box.dataset.shown = shown;
+    box.hidden = emptiness == null;
+    box.replaceChildren(...(emptiness == null ? [] : [
+      element("p", "", emptiness.text),
+      ...emptiness.offers.map(([label, changes]) => {
+        const button = element("button", "", label);
+        button.type = "button";
+        button.addEventListener("click", () => this.#told.chosen(changes));
+        return button;
+      })]));
+  }
+
+  #showNews(marks) {
+    const { settings, since, now } = this.#state;
+    const counts = { new: 0, revised: 0, withdrawn: 0, left: 0 };
+    for (const { kind } of marks.values()) counts[kind] += 1;
+    const parts = [
+      [counts.new, "new"], [counts.revised + counts.left, "revised"], [counts.withdrawn, "withdrawn"],
+    ].filter(([number]) => number > 0).map(([number, word]) => `${number.toLocaleString("en")} ${word}`);
+    byId("news").hidden = parts.length === 0;
+    const start = settings.asof == null ? ` since ${format.since(since, now, settings.zone)}` : "";
+    setText(byId("news-text"), parts.join(", ") + start);
+  }
+
+  /** The links give what the list shows; but for the search, which the server does not know. */
+  #showDownloads(moment) {
+    const { settings, omitted } = this.#state;
+    const query = wishes.selection(settings, moment);
+    const { north, south, west, east } = this.map.bounds ?? {};
+    if (settings.inview && north != null) {
+      query.set("minlatitude", south);
+      query.set("maxlatitude", north);
+      if (west != null) {
+        query.set("minlongitude", west);
+        query.set("maxlongitude", east);
+      }
+    }
+    if (settings.asof != null) query.set("asof", new Date(settings.asof).toISOString());
+    const order = { newest: null, oldest: "time-asc", largest: "magnitude", smallest: "magnitude-asc" }[settings.sort];
+    if (omitted > 0) query.set("limit", String(this.#sorted(settings.sort).length));
+    else if (order) query.set("orderby", order);
+    for (const link of all("[data-format]")) {
+      query.set("format", link.dataset.format);
+      const address = `${root}fdsnws/event/1/query?${query}`;
+      if (link.getAttribute("href") !== address) link.href = address;
+    }
+    setText(byId("download"), settings.search ? "Download, of all places:" : "Download:");
+  }
+
+  #mapMoved() {
+    if (this.#state?.settings.inview) this.#told.redrawn();
+    this.#tooltip.hide();
+    clearTimeout(this.#moving);
+    this.#moving = setTimeout(() => this.#told.moved(this.map.view), 250);
+  }
+}

@@ -1,0 +1,68 @@
+import Feed
+import QuakeStore
+import Synchronization
+import XML
+
+/// What a link to an event shows where it is shared: the page's title, and its Open Graph tags (https://ogp.me).
+struct PageCard: Sendable {
+    let title: String
+    let description: String
+
+    init(_ quake: Quake) {
+        let magnitude = quake.magnitude.map { "\(($0 * 10).rounded() / 10)" } ?? "?"
+        title = "M \(magnitude), \(quake[.place].text ?? quake.code)"
+        let depth = quake.depth.map { ", depth \(($0 * 10).rounded() / 10) km" } ?? ""
+        let kind = quake[.type].text.map { "\($0.prefix(1).uppercased())\($0.dropFirst())" } ?? "Earthquake"
+        description = "\(kind), \(quake.time.shortText) UTC\(depth)"
+    }
+
+    /// The page with this title and description.
+    func written(into index: String) -> String {
+        let (title, description) = (xmlEscaped(title), xmlEscaped(description))
+        return
+            index
+            .replacing("<title>Quakes</title>", with: "<title>\(title) – Quakes</title>")
+            .replacing(
+                /<meta property="og:title" content="[^"]*">/,
+                with: "<meta property=\"og:title\" content=\"\(title)\">"
+            )
+            .replacing(
+                /<meta (property="og:|name=")description" content="[^"]*">/,
+                with: { "<meta \($0.1)description\" content=\"\(description)\">" })
+    }
+}
+
+extension Responder {
+    /// The page, about the event that its link names. What cannot be read of the event costs its card and nothing else: the
+    /// page says itself what is wrong.
+    func index(isFramed: Bool, _ query: String?, for customer: ClientAddress?) async -> PageFile {
+        let plain = isFramed ? embedded : index
+        guard let query, let pairs = try? QueryString(query).pairs,
+            let code = pairs.first(where: { $0.name == "event" })?.value, (1...64).contains(code.utf8.count)
+        else { return plain }
+        do {
+            guard let card = try await card(of: code, for: customer) else { return plain }
+            return .index(below: settings.basePath, isFramed: isFramed, card)
+        } catch {
+            logger.warning("the page of \(code.debugDescription) has no card: \(error)")
+            return plain
+        }
+    }
+
+    private func card(of code: String, for customer: ClientAddress?) async throws -> PageCard? {
+        try await sessions.useAnother(.short, for: customer, unless: false) { connection in
+            try await CatalogueState.withSnapshot(
+                on: connection, limit: settings.statementTime, hasSettled: false
+            ) { state in
+                var selection = QuakeSelection()
+                selection.code = code
+                let found = Mutex<PageCard?>(nil)
+                try await selection.selected(on: connection, newest: state.position.token).forEachQuake {
+                    quake in
+                    found.withLock { $0 = PageCard(quake) }
+                }
+                return found.withLock { $0 }
+            }
+        }
+    }
+}

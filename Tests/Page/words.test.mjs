@@ -1,0 +1,122 @@
+// Numbers, times and words for people, and what is kept in a URL.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Catalogue } from "../../Sources/QuakeServer/Page/Files/catalogue.js";
+import { count } from "../../Sources/QuakeServer/Page/Files/condition.js";
+import * as format from "../../Sources/QuakeServer/Page/Files/format.js";
+import * as projection from "../../Sources/QuakeServer/Page/Files/projection.js";
+import { pages, placeFilter, typeLabel } from "../../Sources/QuakeServer/Page/Files/quake.js";
+import { read, written } from "../../Sources/QuakeServer/Page/Files/settings.js";
+
+const now = Date.parse("2026-11-24T06:38:00Z");
+
+test("Depths have a label, also above the sea", () => {
+  assert.equal(format.depth(12), "12 km deep");
+  assert.equal(format.depth(-1.14), "1.1 km above sea level");
+  assert.equal(format.depth(null), "depth unknown");
+});
+
+test("Intensities are in the words of the scale", () => {
+  assert.equal(format.intensity(9), "IX, violent");
+  assert.equal(format.intensity(3.4), "III, weak");
+  assert.equal(format.intensity(0.2), "I, not felt");
+  assert.equal(format.change({ name: "cdi", old: 4, new: 9 }, "utc"), "Felt intensity IV, light → IX, violent");
+});
+
+test("A moment of another day has its date", () => {
+  assert.equal(format.since(now - 60_000, now, "utc"), "06:37 UTC");
+  assert.equal(format.since(now - 86_400_000, now, "utc"), "2026-11-23 06:38 UTC");
+});
+
+test("Reasons of the history are said in words", () => {
+  assert.equal(format.reason("retracted by all_day"), "No longer in the agency’s feed all_day");
+  assert.equal(format.reason("superseded by us1"), "It goes on as us1");
+  assert.equal(format.reason("deleted by earthquake.usgs.gov"), "Deleted by earthquake.usgs.gov");
+  assert.equal(format.reason("a person's own words"), "a person's own words");
+});
+
+test("Explosions and quarry blasts are no earthquakes", () => {
+  const state = { omitted: 0, settings: { inview: false } };
+  const quakes = [{ type: "earthquake" }, { type: null }, {}, { type: "quarry blast" }, { type: "explosion" }];
+  assert.equal(count(state, quakes), "3 earthquakes, 2 others");
+  assert.equal(count(state, quakes.slice(0, 1)), "1 earthquake");
+  assert.equal(count({ ...state, omitted: 7 }, quakes.slice(0, 4)), "3 earthquakes, 1 other, the newest of 11");
+  assert.equal(typeLabel({ type: "quarry blast" }), "Quarry blast");
+});
+
+test("The agency's pages are those that exist", () => {
+  const url = "https://earthquake.usgs.gov/earthquakes/eventpage/us1";
+  assert.deepEqual(pages({ url, types: ["origin", "dyfi"] }).map(([, address]) => address), [`${url}/dyfi/intensity`]);
+  assert.deepEqual(pages({ url: "https://example.org/us1", types: ["dyfi"] }), []);
+  assert.deepEqual(pages({ url, types: undefined }), []);
+});
+
+test("A search finds places whatever their accents", () => {
+  const finds = (search, place) => placeFilter(search)({ place, code: "us7000abcd" });
+  assert.ok(finds("hofn ICELAND", "105 km WNW of Höfn, Iceland"));
+  assert.ok(finds("7000ab", null));
+  assert.ok(!finds("chile", "Höfn, Iceland"));
+});
+
+test("A URL is read as it was written, and nonsense is not", () => {
+  for (const query of ["", "?period=week&minmag=2.5&search=Höfn+Iceland&sort=largest", "?period=range&from=2026-11-01T00:00:00.000Z&zone=local&map=1,2,3"]) {
+    assert.deepEqual(read(written(read(query))), read(query));
+  }
+  assert.equal(written(read("?period=x&minmag=nine&map=1,2&asof=never&search=&sort=%00")), "");
+});
+
+test("The world goes on at its edges", () => {
+  assert.deepEqual(projection.copies(0.5, 0.5, 1000, 1000, 0), [500]);
+  assert.deepEqual(projection.copies(0.99, 0.5, 1000, 1000, 20), [-10, 990]);
+  assert.deepEqual(projection.copies(0.02, 0.5, 800, 1000, 0), [116, 916]);
+  assert.equal(projection.copies(0.5, 0.5, 300, 1000, 0).length, 3);
+  assert.deepEqual(projection.copies(0, 0.5, 100_000, 1000, 5), []);
+});
+
+test("The scale bar is a round length that fits", () => {
+  const [kilometres, pixels] = projection.scaleBar(0, 256, 110);
+  assert.equal(kilometres, 5000);
+  assert.ok(pixels <= 110);
+  assert.equal(projection.scaleBar(60, 2 ** 21, 110)[0], 1);
+});
+
+test("A polyline is read as it was written", () => {
+  assert.deepEqual(projection.polyline("_p~iF~ps|U_ulLnnqC_mqNvxq`@"), [[3850000, -12020000], [4070000, -12095000], [4325200, -12645300]]);
+});
+
+const quake = (code, magnitude) => ({ code, magnitude, time: now, updated: now });
+const change = (code, operation, more) => ({ key: code, operation, reason: null, ...more });
+const row = (code, magnitude) => ({ code, magnitude, time: new Date(now).toISOString(), updated: new Date(now).toISOString() });
+
+test("A pass marks what is new, revised, gone, and no longer matching", () => {
+  const catalogue = new Catalogue();
+  catalogue.replace([quake("a", 4), quake("b", 4), quake("c", 4)]);
+  const { added, news } = catalogue.apply([
+    change("a", "update", { row: row("a", 4.2) }), change("b", "delete", { reason: "deleted by x" }),
+    change("c", "update", { row: row("c", 2), selected: false }), change("d", "insert", { row: row("d", 5) }),
+    change("e", "update", { row: row("e", 1), selected: false }),
+  ]);
+  assert.deepEqual(news.map(([kind, { code }]) => [kind, code]), [["revised", "a"], ["withdrawn", "b"], ["left", "c"], ["new", "d"]]);
+  assert.deepEqual(added.map(({ code }) => code), ["d"]);
+  assert.deepEqual([..."abcd"].map((code) => catalogue.has(code)), [true, false, false, true]);
+  assert.deepEqual(catalogue.marks.get("a").changes, [{ name: "magnitude", old: 4, new: 4.2 }]);
+  catalogue.clearMarks();
+  assert.deepEqual([...catalogue.quakes.keys()], ["a", "d"]);
+});
+
+test("What is put again unchanged stays the same, so that its row does", () => {
+  const catalogue = new Catalogue();
+  catalogue.replace([quake("a", 4)]);
+  const { news } = catalogue.apply([change("a", "update", { row: row("a", 4) })]);
+  assert.deepEqual(news, []);
+  assert.equal(catalogue.marks.size, 0);
+});
+
+test("Ageing says whether anything was too old", () => {
+  const catalogue = new Catalogue();
+  catalogue.replace([quake("a", 4)]);
+  assert.equal(catalogue.age(now), false);
+  assert.equal(catalogue.age(now + 1), true);
+  assert.equal(catalogue.quakes.size, 0);
+});

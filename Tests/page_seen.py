@@ -1,0 +1,344 @@
+"""Checks of the live page: what people met on it and tripped over. Tests/page.py runs them."""
+
+import urllib.parse
+
+from page_support import Path, drop, expect, put, sql
+
+# Desktop, small laptop, tablet, phone upright and on its side, and a desktop at 200 %.
+SIZES = [(1440, 900), (1024, 600), (820, 1180), (390, 844), (844, 390), (720, 450)]
+
+
+def rectangle(page, selector):
+    return page.browser.run(
+        "const { left, top, right, bottom } = document.querySelector(arguments[0]).getBoundingClientRect();"
+        "return { left, top, right, bottom };", selector)
+
+
+def overlap(one, other):
+    return (one["left"] < other["right"] - 1 and other["left"] < one["right"] - 1
+            and one["top"] < other["bottom"] - 1 and other["top"] < one["bottom"] - 1)
+
+
+def empty_selection(page):
+    for _ in range(12):
+        page.open("?minmag=9.5")
+        page.browser.wait("the count", lambda: page.browser.text("#count") == "0 earthquakes")
+        expect("No earthquake of magnitude 9.5 or more in the last day." in page.browser.text("#empty"), "nothing says why")
+    page.browser.run("document.querySelector('#empty button').click()")
+    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day'")))
+    expect(page.browser.run("return document.getElementById('empty').hidden"), "the help stays")
+
+
+def true_states(page):
+    """The lamp and the list say what is, whatever goes wrong."""
+    page.open("?minmag=5&maxmag=4")
+    page.state_is("off")
+    page.warns("above the greatest")
+    page.browser.run("document.querySelector('#empty button').click()")
+    page.state_is("live", "late")
+    page.choose("preset", "2.5")
+    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 2.5")))
+    page.server.stop()
+    page.choose("preset", "1")
+    page.state_is("lost")
+    page.browser.wait("the old list goes", lambda: page.browser.run("return document.querySelectorAll('.row').length") == 0)
+    expect("cannot be loaded" in page.browser.text("#empty"), "nothing says that this is no empty list")
+    page.server.start()
+    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 1")))
+    page.state_is("live", "late")
+    page.warns_no_more()
+
+
+def dead_stream(page):
+    """Only the stream dies, without a word: the server's health does not show it, but its position does."""
+    path = Path(page.server.port)
+    page.open(port=path.port)
+    page.browser.wait("the stream", lambda: path.streams)
+    path.deafen()
+    put("q9deaf", 4.8, minutes=0)
+
+    def noticed():
+        page.browser.run("dispatchEvent(new Event('online'))")
+        return page.row("q9deaf")
+    page.browser.wait("the event", noticed)
+    drop("q9deaf")
+    page.row_with("q9deaf", "Withdrawn")
+
+
+def back_after_play(page):
+    page.open("?minmag=1")
+    page.choose("preset", "2.5")
+    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 2.5")))
+    before = page.browser.run("return [location.search, history.length]")
+    page.browser.click("#play")
+    page.state_is("past")
+    page.state_is("live", "late")
+    expect(page.browser.run("return [location.search, history.length]") == before, f"playing leaves {page.browser.url}")
+    page.browser.post("/back")
+    page.browser.wait("the first filter", lambda: page.query() == {"minmag": ["1"]})
+
+
+def one_zone(page):
+    put("q9zone", 4.8, minutes=0)
+    page.open(f"?period=range&from={sql('select current_date - 1')}T00:00:00Z&event=q9zone")
+    page.browser.wait("the story", lambda: page.browser.text(".story ol"))
+    page.browser.devtools("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Kolkata"})
+    page.choose("zone", "local")
+    page.browser.wait("local times", lambda: "UTC" not in (page.browser.text(".story") or "UTC"))
+    facts = page.browser.run("""return [...document.querySelectorAll('dt')].map((dt) => [dt.textContent, dt.nextSibling.textContent])""")
+    with_utc = [fact for fact in facts if "UTC" in fact[1]]
+    expect([name for name, _ in with_utc] == ["UTC"], f"in UTC are {with_utc}")
+    page.browser.run("document.querySelector('#detail > button').click()")
+    row = page.row_with("q9zone", "4.8")
+    expect("UTC" not in row, f"the row says {row}")
+    shown = page.browser.run("return document.querySelector('[name=from]').value")
+    page.choose("zone", "utc")
+    page.browser.wait("the field", lambda: page.browser.run("return document.querySelector('[name=from]').value") != shown)
+    page.browser.devtools("Emulation.setTimezoneOverride", {"timezoneId": ""})
+    drop("q9zone")
+
+
+def no_earthquakes(page):
+    put("q9blast", 7.8, "a quarry", minutes=0, type="quarry blast")
+    put("q9quake", 7.9, "a fault", minutes=0, type="earthquake")
+    page.open("?minmag=7.5")
+    page.browser.wait("the count", lambda: page.browser.text("#count") == "1 earthquake, 1 other")
+    page.row_with("q9blast", "Quarry blast")
+    others = page.browser.run("return [...document.querySelectorAll('.dot.other')].map((dot) => dot.closest('.row')?.dataset.code ?? 'legend')")
+    expect(sorted(others) == ["legend", "q9blast"], f"drawn as another kind: {others}")
+    drop("q9blast", "q9quake")
+
+
+def canvas_at_rest(page):
+    """An event that cannot be seen is no reason to draw for ever."""
+    browser = page.browser
+    browser.calm = False
+    browser.look((1440, 900), False)
+    try:
+        page.open("?map=20,10,5")
+        browser.run("""
+            window.drawn = 0;
+            const real = CanvasRenderingContext2D.prototype.fillRect;
+            CanvasRenderingContext2D.prototype.fillRect = function (...all) { window.drawn += 1; return real.apply(this, all); };""")
+        put("q9unseen", 4.4, minutes=0, longitude=-120, latitude=-40)
+        page.row_with("q9unseen", "New")
+
+        def rests():
+            before = browser.run("return window.drawn")
+            browser.run_async("for (let frame = 0; frame < 20; frame += 1) await new Promise(requestAnimationFrame);")
+            return browser.run("return window.drawn") == before
+        browser.wait("the canvas at rest", rests)
+    finally:
+        browser.calm = True
+        browser.look((1440, 900), False)
+        drop("q9unseen")
+
+
+def rows_stay(page):
+    """A row is the same element for as long as it is in view: clicks and selections of text survive what happens elsewhere."""
+    put("q9stay", 4.4, "Stayington", minutes=3)
+    page.open("?sort=largest")
+    page.open("?search=Stayington")
+    page.row_with("q9stay", "Stayington")
+    page.browser.run("""
+        window.kept = document.querySelector(".row .place");
+        getSelection().selectAllChildren(window.kept);""")
+    put("q9more", 4.5, "More of Stayington", minutes=0)
+    page.row_with("q9more", "New")
+    kept = page.browser.run("return [window.kept.isConnected, String(getSelection())]")
+    expect(kept == [True, "Stayington"], f"kept: {kept}")
+    drop("q9stay", "q9more")
+
+
+def stored_by_another_version(page):
+    page.open()
+    page.browser.run("localStorage.setItem('quakes.alerts', JSON.stringify({ gone: { a: 1 }, on: false, magnitude: 'x' }))")
+    page.open()
+    expect(page.count() > 0, "the page ends")
+    page.browser.run("localStorage.clear()")
+
+
+def nothing_over_the_map(page):
+    """In all sizes: what belongs to the map is beside it, and the map is in view."""
+    problems = []
+    for size in SIZES:
+        page.browser.look(size, False)
+        for query in ("", "?period=range"):
+            page.open(query)
+            if query and page.browser.run("return getComputedStyle(document.getElementById('toggle-filters')).display") != "none":
+                page.browser.click("#toggle-filters")
+            page.browser.run("document.getElementById('legend').open = true")
+            frame = rectangle(page, "#map-frame")
+            for other in ("#legend", ".pad", "#timeline", "#list"):
+                if overlap(frame, rectangle(page, other)):
+                    problems.append(f"{size} {query}: {other} covers the map")
+            page.browser.run("document.getElementById('legend').open = false")
+            frame = rectangle(page, "#map-frame")
+            if not query and (frame["bottom"] > size[1] or frame["bottom"] - frame["top"] < 140):
+                problems.append(f"{size} {query}: the map is at {frame}")
+            if page.browser.run("return document.documentElement.scrollWidth > innerWidth"):
+                problems.append(f"{size} {query}: wider than the screen")
+    page.browser.look((1440, 900), False)
+    expect(not problems, "\n".join(problems))
+
+
+def chosen_on_the_map(page):
+    """The map goes to what is chosen in the list, and what it shows can be chosen by keyboard."""
+    put("q9south", 7.6, "Drake Passage", minutes=1, longitude=-61.8, latitude=-60.2)
+    page.open("?minmag=7.5")
+    page.browser.click(".row[data-code='q9south']")
+    page.browser.wait("the map there", lambda: "map" in page.query())
+    latitude, longitude, zoom = map(float, page.query()["map"][0].split(","))
+    expect(abs(latitude + 60.2) < 1 and abs(longitude + 61.8) < 1 and zoom >= 2.9, f"the map is at {page.query()['map']}")
+    page.browser.run("document.querySelector('#detail > button').click()")
+    page.browser.wait("the list", lambda: "event" not in page.query())
+    page.browser.run("document.getElementById('map').focus()")
+    page.browser.press("PageDown")
+    said = page.browser.wait("what is said", lambda: page.browser.text("#visited"))
+    expect("magnitude 7.6, Drake Passage" in said, f"said: {said}")
+    page.browser.press("Enter")
+    page.browser.wait("the event", lambda: page.query().get("event") == ["q9south"])
+    drop("q9south")
+
+
+def beside_the_pointer(page):
+    put("q9tip", 5.5, "Tipton", minutes=1, longitude=10, latitude=20)
+    page.open("?map=20,10,4&minmag=5.4")
+    page.row_with("q9tip", "Tipton")
+    frame = rectangle(page, "#map-frame")
+    x, y = (frame["left"] + frame["right"]) / 2, (frame["top"] + frame["bottom"]) / 2
+    page.browser.post("/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [
+        {"type": "pointerMove", "x": int(x) - 20, "y": int(y) - 20, "duration": 0},
+        {"type": "pointerMove", "x": int(x), "y": int(y), "duration": 0}]}]})
+    said = page.browser.wait("the words", lambda: (text := page.browser.text("#pointed")) and "Tipton" in text and text)
+    for words in ("5.5", "1 min ago", "12 km deep", "UTC"):
+        expect(words in said, f"the words lack {words}: {said}")
+    box = rectangle(page, "#pointed")
+    expect(abs(box["left"] - x) < 40 and abs(box["top"] - y) < 40, f"the pointer is at {x}, {y}, the words at {box}")
+    drop("q9tip")
+
+
+def what_matters_stands_out(page):
+    put("q9big", 7.8, "Bigtown", minutes=2, alert="orange", tsunami="true", felt="1234")
+    put("q9tiny", -0.4, "Tinytown", minutes=1)
+    page.open()
+    page.row_with("q9big", "PAGER orange", "Tsunami notice", "Felt: 1,234", "12 km deep")
+    page.row_with("q9tiny", "−0.4")
+    dots = page.browser.run("""return [...document.querySelectorAll(".row .dot")].map((dot) => {
+        const { width, height } = dot.getBoundingClientRect(); return Math.abs(width - height); })""")
+    expect(dots and max(dots) < 0.1, f"ovals: {dots}")
+    sizes = page.browser.run("""return ["q9big", "q9tiny"].map((code) => {
+        const style = getComputedStyle(document.querySelector(`[data-code=${code}] .magnitude`));
+        return [parseFloat(style.fontSize), Number(style.fontWeight)]; })""")
+    expect(sizes[0][0] > 1.4 * sizes[1][0] and sizes[0][1] > sizes[1][1], f"sizes: {sizes}")
+    drop("q9big", "q9tiny")
+
+
+def plain_words(page):
+    """An event, in the words of people."""
+    put("q9plain", 7.8, "Plainville", minutes=2, alert="orange", tsunami="true", felt="1234", cdi="9.1", mmi="6.2", magnitude_type="mww",
+        url="https://earthquake.usgs.gov/earthquakes/eventpage/q9plain", types="{origin,shakemap,dyfi,losspager}", status="automatic")
+    sql("update quake set sources = '{q9}', updated = now() where code = 'q9plain'")
+    page.open("?event=q9plain")
+    text = page.browser.wait("the summary", lambda: page.browser.text("#detail dl"))
+    for words in ("7.8 (mww)", "IX, violent, from 1,234 reports", "VI, strong, from instruments", "PAGER orange: many are likely",
+                  "does not say that there is a tsunami"):
+        expect(words in text, f"lacks {words}: {text}")
+    links = page.browser.run("return [...document.querySelectorAll('.links a')].map((a) => a.href)")
+    for end in ("/q9plain/shakemap/intensity", "/q9plain/dyfi/intensity", "/q9plain/pager", "tsunami.gov/"):
+        expect(any(link.endswith(end) for link in links), f"no link to {end}: {links}")
+    story = page.browser.wait("the story", lambda: page.browser.text(".story ol"))
+    expect("Changed: sources" in story, f"the story does not say what changed: {story}")
+    drop("q9plain")
+
+
+def searched(page):
+    put("q9search", 4.4, "5 km N of Höfn, Iceland", minutes=1)
+    page.open("?period=week")
+    everything = page.count()
+    page.browser.type("[name=search]", "hofn")
+    page.counts(1)
+    page.row_with("q9search", "Höfn")
+    expect(page.query()["search"] == ["hofn"], "the URL does not have the search")
+    page.browser.type("[name=search]", "nowhere at all")
+    page.browser.wait("why", lambda: "No place here matches" in (page.browser.text("#empty") or ""))
+    page.browser.run("document.querySelector('#empty button').click()")
+    page.counts(everything)
+    drop("q9search")
+
+
+def embedded(page):
+    put("q9embed", 7.9, "Frameville", minutes=1)
+    page.open("embed?minmag=7.5")
+    page.row_with("q9embed", "Frameville")
+    hidden = page.browser.run("return ['#filters', '.tools'].map((each) => getComputedStyle(document.querySelector(each)).display)")
+    expect(hidden == ["none", "none"], f"shown in a frame: {hidden}")
+    whole = page.browser.run("return document.getElementById('whole').href")
+    expect(urllib.parse.urlparse(whole)[2:5:2] == ("/", "minmag=7.5"), f"the whole page is {whole}")
+    put("q9embed", 8.0, "Frameville", minutes=1)
+    page.row_with("q9embed", "8.0")
+    drop("q9embed")
+
+
+def alerts(page):
+    browser = page.browser
+    browser.devtools("Browser.grantPermissions", {"permissions": ["notifications", "geolocation"]})
+    browser.devtools("Emulation.setGeolocationOverride", {"latitude": 20, "longitude": 179.9, "accuracy": 10})
+
+    def ready(query):
+        page.open(query)
+        # Keeps what is shown, which a headless browser shows to nobody.
+        browser.run("""
+            const Real = window.Notification;
+            window.shown = [];
+            window.Notification = class extends Real {
+              constructor(title, options) { super(title, options); window.shown.push([title, options.body, options.tag]); }
+            };""")
+        if browser.run("return document.querySelector('#notify [name=on]').checked"):
+            watching()
+
+    def watching():
+        browser.wait("the watch", lambda: browser.run("return 'watching' in document.getElementById('open-notify').dataset"))
+
+    def shown(number):
+        return browser.wait(f"{number} alerts", lambda: len(found := browser.run("return window.shown")) >= number and found)
+
+    ready("?minmag=6")
+    browser.click("#open-notify")
+    browser.click("#notify [name=on]")
+    browser.type("#notify [name=magnitude]", "5.5")
+    browser.click("#notify [name=near]")
+    browser.click("#take-here")
+    browser.wait("my location", lambda: browser.run("return document.querySelector('#notify [name=longitude]').value") == "179.90")
+    browser.type("#notify [name=radius]", "300")
+    browser.click("#notify .main")
+    watching()
+    put("q9small", 5.4, "too small", minutes=0, longitude=-179.9)
+    put("q9away", 5.6, "too far away", minutes=0, longitude=170)
+    put("q9old", 6.6, "too long ago", minutes=3 * 1440, longitude=-179.9)
+    sql("update quake set nst = 12, updated = now() where code = 'q9old'")
+    # Not in the list, which has those of 6 and more.
+    put("q9wanted", 5.6, "as wanted", minutes=0, longitude=-179.9)
+    shown(1)
+    put("q9small", 5.7, "grown", minutes=0, longitude=-179.9)
+    found = shown(2)
+    expect([each[:2] for each in found] == [["Magnitude 5.6", "as wanted"], ["Magnitude 5.7", "grown"]], f"shown: {found}")
+    expect(len({tag for *_, tag in found}) == 2, "the second takes the place of the first")
+    # Also while the past is shown, and once only.
+    ready(f"?asof={sql('select to_char(now() at time zone $$utc$$, $$YYYY-MM-DD$$ || $$T$$ || $$HH24:MI:SS$$)')}Z")
+    expect(browser.text("#open-notify") == "Alerts on", "the wish was forgotten")
+    put("q9wanted", 5.4, "as wanted", minutes=0, longitude=-179.9)
+    put("q9wanted", 5.6, "as wanted", minutes=0, longitude=-179.9)
+    put("q9past", 5.8, "in the past", minutes=0, longitude=-179.9)
+    expect(shown(1)[0][:2] == ["Magnitude 5.8", "in the past"], "told again")
+    browser.click("#open-notify")
+    browser.wait("the towns", lambda: browser.run("return document.getElementById('towns').children.length") > 1000)
+    browser.type("#town", "Lima, Peru")
+    browser.wait("its place", lambda: browser.run("return document.querySelector('#notify [name=latitude]').value").startswith("-12."))
+    browser.run("localStorage.clear()")
+    drop("q9small", "q9away", "q9old", "q9wanted", "q9past")
+
+
+CHECKS = [empty_selection, true_states, dead_stream, back_after_play, one_zone, no_earthquakes, canvas_at_rest, rows_stay,
+          stored_by_another_version, nothing_over_the_map, chosen_on_the_map, beside_the_pointer, what_matters_stands_out,
+          plain_words, searched, embedded, alerts]

@@ -1,0 +1,186 @@
+"""What the checks of the live page share: the server, the database behind it, ways to cut it off, and the page in a browser."""
+
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+QUAKES, AXE = sys.argv[1:3]
+DATABASE = os.environ["DATABASE_URL"]
+
+
+class Server:
+    """`quakes serve`, on a port that it keeps when it is started again."""
+
+    def __init__(self, *options):
+        self.options = options
+        self.port = 0
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [QUAKES, "serve", "--listen", f"127.0.0.1:{self.port}", *self.options], stderr=subprocess.PIPE, text=True)
+        line = self.process.stderr.readline()
+        found = re.search(r"serving http://127\.0\.0\.1:(\d+)", line)
+        if not found:
+            raise RuntimeError(f"quakes serve said: {line}")
+        self.port = int(found[1])
+        # Nobody reads on.
+        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+
+class Path:
+    """A way to the server that can be cut without a word: what is sent is lost, and no connection ends.
+    """
+
+    def __init__(self, port):
+        self.target = port
+        self.is_cut = False
+        self.deaf = set()
+        self.streams = set()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            threading.Thread(target=self.relay, args=(client,), daemon=True).start()
+
+    def deafen(self):
+        """The streams that are open now bring nothing more."""
+        self.deaf |= self.streams
+
+    def relay(self, client):
+        # A connection that was made while the path was cut, or lived then, stays dead.
+        if self.is_cut:
+            return time.sleep(3600)
+        server = socket.create_connection(("127.0.0.1", self.target))
+        while True:
+            ready, _, _ = select.select([client, server], [], [], 0.05)
+            if self.is_cut or client in self.deaf:
+                return time.sleep(3600)
+            for source in ready:
+                data = source.recv(65536)
+                if source is client and b"/changes?" in data:
+                    self.streams.add(client)
+                if not data:
+                    client.close()
+                    server.close()
+                    return None
+                (server if source is client else client).sendall(data)
+
+
+def sql(statement, **values):
+    variables = [f"--set={name}={value}" for name, value in values.items()]
+    result = subprocess.run(
+        ["psql", "--no-psqlrc", "-qAt", "--set=ON_ERROR_STOP=1", *variables, DATABASE], input=statement, text=True,
+        capture_output=True, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(result.stderr)
+    return result.stdout.strip()
+
+
+def put(code, magnitude=4.1, place="a place", minutes=5, longitude=10, latitude=20, **more):
+    """Commits an event, as another program would. `more` has further columns."""
+    columns = "".join(f", {name}" for name in more)
+    values = "".join(f", :'{name}'" for name in more)
+    sql(f"""insert into quake (code, net, net_code, magnitude, place, time, updated, longitude, latitude, depth{columns})
+            values (:'code', 'q9', substr(:'code', 3), :magnitude, :'place', now() - :'minutes' * interval '1 minute', now(),
+                    :longitude, :latitude, 12{values})
+            on conflict (code) do update set magnitude = excluded.magnitude, place = excluded.place, updated = now()""",
+        code=code, magnitude=magnitude, place=place, minutes=minutes, longitude=longitude, latitude=latitude, **more)
+
+
+def drop(*codes):
+    """Deletes events, so that the next check finds the catalogue as it was."""
+    for code in codes:
+        sql("delete from quake where code = :'code'", code=code)
+
+
+def load(document):
+    with tempfile.NamedTemporaryFile("w", suffix=".geojson") as file:
+        file.write(document if isinstance(document, str) else json.dumps(document))
+        file.flush()
+        subprocess.run([QUAKES, "import", file.name], check=True, capture_output=True)
+
+
+def without_leavers(document):
+    """Without the events that would leave one of the page's periods while the checks run, and change its counts."""
+    def leaves(feature):
+        return any(0 <= feature["properties"]["time"] / 1000 - (time.time() - days * 86400) < 7200 for days in (1, 7, 30))
+
+    return document | {"features": [feature for feature in document["features"] if not leaves(feature)]}
+
+
+def expect(condition, words):
+    if not condition:
+        raise AssertionError(words)
+
+
+class Page:
+    """The page in a browser."""
+
+    def __init__(self, browser, server):
+        self.browser = browser
+        self.server = server
+
+    def open(self, query="", port=None):
+        self.browser.open(f"http://127.0.0.1:{port or self.server.port}/{query}")
+        self.live()
+
+    def live(self):
+        state = "return document.getElementById('state')?.dataset.state"
+        try:
+            self.browser.wait("the page is ready", lambda: self.browser.run(state) in ("live", "late", "past", "off"))
+        except TimeoutError as error:
+            words = [self.browser.text(part) for part in ("#state", "#warnings", "html")]
+            raise TimeoutError(f"{error}: {self.browser.url} says {[word and word[:300] for word in words]}") from None
+        self.browser.wait("the list is there", lambda: self.browser.text("#count") != "Earthquakes")
+
+    def state(self):
+        return self.browser.run("return document.getElementById('state').dataset.state")
+
+    def state_is(self, *states):
+        self.browser.wait(f"the state {states}", lambda: self.state() in states)
+
+    def row(self, code):
+        """The text of an event's row, if it is in view."""
+        return self.browser.text(f".row[data-code='{code}']")
+
+    def row_with(self, code, *words):
+        """Waits until a row says this."""
+        return self.browser.wait(
+            f"{code}: {words}", lambda: (row := self.row(code)) is not None and all(word in row for word in words) and row)
+
+    def count(self):
+        """How many are listed: earthquakes, and others."""
+        return sum(int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", self.browser.text("#count").split(", the newest")[0]))
+
+    def counts(self, number):
+        self.browser.wait(f"{number} earthquakes", lambda: self.count() == number)
+
+    def choose(self, name, value):
+        self.browser.run("document.querySelector(`[name=${arguments[0]}][value='${arguments[1]}']`).click()", name, value)
+
+    def query(self):
+        return urllib.parse.parse_qs(urllib.parse.urlparse(self.browser.url).query)
+
+    def warns(self, words):
+        self.browser.wait(f"a warning: {words}", lambda: words in (self.browser.text("#warnings") or ""))
+
+    def warns_no_more(self):
+        self.browser.wait("no warning", lambda: self.browser.text("#warnings") == "")
