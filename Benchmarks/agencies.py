@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures how long text and QuakeML of 20,000 events take to read, beside ObsPy's read_events, and how much memory.
 
-The documents are made from the sample feed: events with one origin and one magnitude, as an event service answers. Quakes
-reads by `import --dry-run`, which scans, decodes, and compares with an empty table, and writes nothing; a dry run of an
-empty document of the same format is taken off, so that the start and the connection do not count. ObsPy reads in a process of its own; importing ObsPy
-does not count. Figures are CPU times, so that other work on the machine matters less, and medians of the rounds.
+The documents are synthetic: events with one origin and one magnitude, as an event service answers. Quakes reads by
+`import --dry-run`, which scans, decodes, and compares with an empty table, and writes nothing. A dry run of a document without
+events is taken off, so that the start and the connection do not count. ObsPy reads in a process of its own, and importing
+ObsPy does not count. Figures are CPU times, so that other work on the machine matters less, and medians of the rounds.
 
     Benchmarks/agencies.py [--events N] [--rounds R] [--json]
 
@@ -68,7 +68,7 @@ def obspy_python():
     for python in (sys.executable, ".build/clients/bin/python"):
         if subprocess.run([python, "-c", "import obspy"], stderr=subprocess.DEVNULL).returncode == 0:
             return python
-    sys.exit("Benchmarks/agencies.py: there is no obspy here; run scripts/clients, or pip install obspy")
+    sys.exit("Benchmarks/agencies.py: there is no ObsPy here; run scripts/clients, or pip install obspy")
 
 
 def reading(cluster, path):

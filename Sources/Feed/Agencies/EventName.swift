@@ -62,7 +62,11 @@ struct EventNaming {
             }
         }
         if isOfComCat { return Self.nameOfComCat(id, network: network) }
-        let names = [stated.contributor, stated.catalog, stated.author, authority.prefixUpToSlash]
+        // `local` is what QuakeML calls nobody.
+        let names = [
+            stated.contributor, stated.catalog, stated.author,
+            authority.prefixUpToSlash == "local" ? "" : authority.prefixUpToSlash,
+        ]
         let net = names.lazy.map(\.asNetwork).first { !$0.isEmpty } ?? "unknown"
         return Self.name(id, net: net, host: Self.host(ofPublicID: stated.id))
     }

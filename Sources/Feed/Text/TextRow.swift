@@ -60,10 +60,10 @@ struct TextRow {
         let behind = header.columns.dropFirst(place + 1)
         // Bars could as well be in another text behind the place, or before it.
         guard behind.isEmpty || Array(behind) == [.type], isPlausible(header) else { return }
-        if behind.first == .type {
-            let type = fields[fields.count - 1]
-            guard EventKind.isKnown(type) || (type.isEmpty && !EventKind.isKnown(fields[fields.count - 2]))
-            else {
+        // A type that is missing may have been cut off, if one stands among the rest.
+        let rest = fields[(place + 1)...]
+        if behind.first == .type, let type = rest.last {
+            guard type.isEmpty ? !rest.contains(where: EventKind.isKnown) : EventKind.isKnown(type) else {
                 return
             }
         }
