@@ -5,7 +5,7 @@ import PackageDescription
 let pageFiles = [
     "alerts.js", "borders.txt", "catalogue.js", "condition.js", "detail.js", "dom.js", "earth.js",
     "fields.js", "format.js", "icon.svg", "index.html", "legend.js", "list.js", "live.js", "machine.js",
-    "main.js", "manifest.webmanifest", "map.js", "notify.js", "page.css", "places.txt", "plates.txt",
+    "main.js", "manifest.webmanifest", "map.js", "notify.js", "page.css", "plates.txt",
     "projection.js", "quake.js", "scale.js", "service.js", "settings.js", "share.js", "status.js",
     "timeline.js", "tooltip.js", "view.js",
 ]
@@ -75,10 +75,12 @@ let package = Package(
         .target(name: "SampleFeed", dependencies: ["Feed"]),
         .target(name: "XML"),
         .target(name: "QuakeML", dependencies: ["Feed", "XML"]),
-        // The coastlines are embedded in the executable.
+        // The coastlines and towns are embedded in the executable.
         .target(
             name: "Charts", dependencies: ["Feed", "XML"],
-            resources: [.embedInCode("Map/land.txt"), .embedInCode("Map/islands.txt")]),
+            resources: [
+                .embedInCode("Map/land.txt"), .embedInCode("Map/islands.txt"), .embedInCode("Map/places.txt"),
+            ]),
         // The SQL files, embedded in the executable, and a list of them.
         .target(
             name: "Migrations",
@@ -134,7 +136,6 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
-            resources: [.embedInCode("Options/towns.txt")],
             // A statically linked runtime exports all its symbols, and each start of the program has to look through them.
             linkerSettings: [
                 .unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(configuration: .release))

@@ -4,6 +4,10 @@ public enum Land {
     /// The coastlines as scripts/coastlines writes them.
     public static var text: [UInt8] { PackageResources.land_txt }
 
+    /// The 1,249 populated places of Natural Earth at 1:50 million, as scripts/basemap writes them: a line for each, with the zoom
+    /// from which on it has a place on a map, its latitude and longitude, its name and its country, separated by tabs.
+    public static var places: [UInt8] { PackageResources.places_txt }
+
     /// Degrees.
     struct Point: Equatable {
         var longitude: Double

@@ -36,7 +36,7 @@ struct PageFile: Sendable {
         "map.js": PackageResources.map_js,
         "notify.js": PackageResources.notify_js,
         "page.css": PackageResources.page_css,
-        "places.txt": PackageResources.places_txt,
+        "places.txt": Land.places,
         "plates.txt": PackageResources.plates_txt,
         "projection.js": PackageResources.projection_js,
         "quake.js": PackageResources.quake_js,

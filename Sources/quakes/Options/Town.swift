@@ -1,9 +1,9 @@
+import Charts
 import Feed
 import Foundation
 import QuakeStore
 
-/// A town that `--near` knows by name: the 1,249 of Natural Earth's populated places at 1:50 million, which are in the public
-/// domain. scripts/towns makes the file.
+/// A town that `--near` knows by name: one of those on the live page's map.
 struct Town {
     let name: String
     let country: String
@@ -28,13 +28,13 @@ struct Town {
             .folding(options: [.caseInsensitive, .diacriticInsensitive], locale: nil)
     }
 
-    fileprivate static let all: [Town] = String(decoding: PackageResources.towns_txt, as: UTF8.self)
+    fileprivate static let all: [Town] = String(decoding: Land.places, as: UTF8.self)
         .split(separator: "\n").compactMap { line in
             let parts = line.split(separator: "\t").map(String.init)
-            guard parts.count == 4, let latitude = Double(parts[2]), let longitude = Double(parts[3]) else {
+            guard parts.count == 5, let latitude = Double(parts[1]), let longitude = Double(parts[2]) else {
                 return nil
             }
-            return Town(name: parts[0], country: parts[1], latitude: latitude, longitude: longitude)
+            return Town(name: parts[3], country: parts[4], latitude: latitude, longitude: longitude)
         }
 }
 
