@@ -142,7 +142,8 @@ let package = Package(
             ]
         ),
         .executableTarget(
-            name: "ScanBenchmark", dependencies: ["Feed", "PostgreSQL", "QuakeStore"], path: "Benchmarks/Scan"),
+            name: "ScanBenchmark", dependencies: ["Feed", "PostgreSQL", "QuakeStore"], path: "Benchmarks/Scan"
+        ),
         // What the tests' servers encrypt with.
         .systemLibrary(
             name: "COpenSSL",

@@ -26,27 +26,3 @@ public struct BoundArray<Element: BindableElement>: Bindable {
 
     public var parameter: Parameter { Parameter(type: Self.sqlType, bytes: bytes) }
 }
-
-/// A value of which an array can be bound.
-public protocol BindableElement: Bindable {
-    /// The array's identifier in `pg_type`.
-    static var arrayType: UInt32 { get }
-}
-
-extension String: BindableElement {
-    public static let arrayType: UInt32 = 1009
-}
-
-extension Int64: BindableElement {
-    public static let arrayType: UInt32 = 1016
-}
-
-extension Array: Bindable where Element: BindableElement {
-    public static var sqlType: UInt32 { Element.arrayType }
-
-    public var parameter: Parameter {
-        var array = BoundArray<Element>(count: count)
-        for element in self { array.append(element) }
-        return array.parameter
-    }
-}

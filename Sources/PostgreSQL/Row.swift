@@ -138,10 +138,18 @@ public struct Row: @unchecked Sendable {
         return bytes[0] != 0
     }
 
-    /// A `text[]` of one dimension, or of none, without nulls
-    /// (`array_send` in https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/arrayfuncs.c).
+    /// A `text[]` of one dimension, or of none, without nulls.
     public mutating func nextTexts() throws -> [String]? {
-        guard let bytes = try nextBytes() else { return nil }
+        var texts: [String] = []
+        return try forEachText { texts.append(String(decoding: $0, as: UTF8.self)) } ? texts : nil
+    }
+
+    /// Hands over each text of the same
+    /// (`array_send` in https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/arrayfuncs.c).
+    ///
+    /// - Returns: false for null.
+    public mutating func forEachText(_ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Bool {
+        guard let bytes = try nextBytes() else { return false }
         func number(at offset: Int) throws -> Int {
             guard offset + 4 <= bytes.count else { throw RowError.other }
             return Int(bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self).bigEndian)
@@ -149,17 +157,19 @@ public struct Row: @unchecked Sendable {
         let dimensions = try number(at: 0)
         guard dimensions == 1 else {
             guard dimensions == 0 else { throw RowError.other }
-            return []
+            return true
         }
         // The flag for nulls, the elements' type, the length and the lower bound come before the elements.
         guard try number(at: 16) == 1 else { throw RowError.other }
         var offset = 20
-        return try (0..<number(at: 12)).map { _ in
+        for _ in 0..<(try number(at: 12)) {
             let length = try number(at: offset)
-            guard length >= 0, offset + 4 + length <= bytes.count else { throw RowError.other }
-            defer { offset += 4 + length }
-            return String(decoding: bytes[offset + 4..<offset + 4 + length], as: UTF8.self)
+            offset += 4
+            guard length >= 0, offset + length <= bytes.count else { throw RowError.other }
+            try body(UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + length]))
+            offset += length
         }
+        return true
     }
 }
 

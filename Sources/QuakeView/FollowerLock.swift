@@ -72,18 +72,3 @@ public struct FollowedAlready: Error, Equatable, CustomStringConvertible {
         "\(holder.isEmpty ? "another process" : holder) already follows into \(path); stop it, or name another file"
     }
 }
-
-/// One of the reader's files cannot be read or written.
-public struct FileError: Error, Equatable, CustomStringConvertible {
-    public let operation: String
-    public let path: String
-    public let code: Int32
-
-    public init(operation: String, path: String, code: Int32) {
-        self.operation = operation
-        self.path = path
-        self.code = code
-    }
-
-    public var description: String { "cannot \(operation) \(path): \(String(cString: strerror(code)))" }
-}

@@ -15,7 +15,7 @@ import QuakeStore
 final class PassWriter: @unchecked Sendable {
     let table: SQLiteTable
     private let queue: DatabaseQueue
-    private let kinds: [ViewColumn.Kind]
+    private let kinds: [ColumnKind]
     private let begin: Statement
     private let commit: Statement
     /// Those that need the view's tables; nil before they are needed.

@@ -49,8 +49,8 @@ struct SQLiteTable: Sendable {
 
     /// The names of the columns in the file, in their order.
     ///
-    /// To SQLite, `Place` and `place` are one name, of which a table has only one. Those in lower case keep theirs, as all
-    /// columns of Quakes are; others get a number behind them.
+    /// To SQLite, `Place` and `place` are one name, of which a table has only one; other letters than ASCII's have no case.
+    /// Those in lower case keep theirs, as all columns of Quakes are; others get a number behind them.
     private static func names(of columns: [ViewColumn]) -> [String] {
         var taken: Set<ExactText> = []
         var names: [Int: String] = [:]
@@ -72,17 +72,12 @@ struct SQLiteTable: Sendable {
     }
 }
 
-extension String {
-    /// SQLite leaves other letters than ASCII's alone.
-    fileprivate var inLowerASCII: String { String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self) }
-}
-
 extension ViewColumn {
     fileprivate var sqliteType: String {
         switch kind {
         case .integer, .boolean: "integer"
-        case .real: "real"
-        case .text, .time, .json: "text"
+        case .number: "real"
+        case .text, .time: "text"
         }
     }
 }

@@ -141,45 +141,31 @@ extension [UInt8] {
     /// Appends the row's next value as the feeds write it: times in milliseconds since 1970, flags as 0 or 1, and lists with
     /// a comma before, between and after the items.
     fileprivate mutating func append(asInFeed row: inout Row, _ kind: Property.Kind) throws {
-        switch kind {
-        case .text:
-            guard let text = try row.nextBytes() else { break }
-            return append(jsonString: text)
-        case .number:
-            guard let number = try row.nextDouble() else { break }
-            return append(number: number)
-        case .integer:
-            guard let integer = try row.nextInteger() else { break }
-            return append(integer: integer)
-        case .flag:
-            guard let flag = try row.nextBool() else { break }
-            return append(UInt8(ascii: flag ? "1" : "0"))
-        case .time:
-            guard let time = try row.nextInstant() else { break }
-            return append(integer: time.milliseconds)
-        case .list:
-            guard let list = try row.nextBytes() else { break }
-            return try append(list: list)
-        case .json:
-            guard let json = try row.nextJSON() else { break }
-            return append(contentsOf: json)
-        }
-        append(text: "null")
+        let appended: Void? =
+            switch kind {
+            case .text: try row.nextBytes().map { append(jsonString: $0) }
+            case .number: try row.nextDouble().map { append(number: $0) }
+            case .integer: try row.nextInteger().map { append(integer: $0) }
+            case .flag: try row.nextBool().map { append(UInt8(ascii: $0 ? "1" : "0")) }
+            case .time: try row.nextInstant().map { append(integer: $0.milliseconds) }
+            case .list: try append(listIn: &row)
+            case .json: try row.nextJSON().map { append(contentsOf: $0) }
+            }
+        if appended == nil { append(text: "null") }
     }
 
-    /// A `text[]` in its binary form: dimensions, flags, element type, length, lower bound, and the elements.
-    private mutating func append(list: UnsafeRawBufferPointer) throws {
+    private mutating func append(listIn row: inout Row) throws -> Void? {
+        let start = count
         append(text: "\",")
-        var rest = list.dropFirst(20)
-        while rest.count >= 4 {
-            let length = Int(
-                Int32(bigEndian: UnsafeRawBufferPointer(rebasing: rest).loadUnaligned(as: Int32.self)))
-            guard length >= 0, rest.count >= 4 + length else { throw RowError.other }
-            rest = rest.dropFirst(4)
-            appendEscaped(UnsafeRawBufferPointer(rebasing: rest.prefix(length)))
+        let isList = try row.forEachText { element in
+            appendEscaped(element)
             append(UInt8(ascii: ","))
-            rest = rest.dropFirst(length)
+        }
+        guard isList else {
+            removeLast(count - start)
+            return nil
         }
         append(UInt8(ascii: "\""))
+        return ()
     }
 }

@@ -7,7 +7,7 @@ enum DetailFeed {
         Answer(
             key: "detail/\(code)", contentType: "application/json; charset=utf-8", cacheSeconds: 60
         ) { connection, state, writer in
-            let body = EventBody(FeatureEncoder(isDetail: true)) { try writer.write($0) }
+            let body = EventBody(FeatureEncoder(isDetail: true), writer.write)
             var selection = QuakeSelection()
             selection.code = code
             let selected = try await selection.selected(on: connection, newest: state.position.token)

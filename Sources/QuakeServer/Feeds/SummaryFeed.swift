@@ -74,7 +74,7 @@ struct SummaryFeed: Sendable, Equatable {
             let selected = try await selection(origin.generated)
                 .selected(on: connection, newest: state.position.token)
             let count = if case .geojson = form { try await selected.count() } else { 0 }
-            let body = EventBody(encoder(origin, baseURL)) { try writer.write($0) }
+            let body = EventBody(encoder(origin, baseURL), writer.write)
             body.begin(count)
             try await selected.forEachRow(of: body.properties) { try body.append(&$0) }
             try body.finish()

@@ -8,24 +8,24 @@ extension Responder {
         let age = board.age
         let hasDatabase = age.map { $0 < Self.silence } ?? false
         let isHealthy = hasDatabase && ending.phase == .serving
+        let word =
+            isHealthy ? "ok" : hasDatabase ? "the server is ending" : "the database does not answer"
+        let state = board.state
+        func quoted(_ value: (some CustomStringConvertible)?) -> String {
+            value.map { "\"\($0)\"" } ?? "null"
+        }
         var body: [UInt8] = []
-        body.append(text: "{\"status\":")
         body.append(
-            jsonString: isHealthy
-                ? "ok" : hasDatabase ? "the server is ending" : "the database does not answer")
-        body.append(text: ",\"token\":")
-        body.append(text: board.state.map { "\($0.position.token)" } ?? "null")
-        body.append(text: ",\"committed_at\":")
-        body.append(text: board.state.map { "\"\($0.position.committedAt)\"" } ?? "null")
-        body.append(text: ",\"seconds_since_database_answered\":")
-        body.append(text: age.map { "\(($0 / .milliseconds(1)).rounded() / 1000)" } ?? "null")
-        body.append(text: ",\"history_begins_at\":")
-        body.append(text: board.state.map { "\"\($0.beginning)\"" } ?? "null")
+            text: """
+                {"status":"\(word)","token":\(state.map { "\($0.position.token)" } ?? "null"),\
+                "committed_at":\(quoted(state?.position.committedAt)),"seconds_since_database_answered":\
+                \(age.map { "\(($0 / .milliseconds(1)).rounded() / 1000)" } ?? "null"),\
+                "history_begins_at":\(quoted(state?.beginning)),"services":[
+                """)
         // One document covers several feeds: of each service, the newest one tells how late its feeds are.
         let newest = Dictionary(
-            (board.state?.settled ?? []).map { ($0.service, $0) },
+            (state?.settled ?? []).map { ($0.service, $0) },
             uniquingKeysWith: { $0.generated < $1.generated ? $1 : $0 })
-        body.append(text: ",\"services\":[")
         for (index, (service, document)) in newest.sorted(by: { $0.key < $1.key }).enumerated() {
             body.append(text: index == 0 ? "{\"service\":" : ",{\"service\":")
             body.append(jsonString: service)

@@ -17,6 +17,17 @@ final class Metrics: Sendable {
         mutating func answer(_ route: String, status: Int) {
             requests[Answered(route: route, status: status), default: 0] += 1
         }
+
+        /// Ends what was under way.
+        ///
+        /// - Parameters:
+        ///   - status: 0 if the client went away before the end of the answer.
+        ///   - time: nil for what has no length, such as a stream.
+        mutating func end(_ route: String, status: Int, after time: Duration?) {
+            underWay -= 1
+            answer(route, status: status)
+            if let time { times[route, default: Histogram()].add(time / .seconds(1)) }
+        }
     }
 
     struct Answered: Hashable {
@@ -43,27 +54,4 @@ final class Metrics: Sendable {
 
     var current: Counts { counts.withLock { $0 } }
     func count(_ body: (inout Counts) -> Void) { counts.withLock { body(&$0) } }
-
-    /// Begins to count a request.
-    func begin(_ route: Route) -> Request {
-        count { $0.underWay += 1 }
-        return Request(metrics: self, route: route.name)
-    }
-
-    /// A request that is being answered.
-    struct Request {
-        let metrics: Metrics
-        let route: String
-
-        /// - Parameters:
-        ///   - status: 0 if the client went away before the end of the answer.
-        ///   - time: nil for what has no length, such as a stream.
-        func end(status: Int, after time: Duration?) {
-            metrics.count { counts in
-                counts.underWay -= 1
-                counts.answer(route, status: status)
-                if let time { counts.times[route, default: Histogram()].add(time / .seconds(1)) }
-            }
-        }
-    }
 }

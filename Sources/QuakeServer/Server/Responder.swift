@@ -87,7 +87,7 @@ struct Responder: Sendable {
         let start = ContinuousClock.now
         let target = Target(request.path ?? "/", below: settings.basePath)
         let route = Route(path: target.path)
-        let counted = metrics.begin(route)
+        metrics.count { $0.underWay += 1 }
         var output = Output(writer)
         var hasLeft = false
         let result: Result<Void, any Error>
@@ -101,7 +101,7 @@ struct Responder: Sendable {
         }
         let status = hasLeft ? 0 : output.status
         let time = ContinuousClock.now - start
-        counted.end(status: status, after: client.isStream ? nil : time)
+        metrics.count { $0.end(route.name, status: status, after: client.isStream ? nil : time) }
         if let accessLog {
             // The last bytes go to the socket on the loop of the channel. One that has ended has nothing left to send.
             try? await channel.eventLoop.submit {}.get()

@@ -10,29 +10,16 @@ struct PassReader<V: View> {
     let answerLimit: Duration
     let logger: Logger
     /// Told how far the next pass is, if that may be a long one.
-    private var observer: (@Sendable (PassProgress) -> Void)?
+    private(set) var observer: (@Sendable (PassProgress) -> Void)?
     /// The view's position.
     private(set) var position: Position?
     /// The view's token before its last pass.
-    private var start: Int?
+    private(set) var start: Int?
     /// The table's columns when they were last read.
-    private var table: TableShape?
+    private(set) var table: TableShape?
 
-    private var reportedAt: ContinuousClock.Instant?
-    private var canReport = true
-
-    init(
-        connection: Connection, view: V, name: String?, answerLimit: Duration, logger: Logger,
-        observer: (@Sendable (PassProgress) -> Void)? = nil, position: Position?
-    ) {
-        self.connection = connection
-        self.view = view
-        self.name = name
-        self.answerLimit = answerLimit
-        self.logger = logger
-        self.observer = observer
-        self.position = position
-    }
+    private(set) var reportedAt: ContinuousClock.Instant?
+    private(set) var canReport = true
 
     /// Applies what there is after a wait.
     ///

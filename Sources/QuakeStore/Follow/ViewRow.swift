@@ -32,11 +32,11 @@ public struct ViewRow {
     }
 
     /// The value of the next column, which is of this kind.
-    public mutating func next(_ kind: ViewColumn.Kind) throws -> ViewValue {
+    public mutating func next(_ kind: ColumnKind) throws -> ViewValue {
         switch kind {
-        case .text, .json: try rest.nextBytes().map { .text($0) } ?? .null
+        case .text: try rest.nextBytes().map { .text($0) } ?? .null
         case .integer: try rest.nextInteger().map { .integer($0) } ?? .null
-        case .real: try rest.nextDouble().map { .real($0) } ?? .null
+        case .number: try rest.nextDouble().map { .real($0) } ?? .null
         case .boolean: try rest.nextBool().map { .boolean($0) } ?? .null
         case .time: try rest.nextInteger().map { ViewValue(microsecondsSince2000: $0) } ?? .null
         }

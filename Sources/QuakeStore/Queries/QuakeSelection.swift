@@ -126,7 +126,7 @@ public struct QuakeSelection: Sendable {
         if let code { all.append("code = \(code)") }
         if let types {
             // A type has no comma: the option that names them is a list with commas.
-            let names = types.map(Self.typeName).joined(separator: ",")
+            let names = types.map(\.inLowerASCII).joined(separator: ",")
             all.append(
                 """
                 lower(coalesce(type, 'earthquake') collate "C") = any(string_to_array(\(names), ','))
@@ -170,8 +170,8 @@ extension QuakeSelection {
         if let maximumMagnitude, quake.magnitude ?? .infinity > maximumMagnitude { return false }
         if let code, ExactText(quake.code) != ExactText(code) { return false }
         if let types {
-            let name = Self.exactTypeName(quake[.type].text ?? "earthquake")
-            guard types.contains(where: { Self.exactTypeName($0) == name }) else { return false }
+            let name = ExactText((quake[.type].text ?? "earthquake").inLowerASCII)
+            guard types.contains(where: { ExactText($0.inLowerASCII) == name }) else { return false }
         }
         if let place, !place.isPart(of: quake[.place].text ?? "") { return false }
         if let near, !near.contains(quake) { return false }
@@ -180,18 +180,11 @@ extension QuakeSelection {
         return ranges.allSatisfy { quake.has($0, within: $1) }
             && values.allSatisfy { quake.has($0, oneOf: $1) }
     }
+}
 
+extension String {
     /// In lower case as PostgreSQL's `lower` has it under the collation C, which leaves other letters than ASCII's alone.
-    static func typeName(_ type: String) -> String { exactTypeName(type).text }
-
-    fileprivate static func exactTypeName(_ type: String) -> ExactText {
-        ExactText(
-            String(
-                String.UnicodeScalarView(
-                    type.unicodeScalars.map {
-                        ("A"..."Z").contains($0) ? Unicode.Scalar($0.value + 32) ?? $0 : $0
-                    })))
-    }
+    package var inLowerASCII: String { String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self) }
 }
 
 extension Quake {
@@ -204,8 +197,8 @@ extension Quake {
     /// Whether a text, or an element of a list, is one of these.
     fileprivate func has(_ property: Property, oneOf texts: [String]) -> Bool {
         if property == .code { return texts.contains { ExactText($0) == ExactText(code) } }
-        let names = Set(texts.map(QuakeSelection.exactTypeName))
+        let names = Set(texts.map { ExactText($0.inLowerASCII) })
         let own = self[property].list ?? self[property].text.map { [$0] } ?? []
-        return own.contains { names.contains(QuakeSelection.exactTypeName($0)) }
+        return own.contains { names.contains(ExactText($0.inLowerASCII)) }
     }
 }

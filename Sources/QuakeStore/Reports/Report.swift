@@ -21,13 +21,9 @@ public struct Report: Sendable, Equatable {
 
     public struct Column: Sendable, Equatable {
         public let name: String
-        public let kind: Kind
         fileprivate let type: String
-    }
 
-    /// The kind of value in a column's cells.
-    public enum Kind: String, Sendable {
-        case integer, number, boolean, time, text
+        public var kind: ColumnKind { type == "numeric" ? .number : ColumnKind(sqlType: type) }
     }
 
     /// How times are formatted.
@@ -123,7 +119,7 @@ public struct Report: Sendable, Equatable {
         summary = try row.decode("summary")
         isFunction = try row.decode("is_function")
         let (names, types): ([String], [String]) = try (row.decode("columns"), row.decode("types"))
-        columns = zip(names, types).map { Column(name: $0, kind: Kind(type: $1), type: $1) }
+        columns = zip(names, types).map { Column(name: $0, type: $1) }
         let required: Int = try row.decode("required")
         let taken = zip(
             try row.decode("parameters", as: [String].self),
@@ -132,18 +128,5 @@ public struct Report: Sendable, Equatable {
             isFunction
             ? taken.enumerated().map { Parameter(name: $1.0, type: $1.1, isRequired: $0 < required) }
             : columns.map { Parameter(name: $0.name, type: $0.type, isRequired: false) }
-    }
-}
-
-extension Report.Kind {
-    fileprivate init(type: String) {
-        self =
-            switch type {
-            case "smallint", "integer", "bigint": .integer
-            case "double precision", "real", "numeric": .number
-            case "boolean": .boolean
-            case "timestamp with time zone": .time
-            default: .text
-            }
     }
 }

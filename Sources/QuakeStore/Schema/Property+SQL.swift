@@ -20,7 +20,7 @@ extension Property {
     /// Whether a text, or an element of a list, is one of these, which have no line feed.
     func condition(_ texts: [String]) -> Query {
         let wanted: Query =
-            "any(\(Self.array(of: self == .code ? texts : texts.map(QuakeSelection.typeName))))"
+            "any(\(Self.array(of: self == .code ? texts : texts.map(\.inLowerASCII))))"
         // The key's index finds a code.
         if self == .code { return "code = \(wanted)" }
         let name = column

@@ -306,7 +306,7 @@ struct FollowTests {
                 try await database.setMagnitude(4)
                 try await database.waitForCatchUp(of: view)
             }
-            #expect(view.now.columns.first { $0.name == "tz" }?.kind == .real)
+            #expect(view.now.columns.first { $0.name == "tz" }?.kind == .number)
             #expect(view.now.starts == [.first, .altered])
             #expect(!log.lines.contains { $0.hasPrefix("warning") }, "there is no reason to reconnect")
         }

@@ -46,15 +46,13 @@ extension EventService {
             isImmutable: request.isImmutable && !isTimed, lane: request.lane
         ) { connection, state, writer in
             let newest = state.position.token
-            let count = try await request.writeEvents(on: connection, newest: newest, url: url) {
-                try writer.write($0)
-            }
+            let count = try await request.writeEvents(
+                on: connection, newest: newest, url: url, writer.write)
             writer.countRows(count)
         }
         answer.writeAtOnce = { connection, limit, writer, told in
-            let count = try request.writeAtOnce(on: connection, limit: limit, url: url, told) {
-                try writer.write($0)
-            }
+            let count = try request.writeAtOnce(
+                on: connection, limit: limit, url: url, told, writer.write)
             writer.countRows(count)
             return count > 0
         }

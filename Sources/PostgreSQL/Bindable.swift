@@ -1,0 +1,75 @@
+/// A value that can be bound to a statement.
+public protocol Bindable: Sendable {
+    /// The type's object identifier in `pg_type`.
+    static var sqlType: UInt32 { get }
+    var parameter: Parameter { get }
+}
+
+/// A value of which an array can be bound.
+public protocol BindableElement: Bindable {
+    /// The array's identifier in `pg_type`.
+    static var arrayType: UInt32 { get }
+}
+
+/// One bound value, in the binary form of its type, so that nothing is cut off at a NUL and nothing is rounded.
+public struct Parameter: Sendable {
+    let type: UInt32
+    /// nil means SQL's null.
+    let bytes: [UInt8]?
+
+    static let timestamptz: UInt32 = 1184
+
+    /// A `timestamptz`.
+    public static func time(microsecondsSince2000 microseconds: Int64) -> Parameter {
+        Parameter(type: timestamptz, bigEndian: microseconds)
+    }
+}
+
+extension Parameter {
+    fileprivate init(type: UInt32, bigEndian value: some FixedWidthInteger) {
+        self.init(type: type, bytes: withUnsafeBytes(of: value.bigEndian) { Array($0) })
+    }
+}
+
+extension Bindable {
+    fileprivate func bigEndian(_ value: some FixedWidthInteger) -> Parameter {
+        Parameter(type: Self.sqlType, bigEndian: value)
+    }
+}
+
+extension String: BindableElement {
+    public static var sqlType: UInt32 { 25 }
+    public static var arrayType: UInt32 { 1009 }
+    public var parameter: Parameter { Parameter(type: Self.sqlType, bytes: Array(utf8)) }
+}
+
+extension Int: Bindable {
+    public static var sqlType: UInt32 { 20 }
+    public var parameter: Parameter { bigEndian(Int64(self)) }
+}
+
+extension Int64: BindableElement {
+    public static var sqlType: UInt32 { 20 }
+    public static var arrayType: UInt32 { 1016 }
+    public var parameter: Parameter { bigEndian(self) }
+}
+
+extension Double: Bindable {
+    public static var sqlType: UInt32 { 701 }
+    public var parameter: Parameter { bigEndian(bitPattern) }
+}
+
+extension Bool: Bindable {
+    public static var sqlType: UInt32 { 16 }
+    public var parameter: Parameter { bigEndian(UInt8(self ? 1 : 0)) }
+}
+
+extension Array: Bindable where Element: BindableElement {
+    public static var sqlType: UInt32 { Element.arrayType }
+
+    public var parameter: Parameter {
+        var array = BoundArray<Element>(count: count)
+        for element in self { array.append(element) }
+        return array.parameter
+    }
+}

@@ -1,0 +1,16 @@
+/// What the values of a column of any table are, for those who read it.
+public enum ColumnKind: String, Sendable {
+    case integer, number, boolean, time, text
+
+    /// - Parameter sqlType: as `format_type` names it. What has no kind of its own can be read as a text.
+    init(sqlType: String) {
+        self =
+            switch sqlType {
+            case "smallint", "integer", "bigint": .integer
+            case "real", "double precision": .number
+            case "boolean": .boolean
+            case "timestamp with time zone": .time
+            default: .text
+            }
+    }
+}
