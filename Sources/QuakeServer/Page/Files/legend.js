@@ -18,7 +18,7 @@ export function showLegend(by) {
     element("li", "", element("span", `dot ${colorClass(by, number)}`), label)));
   byId("legend-sizes").replaceChildren(...[3, 5, 7].map((magnitude) => {
     const dot = element("span", "dot");
-    dot.style.width = dot.style.height = `${2 * radius(magnitude)}px`;
+    dot.style.width = dot.style.height = `${Math.round(2 * radius(magnitude))}px`;
     return element("li", "", dot, `M ${magnitude}`);
   }));
   byId("legend-marks").replaceChildren(...marks.map(([kind, label]) => element("li", "", element("span", kind), label)));

@@ -135,7 +135,7 @@ export class QuakeList {
     row.dataset.weight = String(weight(quake.magnitude));
     const kind = typeLabel(quake);
     const dot = element("span", `dot ${kind ? "other " : ""}${colorClass(by, hue)}`);
-    dot.style.width = dot.style.height = `${2 * Math.min(17, radius(quake.magnitude))}px`;
+    dot.style.width = dot.style.height = `${Math.round(2 * Math.min(17, radius(quake.magnitude)))}px`;
     row.replaceChildren(
       element("span", "dot-box", dot),
       element("span", "magnitude", element("span", "unseen", "Magnitude "), format.magnitude(quake.magnitude)),

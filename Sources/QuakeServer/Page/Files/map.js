@@ -3,7 +3,7 @@
 import { atNextFrame } from "./dom.js";
 import { paintEarth, paintPlaces, paintScaleBar, places } from "./earth.js";
 import * as projection from "./projection.js";
-import { typeLabel } from "./quake.js";
+import { isOther } from "./quake.js";
 import { color, palette, radius } from "./scale.js";
 
 const centre = { longitude: 150, latitude: 12 };
@@ -363,7 +363,7 @@ export class QuakeMap {
   }
 
   /** Returns whether one of them moves. */
-  #paintQuakes(context, time, { height, ratio }) {
+  #paintQuakes(context, time, { x: centre, scale, width, height, ratio }) {
     const marked = [];
     const dots = [];
     const seen = new Set();
@@ -375,10 +375,11 @@ export class QuakeMap {
       if (y < -r || y > height + r) continue;
       const mark = this.#marks.get(quake.code);
       const isGone = mark?.kind === "withdrawn" || mark?.kind === "left";
-      for (const x of this.#places(quake)) {
+      const first = projection.firstCopy(projection.x(quake.longitude), centre, scale, width, r);
+      for (let x = first; x <= width + r; x += scale) {
         if (mark || quake.code === this.#selected || quake.code === this.#visited) marked.push([quake, x, y, r, mark]);
         if (isGone) continue;
-        const sprite = this.#sprite(color(quake, this.#by, this.#now), r, typeLabel(quake) != null, ratio);
+        const sprite = this.#sprite(color(quake, this.#by, this.#now), r, isOther(quake), ratio);
         const place = (Math.round(y) * 100_000 + Math.round(x)) * 1000 + sprite.number;
         if (seen.has(place)) continue;
         seen.add(place);
@@ -393,9 +394,9 @@ export class QuakeMap {
   }
 
   /** A dot; a diamond for what is no earthquake. */
-  #sprite(number, r, isOther, ratio) {
+  #sprite(number, r, isDiamond, ratio) {
     const size = Math.round(r * 2) / 2;
-    const key = (number * 1000 + size) * 2 + Number(isOther);
+    const key = (number * 1000 + size) * 2 + Number(isDiamond);
     let sprite = this.#sprites.get(key);
     if (sprite) return sprite;
     sprite = document.createElement("canvas");
@@ -405,7 +406,7 @@ export class QuakeMap {
     const context = sprite.getContext("2d");
     context.scale(ratio, ratio);
     context.beginPath();
-    if (isOther) {
+    if (isDiamond) {
       for (const [dx, dy] of [[0, -1], [1, 0], [0, 1], [-1, 0]]) context.lineTo(sprite.half + dx * size, sprite.half + dy * size);
       context.closePath();
     } else context.arc(sprite.half, sprite.half, size, 0, 2 * Math.PI);

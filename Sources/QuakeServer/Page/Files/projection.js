@@ -50,13 +50,18 @@ export function polyline(line) {
   return Array.from({ length: numbers.length >> 1 }, (_, index) => [numbers[2 * index], numbers[2 * index + 1]]);
 }
 
-/** Where the copies of a point are, on a width whose middle is at `centre`: at least one, and more where the world is narrower. */
-export function copies(point, centre, scale, width, margin) {
+/** Where the first copy of a point is on a width whose middle is at `centre`; further ones are `scale` apart. It may be behind the end. */
+export function firstCopy(point, centre, scale, width, margin) {
   let across = point - centre;
   across -= Math.round(across);
   const at = width / 2 + across * scale;
+  return at - Math.floor((at + margin) / scale) * scale;
+}
+
+/** Where all of them are: none if it is elsewhere, and several where the world is narrower than the width. */
+export function copies(point, centre, scale, width, margin) {
   const found = [];
-  for (let copy = at - Math.floor((at + margin) / scale) * scale; copy <= width + margin; copy += scale) found.push(copy);
+  for (let at = firstCopy(point, centre, scale, width, margin); at <= width + margin; at += scale) found.push(at);
   return found;
 }
 

@@ -19,9 +19,13 @@ export function fromFeature({ id, properties: p, geometry }) {
   };
 }
 
-/** Such as `Quarry blast`; null for an earthquake, and where the agency does not say. */
-export function typeLabel({ type }) {
-  if (!type || type === "earthquake") return null;
+/** Whether it is an explosion or the like. Where the agency does not say, it is an earthquake. */
+export const isOther = ({ type }) => Boolean(type) && type !== "earthquake";
+
+/** Such as `Quarry blast`; null for an earthquake. */
+export function typeLabel(quake) {
+  const { type } = quake;
+  if (!isOther(quake)) return null;
   return type[0].toUpperCase() + type.slice(1);
 }
 
