@@ -17,6 +17,8 @@ final class FeatureBatch: @unchecked Sendable {
         fileprivate let start: Int
         let size: Int
         fileprivate let keptCount: Int32
+        /// Whether it is one of the events that a service says were deleted.
+        var isDeletion = false
         var isOversized: Bool { size > Int(keptCount) }
         fileprivate var kept: Range<Int> { start..<start + Int(keptCount) }
     }
@@ -86,8 +88,12 @@ final class FeatureBatch: @unchecked Sendable {
         codes.append(contentsOf: code)
     }
 
-    func reject(_ feature: FeatureScanner.RawFeature, _ rejection: Rejection) throws {
-        rejections.append((try keep(feature), rejection))
+    func reject(
+        _ feature: FeatureScanner.RawFeature, _ rejection: Rejection, isDeletion: Bool = false
+    ) throws {
+        var kept = try keep(feature)
+        kept.isDeletion = isDeletion
+        rejections.append((kept, rejection))
     }
 
     private func keep(_ feature: FeatureScanner.RawFeature) throws -> Feature {
