@@ -86,7 +86,8 @@ comment on column import.reject.id is 'Number of the reject.';
 comment on column import.reject.run is 'The last run that met it.';
 comment on column import.reject.ordinal is 'Position of the feature in that run''s document, from 1.';
 comment on column import.reject.byte_offset is 'Where the feature began in that document after decompression, in bytes from 0.';
-comment on column import.reject.reason is 'syntax, encoding, missing, type, range, duplicate, size or refused.';
+comment on column import.reject.reason is
+    'syntax, encoding, missing, type, range, duplicate, size or refused; for a deletion that a service states also unnamed (of nobody) or status (of an event that is there).';
 comment on column import.reject.message is 'What is wrong, naming the member.';
 comment on column import.reject.raw is 'The feature''s bytes, at most the first 64 KiB.';
 comment on column import.reject.size is 'Size of the feature in the document, in bytes.';
@@ -121,6 +122,34 @@ comment on column import.feed.fetched_at is 'When the run began that last fetche
 comment on column import.feed.snapshot is
     'Which transactions were committed before that. If others deleted earthquakes since, it is fetched again, changed or not.';
 
+-- Sweeps of event services.
+
+create table import.sweep (
+    source text primary key,
+    cursor timestamptz,
+    swept_at timestamptz,
+    lacks text[] not null default '{}'
+);
+comment on table import.sweep is 'How far each event service has been swept, one row per service.';
+comment on column import.sweep.source is 'URL of the service, without its secrets.';
+comment on column import.sweep.cursor is
+    'All that the service revised or deleted before this time, by its own clock, has been taken in. The next sweep begins 10 minutes earlier. Null until the first sweep is complete.';
+comment on column import.sweep.swept_at is 'When the last complete sweep ended.';
+comment on column import.sweep.lacks is 'What the service has refused: updates, deletions or counts.';
+
+-- Mirrors of another Quakes.
+
+create table import.mirror (
+    source text primary key,
+    position text not null,
+    changed_at timestamptz not null default clock_timestamp()
+);
+comment on table import.mirror is 'How far the changes of another Quakes were taken in, one row for each.';
+comment on column import.mirror.source is 'URL of its changes, without secrets.';
+comment on column import.mirror.position is
+    'The position in its history: token, time of the commit and store. It changes in the transaction that takes in the changes.';
+comment on column import.mirror.changed_at is 'When something was last taken in.';
+
 -- One index look-up per source, however many runs there are.
 create view import.last_run as
 with recursive last as (
@@ -130,11 +159,12 @@ with recursive last as (
     from last, lateral (select * from import.run where run.source < last.source and not forgotten
                         order by source desc, id desc limit 1) as next),
 fresh as (
-    select last.*, feed.generated,
+    select last.*, coalesce(sweep.cursor, feed.generated) as generated,
            greatest((select max(finished) from import.run
                      where run.source = last.source and outcome = 'done' and not run.forgotten),
                     feed.checked_at) as fresh_at
-    from last left join import.feed on feed.source = last.source)
+    from last left join import.feed on feed.source = last.source
+              left join import.sweep on sweep.source = last.source)
 select source, id as run, outcome, started, seen, inserted, updated, superseded, retracted, rejected, error, fresh_at,
        generated, every, every is not null or source ~* '^https?://' and fresh_at is not null as is_monitored
 from fresh;
@@ -153,7 +183,7 @@ comment on column import.last_run.error is 'What went wrong, in one line.';
 comment on column import.last_run.fresh_at is
     'When the source was last imported successfully, or asked for and found unchanged; null if never.';
 comment on column import.last_run.generated is
-    'When the newest document of a URL that was imported successfully was made, by its own account.';
+    'When the newest document of a URL that was imported successfully was made, by its own account; for an event service, up to when it was swept.';
 comment on column import.last_run.every is 'The interval at which a daemon imports the source; null if the last run was made by none.';
 comment on column import.last_run.is_monitored is
     'Whether a monitor should expect the source to be fresh: a daemon imports it, or it is a URL that was imported successfully at least once. A file, standard input and a URL that never worked do not count.';

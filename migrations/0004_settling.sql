@@ -263,7 +263,7 @@ comment on function import.sift(timestamptz, text, boolean, boolean) is
 -- another program changes meanwhile is looked at again as it is deleted.
 create function import.settle(
     service text, feed text, generated timestamptz, window_start timestamptz, window_end timestamptz,
-    deleted_codes text[], deleted_at timestamptz[], force boolean, dry_run boolean,
+    deleted_codes text[], deleted_at timestamptz[], deleted_by text[], force boolean, dry_run boolean,
     out superseded bigint, out retracted bigint, out in_window bigint, out would_supersede bigint,
     out would_retract bigint, out is_braked boolean, out is_ahead boolean)
 language plpgsql
@@ -295,6 +295,7 @@ declare
     rejected text[];
     features bigint;
     deleted bigint;
+    speaker text;
 begin
     superseded := 0;
     retracted := 0;
@@ -359,15 +360,16 @@ begin
               offset 0) as q;
     end if;
 
-    -- Deleted, as the service says.
+    -- Deleted, as the service says; or as another one passes on that it says.
     if deleted_codes <> '{}' then
-        select coalesce(array_agg(q.code order by q.code), '{}') into withdrawn
-        from unnest(deleted_codes, deleted_at) as said(code, deleted_at) join public.quake q on q.code = said.code
-        where import.service_of(q.url) = service and q.updated < said.deleted_at
+        select coalesce(array_agg(distinct q.code), '{}') into withdrawn
+        from unnest(deleted_codes, deleted_at, deleted_by) as said(code, deleted_at, service)
+        join public.quake q on q.code = said.code
+        where import.service_of(q.url) = said.service and q.updated < said.deleted_at
           and q.code <> all (renamed) and q.code <> all (missing)
           and not (is_late and (
               q.code = any (newer)
-              or exists (select from import.covering(service, generated, q.time, q.updated) s
+              or exists (select from import.covering(said.service, generated, q.time, q.updated) s
                          where s.generated > generated and q.code <> all (s.rejected))));
     end if;
 
@@ -413,12 +415,15 @@ begin
         select count(*) into retracted from dropped;
     end if;
     if withdrawn <> '{}' then
-        perform set_config('history.reason', format('deleted by %s', service), true);
-        delete from public.quake q
-        using unnest(deleted_codes, deleted_at) as said(code, deleted_at)
-        where q.code = said.code and q.code = any (withdrawn) and q.updated < said.deleted_at;
-        get diagnostics deleted = row_count;
-        retracted := retracted + deleted;
+        for speaker in select distinct said.service from unnest(deleted_by) as said(service) order by 1 loop
+            perform set_config('history.reason', format('deleted by %s', speaker), true);
+            delete from public.quake q
+            using unnest(deleted_codes, deleted_at, deleted_by) as said(code, deleted_at, service)
+            where q.code = said.code and q.code = any (withdrawn) and q.updated < said.deleted_at
+              and said.service = speaker and import.service_of(q.url) = speaker;
+            get diagnostics deleted = row_count;
+            retracted := retracted + deleted;
+        end loop;
     end if;
     perform set_config('history.reason', '', true);
     perform set_config('import.settling', '', true);
@@ -433,10 +438,10 @@ begin
     end if;
     if deleted_codes <> '{}' then
         insert into import.withdrawn as w (code, generated, reason, service, updated)
-        select said.code, generated, format('deleted by %s', service), service,
+        select said.code, generated, format('deleted by %s', said.service), said.service,
                max(said.deleted_at) - interval '1 microsecond'
-        from unnest(deleted_codes, deleted_at) as said(code, deleted_at)
-        group by said.code
+        from unnest(deleted_codes, deleted_at, deleted_by) as said(code, deleted_at, service)
+        group by said.code, said.service
         on conflict on constraint withdrawn_pkey do update
         set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
     end if;
@@ -489,5 +494,5 @@ begin
 end
 $$;
 comment on function import.settle(
-    text, text, timestamptz, timestamptz, timestamptz, text[], timestamptz[], boolean, boolean) is
+    text, text, timestamptz, timestamptz, timestamptz, text[], timestamptz[], text[], boolean, boolean) is
     'Deletes the events that a document shows to be renamed or withdrawn, and those that it says were deleted. A brake holds it back: if all events of the window would go, or more than 5 that are also more than a tenth of them, it deletes nothing. A document that claims to be made more than 5 minutes from now settles nothing either.';

@@ -23,7 +23,8 @@ struct ExitStatus {
     init(_ error: any Error) {
         switch error {
         case let error as FeedError: rawValue = Self.status(error)
-        case is TooManyRejects, is BrakeHeld, is UnfitService, is ShortAnswer: rawValue = Self.badData
+        case is TooManyRejects, is BrakeHeld, is UnfitService, is ShortAnswer, is BrokenStream:
+            rawValue = Self.badData
         case is PastError, is UnknownCodes, is UnknownReject, is UnknownMainshock, is UnknownSource,
             is UnknownReader:
             rawValue = Self.noInput

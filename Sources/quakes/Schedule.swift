@@ -5,6 +5,8 @@ import QuakeStore
 /// Decides when a daemon imports a source next. Time and randomness come from the caller.
 struct Schedule {
     let every: Duration
+    /// Runs begin up to this much later, at random, so that the daemons of many people do not all ask at once.
+    let jitter: Duration
     private var retry = Backoff(from: Self.firstRetry, to: .seconds(60))
 
     private static let firstRetry: Duration = .seconds(1)
@@ -13,8 +15,8 @@ struct Schedule {
     /// The longest time that a server is left alone because it asks for that.
     private static let longestAbsence: Duration = .seconds(24 * 3600)
 
-    init(every: Duration) {
-        self.every = every
+    init(every: Duration, jitter: Duration = .zero) {
+        (self.every, self.jitter) = (every, jitter)
     }
 
     /// How a run ended, as far as it matters for the next one.
@@ -39,7 +41,8 @@ struct Schedule {
         after ending: Ending, startedAt start: ContinuousClock.Instant, now: ContinuousClock.Instant,
         using random: inout some RandomNumberGenerator
     ) -> ContinuousClock.Instant {
-        let planned = max(start + every, now)
+        let delay = jitter > .zero ? jitter * Double.random(in: 0..<1, using: &random) : .zero
+        let planned = max(start + every + delay, now)
         switch ending {
         case .done:
             retry.reset()

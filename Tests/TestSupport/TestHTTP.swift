@@ -3,6 +3,12 @@ public struct TestRequest: Sendable {
     public let uri: String
     public let headers: TestHeaders
 
+    /// A request that asks for this.
+    public init(uri: String) {
+        self.uri = uri
+        headers = [:]
+    }
+
     /// Reads a request's head, up to the empty line.
     init(head: String) {
         let lines = head.split(separator: "\r\n")

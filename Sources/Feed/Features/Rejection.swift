@@ -17,6 +17,10 @@ public struct Rejection: Error, Sendable, Equatable {
         case size
         /// The feature is well-formed and has the right types, but the server refused it.
         case refused
+        /// A deletion that does not say which event was deleted.
+        case unnamed
+        /// An event that is there, among those that were deleted.
+        case status
     }
 
     public let reason: Reason

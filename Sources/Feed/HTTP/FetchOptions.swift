@@ -24,6 +24,8 @@ public struct FetchOptions: Sendable {
     public var proxies = ProxySettings(environment: ProcessInfo.processInfo.environment)
     /// The project's version, for the User-Agent.
     public var version: String?
+    /// Whom the operators of a service can write to, for the User-Agent: an address or a URL.
+    public var contact: String?
 
     /// Waits. Throws if the task is cancelled.
     package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }

@@ -85,7 +85,8 @@ struct HTTPExchange: Sendable {
             handle.set(CURLOPT_PROXYPASSWORD, proxy.password)
         }
         let product = options.version.map { "quakes/\($0)" } ?? "quakes"
-        handle.set(CURLOPT_USERAGENT, "\(product) (+https://example.org/quakes)")
+        let contact = options.contact.map { "; \($0.filter { !$0.isNewline })" } ?? ""
+        handle.set(CURLOPT_USERAGENT, "\(product) (+https://example.org/quakes\(contact))")
         handle.set(fields: fields)
     }
 

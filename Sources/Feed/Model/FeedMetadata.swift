@@ -3,6 +3,8 @@ public struct FeedMetadata: Sendable, Equatable {
     /// When the document was generated.
     public var generated: Instant?
     public var url: String?
+    /// How many features the document says it has.
+    public var count: Int?
 
     public init() {}
 
@@ -17,6 +19,8 @@ public struct FeedMetadata: Sendable, Equatable {
                 switch (name.string(from: bytes), cursor.next) {
                 case ("generated", UInt8(ascii: "0")...UInt8(ascii: "9")):
                     found.generated = try cursor.readNumber().timestamp.map(Instant.init(milliseconds:))
+                case ("count", UInt8(ascii: "0")...UInt8(ascii: "9")):
+                    found.count = try cursor.readNumber().integer.map(Int.init)
                 case ("url", UInt8(ascii: "\"")): found.url = try cursor.readStringWithoutNUL()
                 default: try cursor.skipValue()
                 }

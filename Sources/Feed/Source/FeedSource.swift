@@ -14,16 +14,20 @@ public enum FeedSource: Sendable, Hashable {
 
     private static let summaryFolder = "https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/"
 
-    /// Reads `-`, the name of a summary feed, an http(s) URL, or else a path. A file with
+    /// Reads `-`, the name of a summary feed or of an event service, an http(s) URL, or else a path. A file with
     /// the name of a feed is written `./all_day`.
     public init(_ argument: String) {
         if argument == "-" {
             self = .standardInput
         } else if Self.summaryFeeds.contains(argument) {
             self = .url("\(Self.summaryFolder)\(argument).geojson")
+        } else if let service = EventService.registered.first(where: { $0.name == argument }) {
+            self = service.source
         } else if ["http://", "https://"].contains(where: { argument.lowercased().utf8.starts(with: $0.utf8) }
         ) {
-            self = .url(argument)
+            // An event service has one name, whether its URL ends with a slash or not.
+            self = .url(
+                argument.wholeMatch(of: #/[^?\#]*/fdsnws/event/\d+/#) == nil ? argument : argument + "/")
         } else {
             self = .file(argument)
         }
@@ -34,9 +38,10 @@ public enum FeedSource: Sendable, Hashable {
         if case .url(let url) = self { FeedIdentity.host(of: url) } else { nil }
     }
 
-    /// The name of a summary feed of the USGS, such as `all_day`; nil for any other source.
+    /// The name of a summary feed of the USGS or of an event service, such as `all_day` or `usgs`; nil for any other source.
     public var shortName: String? {
         guard case .url(let url) = self else { return nil }
+        if let service = EventService(self)?.name { return service }
         return Self.summaryFeeds.first { url == "\(Self.summaryFolder)\($0).geojson" }
     }
 }

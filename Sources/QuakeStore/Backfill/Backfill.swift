@@ -157,18 +157,13 @@ public struct Backfill: Sendable {
     }
 
     private func count(_ window: Range<Instant>) async throws -> Int {
-        let url = url("count", window)
-        var bytes: [UInt8] = []
+        let count: Int?
         do {
-            try await FeedSource.url(url).read(options: fetch) { bytes += $0.prefix(1000) }
-        } catch let failure as FeedError where failure.status == 204 {
-            return 0
+            count = try await EventService.count(at: url("count", window), options: fetch)
         } catch let failure as FeedError {
             throw UnfitService(service, counting: failure) ?? failure as any Error
         }
-        let digits = String(decoding: bytes, as: UTF8.self).firstMatch(
-            of: #/^\s*(?:\{\s*"count"\s*:\s*)?(\d{1,12})/#)
-        guard let count = digits.flatMap({ Int($0.1) }) else {
+        guard let count else {
             throw UnfitService(service: service, reason: "its answer to count is not a number")
         }
         return count

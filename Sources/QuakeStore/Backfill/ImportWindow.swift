@@ -11,13 +11,14 @@ public struct ImportWindow: Sendable {
     let count: Int
     /// A document with this many features may have been cut off.
     let limit: Int
+    /// What asks: the history names it as what showed an event to be withdrawn.
+    var label = "backfill"
 
     func identity(_ metadata: FeedMetadata, of source: FeedSource, features: Int) -> FeedIdentity? {
         guard features >= count, features < limit, let generated = metadata.generated,
             let service = FeedIdentity.host(of: metadata.url) ?? FeedIdentity.host(of: "\(source)")
         else { return nil }
-        // The history names this as the feed that showed an event to be withdrawn.
-        let feed = "backfill \(range.lowerBound)/\(range.upperBound)"
+        let feed = "\(label) \(range.lowerBound)/\(range.upperBound)"
         // The origin times for which the document has every event.
         let times = isPartial ? nil : range.lowerBound...range.last
         return FeedIdentity(service: service, name: feed, generated: generated, window: times)
@@ -40,8 +41,16 @@ public struct ShortAnswer: Error, Equatable, CustomStringConvertible {
     public let window: Range<Instant>
     public let given: Int
     public let counted: Int
+    /// Whether a sweep has asked: the next one asks again.
+    var isSweep = false
 
     public var description: String {
-        "the service counts \(counted) events from \(window.lowerBound) to \(window.upperBound), but gives \(given); these were imported, and nothing was deleted; run the same command again at another time, or ask for fewer at once with --per-request"
+        let events = "\(counted) events from \(window.lowerBound) to \(window.upperBound)"
+        guard !isSweep else {
+            return
+                "the service counts \(events), but gives \(given); these were imported, and nothing was deleted; the next sweep asks for all of them again"
+        }
+        return
+            "the service counts \(events), but gives \(given); these were imported, and nothing was deleted; run the same command again at another time, or ask for fewer at once with --per-request"
     }
 }

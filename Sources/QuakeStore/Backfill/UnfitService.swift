@@ -8,9 +8,21 @@ public struct UnfitService: Error, Equatable, CustomStringConvertible {
     /// Its URL, without user and password.
     public let service: String
     public let reason: String
+    var asFor = Purpose.backfill
+
+    public enum Purpose: Sendable {
+        case backfill, sweep, verification
+    }
 
     public var description: String {
-        "cannot backfill from \(service): \(reason); it has to answer query with format=geojson, and count, as the USGS's event service does"
+        switch asFor {
+        case .backfill:
+            "cannot backfill from \(service): \(reason); it has to answer query with format=geojson, and count, as the USGS's event service does"
+        case .verification:
+            "cannot verify by \(service): \(reason); it has to answer query with format=geojson, and count, as the USGS's event service does"
+        case .sweep:
+            "cannot sweep \(service): \(reason); it has to answer query with format=geojson and updatedafter, as the USGS's event service does; other formats are not read"
+        }
     }
 }
 

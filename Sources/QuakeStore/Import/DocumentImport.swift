@@ -10,25 +10,28 @@ struct DocumentImport {
     let connection: Connection
     let source: FeedSource
     let window: ImportWindow?
+    /// Set if the source is an event service.
+    var sweep: Sweep?
     let options: Importer.Options
     let logger: Logger
     /// The run in `import.run`; nil for a dry run, and before the first byte arrives.
     private(set) var run: Int?
     private let runningCounts = RunningCounts()
-    private var scanner: DocumentScanner
-    private var intake: Intake
-    private let reading = SourceReading()
+    private(set) var scanner: DocumentScanner
+    var intake: Intake
+    let reading = SourceReading()
     private var bytesRead = 0
     /// Set once the first batch has been imported and more may follow.
     private var lanes: [Lane] = []
 
     init(
-        connection: Connection, source: FeedSource, window: ImportWindow?, options: Importer.Options,
-        logger: Logger
+        connection: Connection, source: FeedSource, window: ImportWindow?, sweep: Sweep? = nil,
+        options: Importer.Options, logger: Logger
     ) {
         self.connection = connection
         self.source = source
         self.window = window
+        self.sweep = sweep
         self.options = options
         self.logger = logger
         scanner = DocumentScanner(host: source.host)
@@ -38,8 +41,8 @@ struct DocumentImport {
     /// What was committed.
     var counts: ImportCounts { runningCounts.counts }
     /// The URL in the document's metadata, which may be the one that was asked for: without its secrets.
-    var feed: String? { scanner.metadata.url.map { "\(FeedSource.url($0))" } }
-    var generated: Instant? { scanner.metadata.generated }
+    var feed: String? { sweep == nil ? scanner.metadata.url.map { "\(FeedSource.url($0))" } : "\(source)" }
+    var generated: Instant? { sweep?.moment ?? scanner.metadata.generated }
 
     /// The run of a URL begins with the first byte, or with the failure to get one: an unchanged feed is not a run.
     mutating func read(
@@ -73,6 +76,12 @@ struct DocumentImport {
         _ progress: (Importer.Progress) -> Void
     ) async -> Result<FetchResult, any Error> {
         do {
+            if sweep != nil {
+                try await begin(log)
+                try await readSweep(&group, progress)
+                try await importRest()
+                return .success(.document(nil, freshFor: nil))
+            }
             let result = try await reading.read(
                 source, ifChangedSince: validators, options: options.fetch
             ) { chunk in
@@ -92,6 +101,22 @@ struct DocumentImport {
         }
     }
 
+    /// Reads one answer of several. Its last features stay in their batches.
+    mutating func readAnswer(
+        _ answer: FeedSource, _ group: inout ThrowingTaskGroup<Void, any Error>,
+        _ progress: (Importer.Progress) -> Void
+    ) async throws {
+        scanner = DocumentScanner(host: source.host)
+        _ = try await reading.read(answer, ifChangedSince: nil, options: options.fetch) { chunk in
+            try await importFeatures(of: chunk, &group)
+            progress(
+                Importer.Progress(bytes: bytesRead, features: scanner.count, arrival: reading.arrival))
+        }
+        try await importLastFeatures(&group)
+        intake.endDocument(at: bytesRead)
+        bytesRead = 0
+    }
+
     // MARK: Features
 
     private mutating func importFeatures(
@@ -106,7 +131,7 @@ struct DocumentImport {
                     return full == nil
                 }
             }
-            if let full { try await hand(over: full, &group) }
+            if let full { try await importBatch(full, &group) }
         }
         bytesRead += chunk.count
     }
@@ -122,12 +147,14 @@ struct DocumentImport {
                 return full == nil
             }
             if isDone { return }
-            if let full { try await hand(over: full, &group) }
+            if let full { try await importBatch(full, &group) }
         }
     }
 
-    private mutating func hand(
-        over full: Int, _ group: inout ThrowingTaskGroup<Void, any Error>
+    // MARK: Batches
+
+    private mutating func importBatch(
+        _ full: Int, _ group: inout ThrowingTaskGroup<Void, any Error>
     ) async throws {
         let settling = settling(isLast: false)
         if lanes.indices.contains(full) {
@@ -140,7 +167,12 @@ struct DocumentImport {
         intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
     }
 
-    // MARK: Batches
+    /// Imports what has been read of several answers, before the next one: each of them was made at a moment of its own.
+    mutating func importBatches(_ group: inout ThrowingTaskGroup<Void, any Error>) async throws {
+        for lane in intake.batches.indices where intake.batches[lane].count > 0 {
+            try await importBatch(lane, &group)
+        }
+    }
 
     private func importFirstBatch(_ settling: Settling) async throws {
         try await settling.prepare(on: connection)
@@ -176,6 +208,7 @@ struct DocumentImport {
     }
 
     private func settling(isLast: Bool) -> Settling {
+        if let sweep { return settling(isLast: isLast, sweep) }
         let identity =
             if let window {
                 window.identity(scanner.metadata, of: source, features: scanner.count)
@@ -192,6 +225,19 @@ struct DocumentImport {
             settling.retraction = options.retraction
             settling.rejectLimit = options.rejectLimit
         }
+        return settling
+    }
+
+    /// Each answer is of its own moment. The sweep as a whole is of the first, when nobody can have known more.
+    private func settling(isLast: Bool, _ sweep: Sweep) -> Settling {
+        var settling = Settling(made: scanner.metadata.generated ?? sweep.moment, feed: sweep.identity.name)
+        settling.notesPresence = options.retraction != .never
+        guard isLast else { return settling }
+        settling.identity = sweep.identity
+        settling.retraction = options.retraction
+        settling.rejectLimit = options.rejectLimit
+        settling.deletions = sweep.deletions
+        settling.isSweep = true
         return settling
     }
 }

@@ -22,6 +22,8 @@ public struct ImportCounts: Sendable, Equatable {
     public var bytes = 0
     /// Rejected features whose id can't be read, so that nobody knows which events they are.
     var unreadable = 0
+    /// Deletions that name nobody. They are rejected, but no fault of the answer: nearly half of the USGS's are like that.
+    var unnamed = 0
     /// Whether the document says that it was generated in the future.
     var isAhead = false
     /// Whether the document could have been settled, and was not.
@@ -44,6 +46,11 @@ public struct ImportCounts: Sendable, Equatable {
     /// Whether the batch changed anything other than the counts.
     var changedRows: Bool { inserted + updated + superseded + retracted + rejected > 0 }
 
+    /// Whether no more was rejected than is allowed.
+    func pass(_ limit: RejectLimit) -> Bool {
+        limit.allows(rejected: rejected - unnamed, of: seen - unnamed)
+    }
+
     var areAllNew: Bool { inserted > 0 && inserted + rejected == seen }
 
     var areMostlyUnchanged: Bool { 2 * unchanged >= seen }
@@ -51,6 +58,7 @@ public struct ImportCounts: Sendable, Equatable {
     static func += (left: inout ImportCounts, right: ImportCounts) {
         for (_, count) in named { left[keyPath: count] += right[keyPath: count] }
         left.unreadable += right.unreadable
+        left.unnamed += right.unnamed
         left.isAhead = left.isAhead || right.isAhead
         left.isUnsettled = left.isUnsettled || right.isUnsettled
         left.brake = right.brake ?? left.brake

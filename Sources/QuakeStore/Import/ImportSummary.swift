@@ -17,6 +17,8 @@ public struct ImportSummary: Sendable {
     public var feed: String?
     /// When the document was generated, according to itself.
     public var generated: Instant?
+    /// Up to when an event service has been swept; nil if the cursor did not move, and for any other source.
+    public var cursor: Instant?
     /// How long the server says that the feed will not change.
     public var freshFor: Duration?
     public var outcome = Outcome.done

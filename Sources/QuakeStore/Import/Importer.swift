@@ -17,6 +17,10 @@ public struct Importer: Sendable {
         public var fetch = FetchOptions()
         /// Why a task was cancelled: with a reason the run has failed, without one it was cancelled.
         public var reasonOfCancellation: @Sendable () -> (any Error)? = { nil }
+        /// From when on the first sweep of an event service asks for what was revised; nil for the last 31 days.
+        public var sweepsSince: Instant?
+        /// How many events an event service gives at once; nil for what is known of it.
+        package var sweepLimit: Int?
         /// The interval at which a daemon imports the source; nil for a run of its own.
         public var every: Duration?
 
@@ -73,9 +77,13 @@ public struct Importer: Sendable {
     public func run(
         _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
     ) async throws -> ImportSummary {
+        if window == nil, let stream = ChangesSource(source) {
+            return try await mirror(stream, source, progress)
+        }
         guard !options.isDryRun else {
             let log = RunLog(connection: connection, source: source, name: "\(source)")
-            return await importing(source, window, log, ifChangedSince: nil, progress).summary
+            let sweep = try await sweep(of: source, window, log)
+            return await importing(source, window, sweep, log, ifChangedSince: nil, progress).summary
         }
         let name = if let window { window.name } else { try await SourceKey.name(of: source, on: connection) }
         let log = RunLog(
@@ -84,12 +92,15 @@ public struct Importer: Sendable {
         if options.every == nil, let missing = source.missingFile, try await !log.hasRun() { throw missing }
         // If an error ends this early, the lock ends with the connection.
         let validators = try await log.lock()
-        var (summary, result) = await importing(source, window, log, ifChangedSince: validators, progress)
+        let known = try await sweep(of: source, window, log)
+        var (summary, result, sweep) = await importing(
+            source, window, known, log, ifChangedSince: validators, progress)
         do {
             if case .notModified = result {
                 try await log.touch()
             } else {
-                summary.tokens = try await log.end(summary, result)
+                summary.tokens = try await log.end(summary, result, sweep)
+                summary.cursor = sweep?.moment
             }
             try await log.unlock(summary.run)
         } catch let error as PostgresError where error.connectionLost && summary.failure != nil {
@@ -98,13 +109,51 @@ public struct Importer: Sendable {
         return summary
     }
 
+    /// Takes in what another Quakes has changed.
+    private func mirror(
+        _ stream: ChangesSource, _ source: FeedSource, _ progress: (Progress) -> Void
+    ) async throws -> ImportSummary {
+        let log = RunLog(
+            connection: connection, source: source,
+            name: try await SourceKey.name(of: source, on: connection),
+            every: options.every)
+        try await log.lock()
+        let mirror = Mirror(connection: connection, stream: stream, log: log, options: options)
+        guard var summary = try await mirror.run(progress) else {
+            try await log.unlock()
+            var unchanged = ImportSummary(source: source)
+            unchanged.outcome = .notModified
+            return unchanged
+        }
+        do {
+            summary.tokens = try await log.end(summary, nil)
+            try await log.unlock(summary.run)
+        } catch let error as PostgresError where error.connectionLost && summary.failure != nil {
+            // The lock is gone with the connection, and the source's next run closes the run that is still open.
+        }
+        return summary
+    }
+
+    /// - Returns: nil if the source is no event service.
+    private func sweep(
+        of source: FeedSource, _ window: ImportWindow?, _ log: RunLog
+    ) async throws -> Sweep? {
+        guard window == nil, var service = EventService(source) else { return nil }
+        let kept = try await SweepCursor.read(of: log.name, on: connection)
+        service.abilities.subtract(kept.lacks)
+        service.limit = options.sweepLimit ?? service.limit
+        return Sweep(of: service, from: kept.cursor, beginning: options.sweepsSince, at: .now)
+    }
+
+    /// - Returns: the sweep if it is complete, and settled: its cursor may move.
     private func importing(
-        _ source: FeedSource, _ window: ImportWindow?, _ log: RunLog,
+        _ source: FeedSource, _ window: ImportWindow?, _ sweep: Sweep?, _ log: RunLog,
         ifChangedSince validators: Validators?, _ progress: (Progress) -> Void
-    ) async -> (summary: ImportSummary, result: FetchResult?) {
+    ) async -> (summary: ImportSummary, result: FetchResult?, sweep: Sweep?) {
         let start = ContinuousClock.now
         var document = DocumentImport(
-            connection: connection, source: source, window: window, options: options, logger: logger)
+            connection: connection, source: source, window: window, sweep: sweep, options: options,
+            logger: logger)
         var summary = ImportSummary(source: source)
         summary.name = log.name
         var result: FetchResult?
@@ -113,9 +162,8 @@ public struct Importer: Sendable {
             if case .notModified = result {
                 summary.outcome = .notModified
             } else {
-                let (rejected, seen) = (document.counts.rejected, document.counts.seen)
-                guard options.rejectLimit.allows(rejected: rejected, of: seen) else {
-                    throw TooManyRejects(rejected: rejected, seen: seen)
+                guard document.counts.pass(options.rejectLimit) else {
+                    throw TooManyRejects(rejected: document.counts.rejected, seen: document.counts.seen)
                 }
                 try window?.check(document.counts)
                 if let brake = document.counts.brake { throw brake }
@@ -140,7 +188,9 @@ public struct Importer: Sendable {
             logger.warning("import \(source): \(warning)")
         }
         summary.duration = .now - start
-        return (summary, result)
+        let counts = document.counts
+        let isSettled = !counts.isAhead && (!counts.isUnsettled || options.retraction == .never)
+        return (summary, result, summary.outcome == .done && isSettled ? document.sweep : nil)
     }
 }
 

@@ -6,22 +6,33 @@ import Synchronization
 ///
 /// One chunk is read ahead, and no more: a fast source waits.
 final class SourceReading: Sendable {
-    private let chunks = AsyncThrowingStream<[UInt8], any Error>.makeStream()
     private let wishes = AsyncStream<Void>.makeStream()
     private let arrived = Mutex(Arrival())
+    /// Ends the reading that is going on.
+    private let ending = Mutex<
+        (isStopped: Bool, chunks: AsyncThrowingStream<[UInt8], any Error>.Continuation?)
+    >(
+        (false, nil))
 
     /// How much has arrived so far.
     var arrival: Arrival { arrived.withLock { $0 } }
 
-    /// Reads all of the source, and calls `body` with each chunk.
+    /// Reads all of the source, and calls `body` with each chunk. Several sources can be read, one after the other.
     ///
     /// - Throws: `CancellationError` after `stop`; what `FeedSource.read` and `body` throw.
     func read(
         _ source: FeedSource, ifChangedSince validators: Validators?, options: FetchOptions,
         _ body: ([UInt8]) async throws -> Void
     ) async throws -> FetchResult {
+        let chunks = AsyncThrowingStream<[UInt8], any Error>.makeStream()
+        let isStopped = ending.withLock { ending in
+            ending.chunks = chunks.continuation
+            return ending.isStopped
+        }
+        if isStopped { throw CancellationError() }
         // If this function throws, the reading is cancelled, and waited for.
-        async let result = handOver(source, ifChangedSince: validators, options: options)
+        async let result = handOver(
+            source, to: chunks.continuation, ifChangedSince: validators, options: options)
         for try await chunk in chunks.stream {
             wishes.continuation.yield()
             try await body(chunk)
@@ -33,17 +44,21 @@ final class SourceReading: Sendable {
 
     /// Ends `read`, even while it waits for the source.
     func stop() {
-        chunks.continuation.finish(throwing: CancellationError())
+        ending.withLock { ending in
+            ending.isStopped = true
+            ending.chunks?.finish(throwing: CancellationError())
+        }
     }
 
     private func handOver(
-        _ source: FeedSource, ifChangedSince validators: Validators?, options: FetchOptions
+        _ source: FeedSource, to chunks: AsyncThrowingStream<[UInt8], any Error>.Continuation,
+        ifChangedSince validators: Validators?, options: FetchOptions
     ) async throws -> FetchResult {
-        defer { chunks.continuation.finish() }
+        defer { chunks.finish() }
         var options = options
         options.arrived = { [self] arrival in arrived.withLock { $0 = arrival } }
         return try await source.read(ifChangedSince: validators, options: options) { chunk in
-            chunks.continuation.yield(chunk)
+            chunks.yield(chunk)
             var wishes = wishes.stream.makeAsyncIterator()
             // There is none when the task is cancelled.
             guard await wishes.next() != nil else { throw CancellationError() }

@@ -3,7 +3,7 @@ import PostgreSQL
 
 /// Drops what is kept about sources and readers that are no more.
 public enum Forgetting {
-    /// Drops what is kept about a source that is no longer imported: its validators, its runs, and its unfinished backfill.
+    /// Drops what is kept about a source that is no longer imported: its validators, its cursor, its runs, and its unfinished backfill.
     ///
     /// Earthquakes and history stay, and so do rejects. A run that a reject names stays for its sake, marked as forgotten.
     /// The source's row in `import.lock` stays too: another session may be waiting for it.
@@ -25,6 +25,10 @@ public enum Forgetting {
             guard running.isEmpty else { throw SourceBusy(source: source) }
             try await connection.execute(
                 "delete from import.feed where source = \(name)", to: "forget the feed")
+            try await connection.execute(
+                "delete from import.sweep where source = \(name)", to: "forget the cursor")
+            try await connection.execute(
+                "delete from import.mirror where source = \(name)", to: "forget the position")
             try await connection.execute(
                 "delete from import.backfill where 'backfill ' || service = \(name)",
                 to: "forget the backfill")

@@ -37,6 +37,8 @@ public struct ImportStatus: Sendable, Equatable {
         public let deleted: Int
         public let rejected: Int
         public let error: String?
+        /// For an event service, what its sweeps have brought lately; nil for any other source.
+        public let sweeps: Sweeps?
 
         /// Whether people mean this source by that one: they write its name or its label.
         ///
@@ -45,6 +47,16 @@ public struct ImportStatus: Sendable, Equatable {
             if let exact { return [name, label].contains(exact) }
             return name.prefix { $0 != "#" } == "\(source)"
         }
+    }
+
+    /// The sweeps of the last 24 hours that were complete.
+    public struct Sweeps: Sendable, Equatable {
+        /// Up to when all that the service has revised or deleted was taken in; nil before the first complete sweep.
+        public let cursor: Instant?
+        public let count: Int
+        public let inserted: Int
+        public let updated: Int
+        public let deleted: Int
     }
 
     /// - Parameter wanted: only these sources; empty for all.
@@ -59,8 +71,9 @@ public struct ImportStatus: Sendable, Equatable {
                    clock_timestamp() - generated as document_age, every, is_monitored
             from import.last_run order by source
             """, to: "read the last runs")
+        let sweeps = try await sweeps(on: connection)
         let labels = SourceLabel.labels(of: try rows.map { try $0.decode("source") })
-        let all = try zip(rows, labels).map { try Source($0, label: $1) }
+        let all = try zip(rows, labels).map { try Source($0, label: $1, sweeps) }
         var sources = wanted.isEmpty ? all : []
         for source in wanted {
             let exact = try await SourceKey.nameIfKnown(of: source, on: connection)
@@ -78,8 +91,35 @@ public struct ImportStatus: Sendable, Equatable {
     }
 }
 
+extension ImportStatus {
+    /// By the names of the services.
+    private static func sweeps(on connection: Connection) async throws -> [String: Sweeps] {
+        let rows = try await connection.query(
+            """
+            select source, cursor, day.count, day.inserted, day.updated, day.deleted
+            from import.sweep cross join lateral (
+                select count(*) as count, coalesce(sum(inserted), 0)::bigint as inserted,
+                       coalesce(sum(updated), 0)::bigint as updated,
+                       coalesce(sum(superseded + retracted), 0)::bigint as deleted
+                from import.run
+                where run.source = sweep.source and run.started > clock_timestamp() - interval '24 hours'
+                  and run.outcome = 'done' and not run.forgotten) as day
+            """, to: "read what the sweeps brought")
+        return try Dictionary(
+            uniqueKeysWithValues: rows.map { row in
+                (
+                    try row.decode("source"),
+                    Sweeps(
+                        cursor: try row.decodeIfPresent("cursor"), count: try row.decode("count"),
+                        inserted: try row.decode("inserted"), updated: try row.decode("updated"),
+                        deleted: try row.decode("deleted"))
+                )
+            })
+    }
+}
+
 extension ImportStatus.Source {
-    fileprivate init(_ row: Row, label: String) throws {
+    fileprivate init(_ row: Row, label: String, _ sweeps: [String: ImportStatus.Sweeps]) throws {
         name = try row.decode("source")
         self.label = label
         freshAt = try row.decodeIfPresent("fresh_at")
@@ -97,5 +137,6 @@ extension ImportStatus.Source {
         deleted = try row.decode("deleted")
         rejected = try row.decode("rejected")
         error = try row.decodeIfPresent("error")
+        self.sweeps = sweeps[name]
     }
 }

@@ -166,8 +166,8 @@ public struct Roles: Sendable {
             grant select on import.migration to \(members);
 
             grant select, insert, update, delete on public.quake to \(writer);
-            grant select, insert, update on import.run, import.reject, import.feed, import.backfill,
-                import.lock to \(writer);
+            grant select, insert, update on import.run, import.reject, import.feed, import.sweep, import.mirror,
+                import.backfill, import.lock to \(writer);
             grant select, insert, update, delete on import.settled, import.withdrawn, import.deleted to \(writer);
             -- An unfinished backfill can be discarded.
             grant delete on import.backfill to \(writer);
@@ -180,7 +180,7 @@ public struct Roles: Sendable {
             grant select on import.last_run, history.store, history.reader_lag to \(writer);
             grant execute on function history.position() to \(writer);
 
-            grant select on public.quake, import.run, import.reject, import.feed, import.settled,
+            grant select on public.quake, import.run, import.reject, import.feed, import.sweep, import.mirror, import.settled,
                 import.last_run to \(reader);
             grant usage on schema history to \(reader);
             grant select on history.tracked, history.transaction, history.change, history.store, history.reader,

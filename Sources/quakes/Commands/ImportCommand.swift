@@ -12,15 +12,25 @@ struct ImportCommand: AsyncParsableCommand {
         abstract: "Import earthquake feeds into the database.",
         discussion: """
             A source is a USGS summary feed by name (all_hour, all_day, all_week, all_month, or the same with 1.0, 2.5, \
-            4.5 or significant in place of all), an http or https URL, a file, or - for standard input. GeoJSON of the \
-            USGS, EMSC and GeoNet, QuakeML, text of FDSN event services, and gzip are recognised by their content.
+            4.5 or significant in place of all), an event service, an http or https URL, a file, or - for standard input. \
+            GeoJSON of the USGS, EMSC and GeoNet, QuakeML, text of FDSN event services, and gzip are recognised by their \
+            content.
+
+            An event service is usgs, or the URL of another one up to its version number (https://HOST/fdsnws/event/1/). It is \
+            asked for all that it has revised or deleted since the last time, however old the earthquakes are. The feeds go by \
+            origin time, and never say what comes later:
+
+                quakes import all_hour all_day usgs --every 1m
+
+            The URL of another Quakes' changes (http://HOST:8080/changes) makes the table the same as that one's. A daemon waits \
+            for each change, whatever --every says.
 
             New events are inserted, changed ones are updated, and equal ones are not touched. A record that is older \
             than the stored one changes nothing. A feature that cannot be imported is kept in import.reject, and the \
             others are still imported. A document that fits in one batch is imported whole or not at all.
             """)
 
-    @Argument(help: "The feeds to import, one after the other.")
+    @Argument(help: "The feeds and services to import, one after the other.")
     var sources: [FeedSource]
 
     @Option(
@@ -55,6 +65,17 @@ struct ImportCommand: AsyncParsableCommand {
     var every: DurationArgument?
 
     @Option(
+        help: ArgumentHelp(
+            "The shortest interval at which a daemon asks an event service.", valueName: "duration"))
+    var sweepEvery: DurationArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "From when on the first sweep of an event service asks for revisions, such as 90d. (default: 31d)",
+            valueName: "date"))
+    var since: TimeArgument?
+
+    @Option(
         help: ArgumentHelp("Give up on a run after this long, such as 90s or 15m.", valueName: "duration"))
     var timeout: DurationArgument?
 
@@ -73,6 +94,11 @@ struct ImportCommand: AsyncParsableCommand {
         if let lanes, !(1...64).contains(lanes) {
             throw ValidationError("--lanes must be 1 to 64, not \(lanes)")
         }
+        if since != nil || sweepEvery != nil, sources.allSatisfy({ EventService($0) == nil }) {
+            throw ValidationError(
+                "\(since == nil ? "--sweep-every" : "--since") is for event services, and none of the sources is one"
+            )
+        }
         if let every {
             guard every.duration > .zero else { throw ValidationError("--every must be more than 0s") }
             guard !sources.contains(.standardInput) else {
@@ -87,7 +113,9 @@ struct ImportCommand: AsyncParsableCommand {
         do {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for source in sources {
-                    group.addTask { try await importAgainAndAgain(source, every, into: database) }
+                    group.addTask {
+                        try await importAgainAndAgain(source, interval(of: source, every), into: database)
+                    }
                 }
                 try await group.waitForAll()
             }
@@ -143,7 +171,7 @@ struct ImportCommand: AsyncParsableCommand {
     }
 
     private func importer(
-        _ connection: Connection, _ logger: Logger, _ deadline: Deadline?
+        _ connection: Connection, _ logger: Logger, _ deadline: Deadline?, every: Duration? = nil
     ) async throws -> Importer {
         var options = Importer.Options()
         options.lanes = lanes ?? min(ProcessInfo.processInfo.activeProcessorCount, 4)
@@ -153,23 +181,37 @@ struct ImportCommand: AsyncParsableCommand {
         options.retraction = retract
         options.fetch = fetch.options
         options.reasonOfCancellation = { deadline?.failure }
-        options.every = every?.duration
+        options.every = every
+        options.sweepsSince = since?.instant
         return try await Importer(connection, options: options, logger: logger)
     }
 
     // MARK: Again and again
 
+    /// A service is asked no more often than it likes.
+    private func interval(of source: FeedSource, _ every: Duration) -> Duration {
+        EventService(source).map { max(every, sweepEvery?.duration ?? $0.pace) } ?? every
+    }
+
     /// Each run has a connection of its own, so a failure in one run does not affect the next.
     private func importAgainAndAgain(
         _ source: FeedSource, _ every: Duration, into database: Database
     ) async throws {
-        var schedule = Schedule(every: every)
+        let isService = EventService(source) != nil
+        var schedule = Schedule(every: every, jitter: isService ? every / 10 : .zero)
         var random = SystemRandomNumberGenerator()
         while true {
             let start = ContinuousClock.now
-            let summary = try await importOnce(source, into: database)
-            let ending =
+            let summary = try await importOnce(source, every, into: database)
+            var ending =
                 summary.failure.map { Schedule.Ending($0) } ?? summary.freshFor.map { .fresh($0) } ?? .done
+            // A stream has waited for a change already.
+            if ChangesSource(source) != nil {
+                if summary.failure == nil { continue }
+                if case .done = ending { ending = .notRun }
+            }
+            // The service has been asked, whatever the database said then.
+            if isService, ending == .notRun, summary.run != nil { ending = .done }
             if let remark = schedule.remark(on: ending) { database.logger.notice("\(source): \(remark)") }
             let next = schedule.next(after: ending, startedAt: start, now: .now, using: &random)
             try await Task.sleep(until: next, clock: .continuous)
@@ -179,12 +221,14 @@ struct ImportCommand: AsyncParsableCommand {
     /// Imports one source of a daemon.
     ///
     /// - Throws: `CancellationError`.
-    private func importOnce(_ source: FeedSource, into database: Database) async throws -> ImportSummary {
+    private func importOnce(
+        _ source: FeedSource, _ every: Duration, into database: Database
+    ) async throws -> ImportSummary {
         let isReported = Mutex(false)
         do {
             let summary = try await withTimeout { deadline in
                 try await database.withConnection(for: .writer) { connection in
-                    let importer = try await importer(connection, database.logger, deadline)
+                    let importer = try await importer(connection, database.logger, deadline, every: every)
                     let summary = await importOne(source, with: importer, database)
                     isReported.withLock { $0 = true }
                     return summary

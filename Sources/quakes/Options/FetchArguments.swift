@@ -8,9 +8,16 @@ struct FetchArguments: ParsableArguments {
             "A PEM file of certificate authorities to trust in addition to the system's.", valueName: "file"))
     var caFile: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Whom a service's operators can write to, such as mail@example.org; goes into the User-Agent.",
+            valueName: "address"))
+    var contact: String?
+
     var options: FetchOptions {
         var options = FetchOptions()
         options.version = version
+        options.contact = contact
         options.authorities = caFile ?? Environment.current["SSL_CERT_FILE"]
         return options
     }

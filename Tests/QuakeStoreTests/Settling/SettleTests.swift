@@ -87,7 +87,7 @@ struct SettleTests {
             let summary = try await database.settle(Feed("all_day", at: 120, Array(events.dropFirst())))
             #expect(summary.counts.retracted == 1)
             #expect(try await database.codes().count == 7)
-            #expect(try await database.reasons() == ["retracted by all_day"])
+            #expect(try await database.givenReasons() == ["retracted by all_day"])
 
             let late = try await database.settle(Feed("all_week", at: 119, events))
             #expect(late.counts.stale == 1)
@@ -330,7 +330,7 @@ extension TestDatabase {
         return try await importDocument(feed.json, options)
     }
 
-    fileprivate func reasons() async throws -> [String] {
+    fileprivate func givenReasons() async throws -> [String] {
         try await query("select reason from history.change where reason is not null").map {
             try $0.decode("reason")
         }

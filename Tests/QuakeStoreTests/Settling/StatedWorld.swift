@@ -19,7 +19,7 @@ struct StatedWorld {
             var statement: Statement
             repeat {
                 pass(random.below(25))
-                statement = random.below(6) == 0 ? deletionStatement() : document()
+                statement = random.below(4) == 0 ? sweep() : document()
             } while !statement.says
             return statement
         }
@@ -27,8 +27,8 @@ struct StatedWorld {
 
     private mutating func document() -> Statement {
         let service = Self.services[random.below(3) / 2]
-        let feed = ["all_hour", "all_hour", "all_day", "2.5_day"][random.below(4)]
-        let start = minute - (feed == "all_hour" ? 60 : 1440)
+        let feed = ["all_hour", "all_hour", "all_day", "2.5_day", "backfill"][random.below(5)]
+        let start = minute - (["all_hour": 60, "backfill": 600][feed] ?? 1440)
         // One of the services also has the other's events.
         let has = events.filter {
             ($0.host == service || service != Event.host) && $0.time >= start && $0.time <= minute
@@ -37,11 +37,17 @@ struct StatedWorld {
         return Statement(service: service, feed: feed, made: minute, events: has)
     }
 
-    private mutating func deletionStatement() -> Statement {
+    /// What was revised and deleted lately, of whatever origin time.
+    private mutating func sweep() -> Statement {
         let service = Self.services[random.below(2)]
-        let said = deletions.filter { $0.value.service == service && $0.value.minute > minute - 200 }
+        let cursor = minute - random.below(200)
+        let revised = events.filter {
+            ($0.host == service || service != Event.host) && $0.updated > cursor
+        }
+        let said = deletions.filter { $0.value.service == service && $0.value.minute > cursor }
         return Statement(
-            service: service, feed: "deletions", made: minute, deletions: said.mapValues(\.minute))
+            service: service, feed: "sweep", made: minute, events: revised,
+            deletions: said.mapValues(\.minute))
     }
 
     private mutating func pass(_ minutes: Int) {
@@ -88,5 +94,7 @@ struct StatedWorld {
 
 extension Statement {
     /// Whether it says anything: a document without a feature that can be read is not believed.
-    fileprivate var says: Bool { !deletions.isEmpty || events.contains { !$0.isBroken } }
+    fileprivate var says: Bool {
+        events.isEmpty ? !deletions.isEmpty : events.contains { !$0.isBroken }
+    }
 }

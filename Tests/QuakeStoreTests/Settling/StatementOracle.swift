@@ -60,7 +60,7 @@ struct Statement: Sendable, CustomStringConvertible {
     var deletions: [String: Int] = [:]
 
     /// How many minutes the document is complete for.
-    var period: Int? { ["all_hour": 60, "all_day": 1440, "all_week": 10_080][feed] }
+    var period: Int? { ["all_hour": 60, "all_day": 1440, "all_week": 10_080, "backfill": 600][feed] }
 
     var description: String { "\(service)/\(feed)@\(made)" }
 }

@@ -14,7 +14,7 @@ struct StatementTests {
     let server = TestServer.shared
 
     /// Four statements in all 24 orders, about one event for each thing that a service could say of it in all four: see
-    /// `SmallWorld`. Each run draws the feeds of the four anew; over 256 choices it has had all of them.
+    /// `SmallWorld`. Each run draws the feeds of the four anew; over 625 choices it has had all of them.
     @Test("Every order of every four statements about an event ends as the oracle says", arguments: 0..<2)
     func smallWorlds(number: Int) async throws {
         var random = seededRandom("small world \(number)")
@@ -58,18 +58,17 @@ struct StatementTests {
 extension TestDatabase {
     /// Imports what was stated, over one connection.
     fileprivate func take(_ statements: [Statement]) async throws {
-        var options = Importer.Options()
-        options.retraction = .force
-        options.rejectLimit = .count(1_000_000)
-        try await withConnection { [options] connection in
-            let importer = try await Importer(connection, options: options, logger: .quiet)
-            for statement in statements {
-                if statement.events.isEmpty {
-                    try await statement.settleDeletions(on: connection)
-                } else {
-                    let summary = try await SmallFeed.withFile(statement.json) {
-                        try await importer.run(.file($0))
-                    }
+        let answer = { @Sendable (request: TestRequest) -> TestFeedServer.Answer in
+            statements.first { request.uri.hasPrefix($0.url) }?.answer(request) ?? .whole(.notFound, [])
+        }
+        try await TestFeedServer.run(answering: answer) { server in
+            var options = Importer.Options.through(server)
+            options.retraction = .force
+            options.rejectLimit = .count(1_000_000)
+            try await withConnection { [options] connection in
+                let importer = try await Importer(connection, options: options, logger: .quiet)
+                for statement in statements {
+                    let summary = try await statement.take(by: importer)
                     #expect(summary.failure == nil, "\(statement)")
                 }
             }
@@ -91,19 +90,38 @@ extension TestDatabase {
 extension Statement {
     fileprivate var json: String { QuakeStoreTests.Feed(feed, at: made, events, host: service).json }
 
-    /// No document has deletions yet, only what settles has.
-    fileprivate func settleDeletions(on connection: Connection) async throws {
-        let made = Instant(milliseconds: Int64(made) * 60_000)
-        var settling = Settling(made: made, feed: feed)
-        settling.notesPresence = true
-        settling.identity = FeedIdentity(service: service, name: feed, generated: made, window: nil)
-        settling.retraction = .force
-        settling.deletions = deletions.map { ($0.key, Instant(milliseconds: Int64($0.value) * 60_000)) }
-        try await settling.prepare(on: connection)
-        try await connection.transaction(to: "settle deletions") { [settling] in
-            var counts = ImportCounts()
-            try await settling.settle(&counts, before: ImportCounts(), isDryRun: false, on: connection)
+    /// A service of its own for each statement, so that several may be swept side by side.
+    fileprivate var url: String { "http://\(service)/\(feed)/\(made)/" }
+
+    fileprivate func take(by importer: Importer) async throws -> ImportSummary {
+        switch feed {
+        case "sweep": return try await importer.run(.url("\(url)fdsnws/event/1/"))
+        case "backfill":
+            let (start, end) = (Int64(made - 600) * 60_000, Int64(made) * 60_000 + 1)
+            return try await importer.run(
+                .url("\(url)query"),
+                window: ImportWindow(
+                    name: url, range: Instant(milliseconds: start)..<Instant(milliseconds: end),
+                    isPartial: false, count: events.count, limit: 20_000))
+        default: return try await SmallFeed.withFile(json) { try await importer.run(.file($0)) }
         }
+    }
+
+    fileprivate func answer(_ request: TestRequest) -> TestFeedServer.Answer {
+        if request.uri.contains("/count?") { return .whole(.ok, Array("\(events.count)".utf8)) }
+        let isOfDeletions = request.uri.contains("includedeleted=only")
+        return .whole(.ok, Array((isOfDeletions ? deletionsJSON : json).utf8))
+    }
+
+    private var deletionsJSON: String {
+        let features = deletions.map { code, minute in
+            """
+            {"type":"Feature","properties":{"updated":\(minute * 60_000),"status":"deleted"},"geometry":null,"id":"\(code)"}
+            """
+        }.joined(separator: ",")
+        return QuakeStoreTests.Feed(
+            feed, at: made, [], more: features.isEmpty ? nil : features, host: service
+        ).json
     }
 }
 
@@ -127,7 +145,7 @@ extension [Statement] {
 /// An event has three versions: as it was found, with another `felt` of the same `updated`, and revised later, when its origin
 /// moves to the edge of the last statement's hour. A service never goes back to an earlier version.
 private struct SmallWorld {
-    static let kinds = ["all_hour", "all_day", "2.5_day", "deletions"]
+    static let kinds = ["all_hour", "all_day", "2.5_day", "backfill", "sweep"]
 
     /// What a document says of an event.
     enum Word: CaseIterable {
@@ -156,8 +174,8 @@ private struct SmallWorld {
 
     private static func isPossible(_ word: Word, in kind: String, _ index: Int, after before: [Word]) -> Bool
     {
-        if kind == "deletions" { return word == .nothing || word == .deleted }
-        if word == .deleted || word == .revised && minutes[index] < revised { return false }
+        if word == .deleted { return kind == "sweep" }
+        if word == .revised && minutes[index] < revised { return false }
         guard let version = word.version else { return true }
         return before.allSatisfy { $0.version ?? 0 <= version }
     }
@@ -166,11 +184,10 @@ private struct SmallWorld {
         kinds.enumerated().map { index, kind in
             var statement = Statement(feed: kind, made: Self.minutes[index])
             // So that no document is empty, or holds nothing that can be read.
-            if kind != "deletions" { statement.events = [Event("us0", time: 10_020, updated: 10_022)] }
+            statement.events = [Event("us0", time: 10_020, updated: 10_022)]
             for (number, words) in cases.enumerated() {
                 Self.say(words[index], "x\(number)", in: &statement)
             }
-            if kind == "deletions", statement.deletions.isEmpty { statement.deletions = ["us": 1] }
             return statement
         }
     }

@@ -21,6 +21,16 @@ struct ScheduleTests {
         #expect(long == start + .seconds(90))
     }
 
+    @Test("A service is asked a little later each time, so that not all the world asks at once")
+    mutating func jitter() {
+        var schedule = Schedule(every: .seconds(300), jitter: .seconds(30))
+        let waits = (0..<20).map { _ in
+            schedule.next(after: .done, startedAt: start, now: start, using: &random) - start
+        }
+        #expect(waits.allSatisfy { $0 >= .seconds(300) && $0 < .seconds(330) })
+        #expect(Set(waits).count == 20)
+    }
+
     @Test("A feed is not requested while its server says that it will not change")
     mutating func fresh() {
         var schedule = Schedule(every: .seconds(60))

@@ -77,6 +77,7 @@ struct BatchImport {
             counts.rejected = rejections.count
             counts.unchanged = counts.seen - counts.rejected - counts.inserted - counts.updated - counts.stale
             counts.unreadable = try await note(rejections, of: batch, settling)
+            counts.unnamed = rejections.count { $0.rejection.reason == .unnamed }
             try await settling.settle(
                 &counts, before: runningCounts.counts, isDryRun: run == nil, on: connection)
             if let run {
@@ -184,8 +185,10 @@ struct BatchImport {
         ) { writer in
             var rows = BinaryRows()
             for (feature, rejection) in rejections {
-                let code = try batch.withBytes(of: feature) { readableCode(of: $0) }
-                if code == nil { unreadable += 1 }
+                // A deletion does not say that the event is there.
+                let code =
+                    feature.isDeletion ? nil : try batch.withBytes(of: feature) { readableCode(of: $0) }
+                if code == nil, !feature.isDeletion { unreadable += 1 }
                 try rows.append(feature, rejection, code, from: batch)
                 try await writer.write(rows)
                 rows.removeAll()

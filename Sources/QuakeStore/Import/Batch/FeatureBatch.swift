@@ -21,6 +21,8 @@ final class FeatureBatch: @unchecked Sendable {
         fileprivate let keptCount: Int32
         /// What stands in a document that is no GeoJSON, behind the feature made from it.
         fileprivate let source: (start: Int, count: Int32)?
+        /// Whether it is one of the events that a service says were deleted.
+        var isDeletion = false
         fileprivate var kept: Range<Int> { start..<start + Int(keptCount) }
     }
 
@@ -113,8 +115,12 @@ final class FeatureBatch: @unchecked Sendable {
         return try row.withBytes { try rows.append($0) }
     }
 
-    func reject(_ feature: RawFeature, _ rejection: Rejection) throws {
-        rejections.append((try keep(feature), rejection))
+    func reject(
+        _ feature: RawFeature, _ rejection: Rejection, isDeletion: Bool = false
+    ) throws {
+        var kept = try keep(feature)
+        kept.isDeletion = isDeletion
+        rejections.append((kept, rejection))
     }
 
     private func keep(_ feature: RawFeature) throws -> Feature {

@@ -57,9 +57,15 @@ struct Intake {
         return batches[lane].count >= batchSize ? lane : nil
     }
 
-    /// Assigns the bytes after the last feature to the first lane.
+    /// Keeps what is wrong with a deletion.
+    func reject(deletion: RawFeature, _ rejection: Rejection) throws {
+        try batches[0].reject(deletion, rejection, isDeletion: true)
+    }
+
+    /// Assigns the bytes after the last feature to the first lane. Another document may follow.
     mutating func endDocument(at end: Int) {
         take(0, upTo: end)
+        assigned = 0
     }
 
     private mutating func take(_ lane: Int, upTo end: Int) {

@@ -2,7 +2,7 @@
 public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
     /// Such as `all_day`.
     public let feed: String
-    /// How many events of the window the document lacks.
+    /// How many events of the window the document lacks, or says to be deleted.
     public let missing: Int
     /// How many events it shows under another code.
     public let renamed: Int
@@ -11,7 +11,11 @@ public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
 
     public var description: String {
         let gone = [
-            missing > 0 ? "lacks \(missing) of the \(inWindow) events in its window" : nil,
+            missing == 0
+                ? nil
+                : inWindow == 0
+                    ? "says that \(missing) events were deleted"
+                    : "lacks \(missing) of the \(inWindow) events in its window",
             renamed > 0 ? "shows \(renamed) events as renamed" : nil,
         ].compactMap(\.self).joined(separator: " and ")
         return

@@ -19,7 +19,9 @@ struct Settling {
     var retraction = Importer.Retraction.auto
     var rejectLimit = RejectLimit.standard
     /// What the document says was deleted, and when.
-    var deletions: [(code: String, at: Instant)] = []
+    var deletions: [StatedDeletion] = []
+    /// Whether the document is a sweep, which says of no event that it is gone because it lacks it.
+    var isSweep = false
 
     // MARK: Presence
 
@@ -106,7 +108,8 @@ struct Settling {
     // MARK: The end
 
     /// Deletes what the document shows to be gone, unless too many features were rejected, or the id of one can't be read:
-    /// that feature could be any event.
+    /// that feature could be any event. A sweep with such a feature shows only that no event was renamed: its cursor could never
+    /// move past the feature otherwise.
     ///
     /// - Parameters:
     ///   - counts: the counts of the last batch.
@@ -117,18 +120,20 @@ struct Settling {
         guard let identity else { return }
         var document = before
         document += counts
-        guard retraction != .never, document.unreadable == 0,
-            rejectLimit.allows(rejected: document.rejected, of: document.seen)
-        else {
+        guard retraction != .never, isSweep || document.unreadable == 0, document.pass(rejectLimit) else {
             counts.isUnsettled = true
             return
+        }
+        if document.unreadable > 0 {
+            try await connection.query("update pg_temp.present set ids = null", to: "leave out old ids")
         }
         let row = try await connection.query(
             """
             select superseded, retracted, in_window, would_supersede, would_retract, is_braked, is_ahead
             from import.settle(\(identity.service), \(identity.name),
                                \(identity.generated), \(identity.window?.lowerBound), \(identity.window?.upperBound),
-                               \(deletions.map(\.code)), \(deletions.map(\.at)), \(retraction == .force), \(isDryRun))
+                               \(deletions.map(\.code)), \(deletions.map(\.at)),
+                               \(deletions.map { $0.service ?? identity.service }), \(retraction == .force), \(isDryRun))
             """, to: "settle \(identity.name)")[0]
         counts.superseded += try row.decode("superseded", as: Int.self)
         counts.retracted += try row.decode("retracted", as: Int.self)

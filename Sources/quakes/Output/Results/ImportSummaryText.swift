@@ -1,3 +1,4 @@
+import Feed
 import Logging
 import QuakeStore
 
@@ -49,6 +50,7 @@ extension ImportSummary {
         object.append("first_token", tokens?.lowerBound)
         object.append("last_token", tokens?.upperBound)
         object.append("error", error)
+        if EventService(source) != nil { object.append("cursor", cursor?.description) }
         return object.text
     }
 }

@@ -39,7 +39,7 @@ struct Status: Sendable {
     func text(at terminal: Terminal) -> String {
         var parts = [catalogueText]
         if !imports.sources.isEmpty {
-            parts.append(imports.sources.table(ImportStatus.Source.columns, at: terminal) + errors)
+            parts.append(imports.sources.table(ImportStatus.Source.columns, at: terminal) + sweeps + errors)
         }
         let rejects = imports.rejects == 0 ? "" : "; \(imports.rejects) different rejects (quakes rejects)"
         parts.append(
@@ -64,6 +64,19 @@ struct Status: Sendable {
             (\(strippingControlCharacters(newest.code)))
 
             """
+    }
+
+    /// How far the event services were swept, one line each.
+    private var sweeps: String {
+        imports.sources.compactMap { source in
+            source.sweeps.map { sweeps in
+                let cursor =
+                    sweeps.cursor.map { "swept up to \($0.shortText) UTC" } ?? "never swept as a whole"
+                return strippingControlCharacters(
+                    "\(source.label): \(cursor); \(sweeps.count) sweeps in 24 h: \(sweeps.inserted) inserted, \(sweeps.updated) updated, \(sweeps.deleted) deleted"
+                ) + "\n"
+            }
+        }.joined()
     }
 
     /// What went wrong in the last runs, one line each: a column would have no room for it.
@@ -141,6 +154,19 @@ extension ImportStatus.Source {
         object.append("deleted", deleted)
         object.append("rejected", rejected)
         object.append("error", error)
+        object.append("sweeps", json: sweeps.map(\.json) ?? "null")
+        return object.text
+    }
+}
+
+extension ImportStatus.Sweeps {
+    fileprivate var json: String {
+        var object = JSONObject()
+        object.append("cursor", cursor?.description)
+        object.append("count_24h", count)
+        object.append("inserted_24h", inserted)
+        object.append("updated_24h", updated)
+        object.append("deleted_24h", deleted)
         return object.text
     }
 }

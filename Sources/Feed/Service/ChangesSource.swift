@@ -1,0 +1,22 @@
+/// The changes of another Quakes as a source, such as `http://HOST:8080/changes`: what `quakes serve` tells its readers.
+public struct ChangesSource: Sendable, Hashable {
+    public let url: String
+
+    /// - Parameter source: nil is returned if it is anything else.
+    public init?(_ source: FeedSource) {
+        guard case .url(let url) = source, url.wholeMatch(of: #/[^?\#]*/changes/#) != nil else { return nil }
+        self.url = url
+    }
+
+    /// Whose changes these are.
+    public var host: String { FeedIdentity.host(of: url) ?? "" }
+
+    /// The URL of all changes after a position, or of all rows.
+    ///
+    /// - Parameters:
+    ///   - position: what the last answer ended with, as one word; nil for all rows.
+    ///   - seconds: how long the answer may wait for the first change.
+    public func poll(after position: String?, waiting seconds: Int) -> String {
+        "\(url)?\(position.map { "after=\($0)&" } ?? "")wait=\(seconds)s"
+    }
+}

@@ -1,0 +1,57 @@
+// What is asked of an event service.
+
+extension EventService {
+    /// Which events are asked for.
+    public struct Question: Sendable {
+        /// Origin times; the end is exclusive. Without a beginning, the USGS would look at the last 30 days only.
+        public var since: Instant
+        /// nil means up to now.
+        public var until: Instant?
+        /// Only events that were revised, or deleted, after this time.
+        public var updatedAfter: Instant?
+        /// Whether the deleted events are asked for, and nothing else. Together with the others, the USGS's service takes minutes
+        /// for them, and their rows have no type, so a type must not be asked for.
+        public var isOfDeletions = false
+
+        public init(since: Instant = Self.beginning, until: Instant? = nil, updatedAfter: Instant? = nil) {
+            (self.since, self.until, self.updatedAfter) = (since, until, updatedAfter)
+        }
+
+        /// Before the first event of any catalogue.
+        public static let beginning = Instant(milliseconds: -30_610_224_000_000)
+
+        fileprivate var parameters: String {
+            var text = "&starttime=\(since)"
+            // The standard's windows have their end.
+            if let until { text += "&endtime=\(Instant(milliseconds: until.milliseconds - 1))" }
+            if let updatedAfter { text += "&updatedafter=\(updatedAfter)" }
+            if isOfDeletions { text += "&includedeleted=only" }
+            return text
+        }
+    }
+
+    /// The URL of the events, the oldest first.
+    public func query(_ question: Question) -> String {
+        "\(url)query?format=geojson\(question.parameters)&orderby=time-asc&limit=\(limit)"
+    }
+
+    /// The URL of their number.
+    public func count(_ question: Question) -> String {
+        "\(url)count?format=text\(question.parameters)"
+    }
+
+    /// Asks for a number of events.
+    ///
+    /// - Returns: nil if the answer is no number.
+    /// - Throws: `FeedError`, `CancellationError`.
+    public static func count(at url: String, options: FetchOptions) async throws -> Int? {
+        var bytes: [UInt8] = []
+        do {
+            try await FeedSource.url(url).read(options: options) { bytes += $0.prefix(1000) }
+        } catch let failure as FeedError where failure.status == 204 {
+            return 0
+        }
+        return String(decoding: bytes, as: UTF8.self)
+            .firstMatch(of: #/^\s*(?:\{\s*"count"\s*:\s*)?(\d{1,12})/#).flatMap { Int($0.1) }
+    }
+}

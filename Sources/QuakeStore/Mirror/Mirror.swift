@@ -1,0 +1,178 @@
+import Feed
+import Logging
+import PostgreSQL
+
+/// Follows the changes of another Quakes over HTTP, so that this table becomes the same.
+///
+/// An answer has all that changed after a position, and ends with the next position. Both are taken in by one transaction: after
+/// a crash at any point, the next run goes on exactly there. If the other one says that the position no longer holds, it sends
+/// all its rows instead.
+struct Mirror {
+    let connection: Connection
+    let stream: ChangesSource
+    let log: RunLog
+    let options: Importer.Options
+
+    /// How long an answer may wait for a change while a daemon follows, in seconds.
+    private static let patience = 20
+
+    /// Takes in what has changed since the last run.
+    ///
+    /// - Returns: nil if nothing has. There was no run then.
+    func run(_ progress: (Importer.Progress) -> Void) async throws -> ImportSummary? {
+        let start = ContinuousClock.now
+        var summary = ImportSummary(source: log.source)
+        summary.name = log.name
+        summary.feed = "\(log.source)"
+        do {
+            let lines = try await read(after: try await position(), progress)
+            if lines.isPositionOnly {
+                if !options.isDryRun { try await log.touch() }
+                return nil
+            }
+            if !options.isDryRun { summary.run = try await log.begin() }
+            summary.counts = try await take(lines, summary.run)
+            if let brake = summary.counts.brake { throw brake }
+        } catch {
+            let reason = error is CancellationError ? options.reasonOfCancellation() : nil
+            summary.failure = reason ?? error
+            summary.outcome = summary.failure is CancellationError ? .cancelled : .failed
+            if summary.run == nil, !options.isDryRun { summary.run = try await log.begin() }
+        }
+        summary.duration = .now - start
+        return summary
+    }
+
+    private func position() async throws -> String? {
+        try await connection.query(
+            "select position from import.mirror where source = \(log.name)", to: "read the position"
+        ).first?.decode("position")
+    }
+
+    private func read(
+        after position: String?, _ progress: (Importer.Progress) -> Void
+    ) async throws -> StreamLines {
+        let url = stream.poll(after: position, waiting: options.every == nil ? 0 : Self.patience)
+        var lines = StreamLines()
+        try await FeedSource.url(url).read(options: options.fetch) { chunk in
+            try lines.append(chunk)
+            progress(Importer.Progress(bytes: lines.byteCount, features: lines.count, arrival: Arrival()))
+        }
+        try lines.finish()
+        return lines
+    }
+
+    // MARK: One transaction
+
+    private func take(_ lines: StreamLines, _ run: Int?) async throws -> ImportCounts {
+        do {
+            return try await connection.write(to: "take in the changes") {
+                try await connection.execute(script: MirrorStatement.preparation, to: "prepare for changes")
+                try await connection.copy(
+                    into: "pg_temp.mirrored", columns: ["ordinal", "line"], to: "copy the changes"
+                ) { writer in
+                    var ordinal: Int64 = 0
+                    try await lines.forEachPiece { piece in
+                        var rows = BinaryRows()
+                        for line in piece.split(separator: UInt8(ascii: "\n")) {
+                            ordinal += 1
+                            rows.appendRow(columns: 2, capacity: line.count + 64) { row in
+                                row.appendInteger(ordinal)
+                                row.appendJSONB(line)
+                            }
+                        }
+                        try await writer.write(rows)
+                    }
+                }
+                let counts = try await apply(lines, run)
+                if run == nil { throw Trial(counts: counts) }
+                return counts
+            }
+        } catch let trial as Trial {
+            return trial.counts
+        } catch let error as PostgresError where error.isRefusedValue {
+            throw BrokenStream(host: stream.host, reason: error.message)
+        }
+    }
+
+    private func apply(_ lines: StreamLines, _ run: Int?) async throws -> ImportCounts {
+        let row = try await connection.query(
+            """
+            select seen, inserted, updated, deleted, total, is_braked
+            from pg_temp.take_changes(\(log.name), \(stream.host), \(options.retraction == .force))
+            """, to: "take in the changes")[0]
+        var counts = ImportCounts()
+        counts.seen = try row.decode("seen")
+        counts.inserted = try row.decode("inserted")
+        counts.updated = try row.decode("updated")
+        counts.retracted = try row.decode("deleted")
+        counts.unchanged = counts.seen - counts.inserted - counts.updated
+        counts.bytes = lines.byteCount
+        if try row.decode("is_braked") {
+            counts.brake = BrakeHeld(
+                feed: "changes", missing: counts.retracted, renamed: 0, inWindow: try row.decode("total"))
+            counts.retracted = 0
+        }
+        guard let run else { return counts }
+        let added = try await connection.query(
+            MergeStatement.addCounts(counts, run: run), to: "record the counts")[0]
+        counts.history = try added.decodeIfPresent("history", as: Int.self).map { $0...$0 }
+        return counts
+    }
+}
+
+/// What a dry run has found. Thrown, so that it is rolled back.
+private struct Trial: Error {
+    let counts: ImportCounts
+}
+
+/// What another Quakes sent is not a stream of changes.
+public struct BrokenStream: Error, Equatable, CustomStringConvertible {
+    public let host: String
+    public let reason: String
+
+    public var description: String {
+        "\(host) does not send the changes of a Quakes: \(reason); nothing was taken in; give the URL of its /changes"
+    }
+}
+
+/// The lines of one answer, in constant memory. One task fills it, and only reads it from then on.
+struct StreamLines: @unchecked Sendable {
+    private let spool = Spool(memoryLimit: 4 << 20)
+    private var pieces: [Range<Int>] = []
+    private var rest: [UInt8] = []
+    private(set) var byteCount = 0
+    private(set) var count = 0
+    private var firstLine: [UInt8] = []
+    private var lastLine: [UInt8] = []
+
+    /// Whether nothing has changed.
+    var isPositionOnly: Bool { count == 1 && lastLine.starts(with: Self.position) }
+
+    private static let position = Array(#"{"store":"#.utf8)
+
+    mutating func append(_ chunk: [UInt8]) throws {
+        byteCount += chunk.count
+        rest += chunk
+        guard let end = rest.lastIndex(of: UInt8(ascii: "\n")) else { return }
+        let lines = rest[...end]
+        for line in lines.split(separator: UInt8(ascii: "\n")) {
+            if count == 0 { firstLine = Array(line.prefix(100)) }
+            count += 1
+            lastLine = Array(line.prefix(100))
+        }
+        try lines.withUnsafeBufferPointer { pieces.append(try spool.append($0)) }
+        rest = Array(rest[(end + 1)...])
+    }
+
+    /// - Throws: `BrokenStream` if it does not end with a position.
+    func finish() throws {
+        guard rest.isEmpty, lastLine.starts(with: Self.position) else {
+            throw BrokenStream(host: "the server", reason: "its answer does not end with a position")
+        }
+    }
+
+    func forEachPiece(_ body: ([UInt8]) async throws -> Void) async throws {
+        for piece in pieces { try await body(try spool.withBytes(piece) { Array($0) }) }
+    }
+}

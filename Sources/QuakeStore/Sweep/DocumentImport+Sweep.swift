@@ -1,0 +1,227 @@
+import Feed
+
+// Sweeps: a run of several answers, one after the other. The deletions come first, so that an event which the events' answers
+// list was there later.
+//
+// Answers are never paged by number. If an event is deleted between two pages, the second one begins one event too late, and what
+// it leaves out was revised before the next sweep's cursor. So a sweep that is too large for one answer is cut by origin times.
+// What moves from one part to another meanwhile was revised meanwhile, and the next sweep asks for it.
+extension DocumentImport {
+    mutating func readSweep(
+        _ group: inout ThrowingTaskGroup<Void, any Error>, _ progress: (Importer.Progress) -> Void
+    ) async throws {
+        try await askForDeletions()
+        if let cursor = sweep?.cursor, sweep?.isCursorAhead == true {
+            logger.warning(
+                "import \(source): the cursor \(cursor) is ahead of the service's clock; sweeping from \(sweep?.beginning.description ?? "") on again"
+            )
+            sweep?.startOver()
+            try await askForDeletions()
+        }
+        try await askForEvents(&group, progress)
+    }
+
+    // MARK: Deletions
+
+    private mutating func askForDeletions() async throws {
+        guard options.retraction != .never, var plan = plan(),
+            sweep?.service.abilities.contains(.deletions) == true
+        else { return }
+        while let window = plan.next {
+            guard var question = question(window, of: plan) else { return }
+            question.isOfDeletions = true
+            var given = 0
+            do {
+                given = try await readDeletions(question)
+            } catch  where isRefusal(error) {
+                return lack(.deletions)
+            }
+            if given >= plan.limit, plan.hadTooMany(window) { continue }
+            plan.took(window, events: given)
+        }
+    }
+
+    private mutating func readDeletions(_ question: EventService.Question) async throws -> Int {
+        guard let sweep else { return 0 }
+        var scanner = FeatureScanner()
+        var bytes = 0
+        do {
+            _ = try await reading.read(
+                .url(sweep.service.query(question)), ifChangedSince: nil, options: options.fetch
+            ) { chunk in
+                bytes += chunk.count
+                var position = 0
+                while position < chunk.count {
+                    position = try chunk.withUnsafeBufferPointer { chunk in
+                        try scanner.scan(chunk, from: position) { feature in
+                            try take(deletion: feature)
+                            return true
+                        }
+                    }
+                }
+            }
+            try scanner.finish()
+        } catch let failure as FeedError where failure.status == 204 {
+            return 0
+        }
+        intake.batches[0].documentBytes += bytes
+        self.sweep?.made = sweep.made ?? scanner.metadata.generated
+        return scanner.count
+    }
+
+    private mutating func take(deletion feature: RawFeature) throws {
+        do throws(Rejection) {
+            if feature.isOversized {
+                throw Rejection(.size, "the deletion has \(feature.size) bytes, more than 1 MiB")
+            }
+            sweep?.deletions.append(try StatedDeletion(feature.bytes))
+        } catch {
+            let rejection = error
+            if rejection.reason == .status, sweep?.service.isRegistered == false { throw NoDeletions() }
+            try intake.reject(deletion: feature, rejection)
+        }
+    }
+
+    // MARK: Events
+
+    private mutating func askForEvents(
+        _ group: inout ThrowingTaskGroup<Void, any Error>, _ progress: (Importer.Progress) -> Void
+    ) async throws {
+        guard var plan = plan() else { return }
+        while let window = plan.next {
+            guard let question = question(window, of: plan) else { return }
+            let count = try await count(question)
+            if let count, count > plan.limit, plan.hadTooMany(window) { continue }
+            var given = 0
+            if count != 0 {
+                given = try await readEvents(question, &group, progress)
+                let promised = max(count ?? 0, scanner.metadata.count ?? 0)
+                // If the service counts no more by now, some of them have just gone.
+                if given < promised, try await self.count(question) ?? promised > given {
+                    let short = ShortAnswer(window: window, given: given, counted: promised, isSweep: true)
+                    if plan.hadTooFew(window, short) { continue }
+                    try await importBatches(&group)
+                    throw short
+                }
+            }
+            if given >= plan.limit, plan.hadTooMany(window) { continue }
+            plan.took(window, events: given)
+            if plan.next != nil { try await importBatches(&group) }
+        }
+    }
+
+    private mutating func readEvents(
+        _ question: EventService.Question, _ group: inout ThrowingTaskGroup<Void, any Error>,
+        _ progress: (Importer.Progress) -> Void
+    ) async throws -> Int {
+        guard let sweep else { return 0 }
+        do {
+            try await readAnswer(.url(sweep.service.query(question)), &group, progress)
+        } catch let failure as FeedError where failure.status == 204 {
+            return 0
+        } catch let failure as FeedError where isRefusal(failure) {
+            throw try await unfit(failure)
+        }
+        self.sweep?.made = sweep.made ?? scanner.metadata.generated
+        return scanner.count
+    }
+
+    /// How many events there are; nil if the service does not count.
+    private mutating func count(_ question: EventService.Question) async throws -> Int? {
+        guard let service = sweep?.service, service.abilities.contains(.counts) else { return nil }
+        do {
+            guard
+                let count = try await EventService.count(at: service.count(question), options: options.fetch)
+            else {
+                throw UnfitService(
+                    service: "\(source)", reason: "its answer to count is not a number", asFor: .sweep)
+            }
+            return count
+        } catch let refusal as FeedError where isRefusal(refusal) {
+            // It may only be the time of the revision that it does not know.
+            var everything = question
+            everything.updatedAfter = nil
+            do {
+                _ = try await EventService.count(at: service.count(everything), options: options.fetch)
+            } catch let refusal as FeedError where isRefusal(refusal) {
+                lack(.counts)
+                return nil
+            }
+            throw lackOfUpdates
+        }
+    }
+
+    private var lackOfUpdates: UnfitService {
+        UnfitService(service: "\(source)", reason: "it does not know updatedafter", asFor: .sweep)
+    }
+
+    // MARK: The service
+
+    /// The newest first: nearly all that is revised is young.
+    private func plan() -> BackfillPlan? {
+        sweep.map { sweep in
+            let end = Instant(milliseconds: sweep.moment.milliseconds + 86_400_000)
+            return BackfillPlan(
+                range: EventService.Question.beginning..<end, isNewestFirst: true,
+                limit: sweep.service.limit, reached: end, expected: 0)
+        }
+    }
+
+    private func question(_ window: Range<Instant>, of plan: BackfillPlan) -> EventService.Question? {
+        sweep.map { sweep in
+            EventService.Question(
+                since: window.lowerBound,
+                until: window.upperBound == plan.range.upperBound ? nil : window.upperBound,
+                updatedAfter: sweep.updatedAfter)
+        }
+    }
+
+    /// Whether a service of which little is known says that it does not know what it was asked for.
+    private func isRefusal(_ error: any Error) -> Bool {
+        guard sweep?.service.isRegistered == false else { return false }
+        return switch error {
+        case is NoDeletions, FeedError.noInput: true
+        case let error as FeedError: [400, 405, 406, 415, 501].contains(error.status)
+        default: false
+        }
+    }
+
+    private mutating func lack(_ ability: EventService.Ability) {
+        sweep?.service.abilities.remove(ability)
+        if ability == .deletions { sweep?.deletions = [] }
+        let what =
+            switch ability {
+            case .updates: "updatedafter"
+            case .deletions: "includedeleted=only, so its deletions stay unknown"
+            case .counts: "count"
+            }
+        logger.notice("import \(source): the service does not know \(what)")
+    }
+
+    /// Why a service cannot be swept that refuses to say what was revised.
+    private func unfit(_ refusal: FeedError) async throws -> any Error {
+        guard let service = sweep?.service else { return refusal }
+        let hour = Instant(milliseconds: Instant.now.milliseconds - 3_600_000)
+        do {
+            try await FeedSource.url(service.query(EventService.Question(since: hour)))
+                .read(options: options.fetch) { _ in }
+        } catch let failure as FeedError where failure.status != 204 {
+            return UnfitService(
+                service: "\(source)", reason: "its answer to query is \(failure)", asFor: .sweep)
+        } catch is FeedError {
+            // It has nothing of the last hour, and knows the format.
+        }
+        return lackOfUpdates
+    }
+}
+
+/// The service gave events that are there when it was asked for those that were deleted.
+private struct NoDeletions: Error {}
+
+extension BackfillPlan {
+    /// Notes that a window held more than the service gives at once. Nearly all that is revised is young, so the next one is
+    /// much shorter.
+    fileprivate mutating func hadTooMany(_ window: Range<Instant>) -> Bool {
+        hadTooMany(window, count: 16 * limit)
+    }
+}

@@ -1,0 +1,64 @@
+import Feed
+
+/// One sweep of an event service: all that it has revised and deleted since the last one, whatever the origin times.
+///
+/// It states who is there and who was deleted, never who is missing. The cursor is the service's own clock when a sweep began.
+/// It moves only when all of that sweep is in, so a sweep that fails, or is killed, is made again.
+struct Sweep: Sendable {
+    /// With the abilities that it has shown so far.
+    var service: EventService
+    /// Up to when earlier sweeps have taken in everything; nil before the first, and after a cursor that was of no use.
+    private(set) var cursor: Instant?
+    /// Where a sweep without a cursor begins.
+    let beginning: Instant
+    /// When it began, by the clock of this machine.
+    let started: Instant
+    /// When the service began to answer, by its own clock.
+    var made: Instant?
+    var deletions: [StatedDeletion] = []
+
+    /// How far sweeps overlap. What the service revises becomes visible a little later, and its servers' clocks differ.
+    static let overlap: Int64 = 600_000
+    /// How far the first sweep looks back.
+    static let firstLook: Duration = .seconds(31 * 86_400)
+
+    init(of service: EventService, from cursor: Instant?, beginning: Instant?, at now: Instant) {
+        self.service = service
+        self.cursor = cursor
+        started = now
+        self.beginning =
+            beginning
+            ?? Instant(milliseconds: now.milliseconds - Int64(Self.firstLook / .milliseconds(1)))
+    }
+
+    /// The moment of the statement. A service that does not say when it answered is believed to share this machine's time.
+    var moment: Instant { made ?? started }
+
+    /// Only what was revised later is asked for.
+    var updatedAfter: Instant {
+        cursor.map { Instant(milliseconds: $0.milliseconds - Self.overlap) } ?? beginning
+    }
+
+    /// Whether the service's clock now shows an earlier time than the cursor: one of the two was wrong, and nobody knows since
+    /// when.
+    var isCursorAhead: Bool {
+        cursor.map { $0.milliseconds > moment.milliseconds + Self.overlap / 2 } ?? false
+    }
+
+    /// Goes on as if it were the first.
+    mutating func startOver() {
+        cursor = nil
+        made = nil
+        deletions = []
+    }
+
+    /// What the service has refused so far.
+    var lacks: [String] {
+        EventService.Ability.allCases.filter { !service.abilities.contains($0) }.map(\.rawValue)
+    }
+
+    /// What the sweep says as a whole.
+    var identity: FeedIdentity {
+        FeedIdentity(service: service.host, name: "sweep", generated: moment, window: nil)
+    }
+}

@@ -1,0 +1,287 @@
+import Feed
+import Logging
+import PostgreSQL
+
+/// Compares a stretch of the table with what an event service has, event by event, and repairs what differs.
+///
+/// It reads the service as a backfill does: window by window, each with fewer events than the service gives at once. What is
+/// compared is a whole answer; one that is cut off ends the verification.
+public struct Verification: Sendable {
+    public struct Options: Sendable {
+        public var service = EventService.usgs
+        /// The earliest origin time.
+        public var from: Instant
+        /// The end of the origin times, exclusive.
+        public var to: Instant
+        /// The shortest time between two requests.
+        public var pace: Duration = .seconds(1)
+
+        public init(from: Instant, to: Instant) {
+            (self.from, self.to) = (from, to)
+        }
+    }
+
+    /// One event that the table and the service do not agree about.
+    public struct Finding: Sendable, Equatable {
+        public let kind: Kind
+        public let code: String
+        /// Its origin time: the service's, or if that does not have it, the table's.
+        public let time: Instant
+        /// When it was revised, as the table has it, and as the service has it.
+        public let here: Instant?
+        public let there: Instant?
+    }
+
+    public enum Kind: String, Sendable, CaseIterable {
+        /// The table does not have it.
+        case missing
+        /// The table has an earlier version.
+        case older
+        /// The table has a later version than the service.
+        case newer
+        /// The table has other values in a version of the same time.
+        case different
+        /// The table has it, and the service does not.
+        case surplus
+    }
+
+    public struct Outcome: Sendable {
+        public var findings: [Finding] = []
+        /// How many events the service has there.
+        public var events = 0
+        /// How many of them could not be read, and are not compared.
+        public var rejected = 0
+        public var requests = 0
+        /// The windows in which events were asked for, and how many each had.
+        var windows: [(range: Range<Instant>, count: Int)] = []
+    }
+
+    /// What was revised within this time is left out: the worker may not have asked for it yet. In milliseconds.
+    static let grace: Int64 = 900_000
+    /// Events this close to an end of the stretch are not missed by the service: a revision may have moved them across. In
+    /// milliseconds.
+    static let edge: Int64 = 60_000
+
+    private let connection: Connection
+    private let options: Options
+    private let imports: Importer.Options
+    private let importer: Importer
+    private let logger: Logger
+
+    /// - Parameter imports: how a repair imports, and how everything is fetched.
+    public init(
+        _ connection: Connection, _ options: Options, imports: Importer.Options, logger: Logger
+    ) async throws {
+        self.connection = connection
+        self.options = options
+        self.imports = imports
+        self.logger = logger
+        importer = try await Importer(connection, options: imports, logger: logger)
+    }
+
+    private var service: EventService { options.service }
+
+    /// - Throws: `ShortAnswer` if the service does not give what it counts; `FeedError`, `PostgresError`.
+    public func run() async throws -> Outcome {
+        var outcome = Outcome()
+        try await connection.execute(
+            script: """
+                set client_min_messages = warning;
+                create temporary table if not exists listed (code text primary key, service text);
+                truncate pg_temp.listed;
+                set client_min_messages = notice
+                """, to: "prepare to compare")
+        var made = Instant.now
+        var plan = BackfillPlan(
+            range: options.from..<options.to, isNewestFirst: false,
+            limit: imports.sweepLimit ?? service.limit,
+            reached: options.from, expected: 0)
+        while let window = plan.next {
+            let count = try await count(window, &outcome)
+            if count > plan.limit, plan.hadTooMany(window, count: count) { continue }
+            let answer = try await read(window, &outcome)
+            if answer.given < count, try await self.count(window, &outcome) > answer.given {
+                throw ShortAnswer(window: window, given: answer.given, counted: count)
+            }
+            if answer.given >= plan.limit, plan.hadTooMany(window, count: nil) { continue }
+            made = min(made, answer.made)
+            outcome.findings += try await compare(answer)
+            outcome.events += answer.given
+            outcome.rejected += answer.batch.rejections.count
+            outcome.windows.append((window, answer.given))
+            plan.took(window, events: answer.given)
+        }
+        outcome.findings += try await surplus(made)
+        return outcome
+    }
+
+    // MARK: The service
+
+    private struct Answer {
+        let batch: FeatureBatch
+        let given: Int
+        let made: Instant
+    }
+
+    private func question(_ window: Range<Instant>) -> EventService.Question {
+        EventService.Question(since: window.lowerBound, until: window.upperBound)
+    }
+
+    private func count(_ window: Range<Instant>, _ outcome: inout Outcome) async throws -> Int {
+        try await pace(&outcome)
+        guard
+            let count = try await EventService.count(
+                at: service.count(question(window)), options: imports.fetch)
+        else {
+            throw UnfitService(
+                service: "\(service.source)", reason: "its answer to count is not a number",
+                asFor: .verification)
+        }
+        return count
+    }
+
+    private func read(_ window: Range<Instant>, _ outcome: inout Outcome) async throws -> Answer {
+        try await pace(&outcome)
+        var intake = Intake(batchSize: .max)
+        intake.keeping = .row
+        var scanner = FeatureScanner()
+        do {
+            try await FeedSource.url(service.query(question(window))).read(options: imports.fetch) { chunk in
+                var position = 0
+                while position < chunk.count {
+                    position = try chunk.withUnsafeBufferPointer { bytes in
+                        try scanner.scan(bytes, from: position) { feature in
+                            _ = try intake.add(feature)
+                            return true
+                        }
+                    }
+                }
+            }
+            try scanner.finish()
+        } catch let failure as FeedError where failure.status == 204 {
+            // It has nothing there.
+        }
+        return Answer(
+            batch: intake.batches[0], given: scanner.count, made: scanner.metadata.generated ?? .now)
+    }
+
+    private func pace(_ outcome: inout Outcome) async throws {
+        if outcome.requests > 0 { try await imports.fetch.sleep(options.pace) }
+        outcome.requests += 1
+    }
+
+    // MARK: The table
+
+    private func compare(_ answer: Answer) async throws -> [Finding] {
+        let batch = answer.batch
+        let batchImport = BatchImport(
+            connection: connection, logger: logger, run: nil, runningCounts: RunningCounts())
+        let recent = Instant(milliseconds: answer.made.milliseconds - Self.grace)
+        return try await connection.write(to: "compare with the service") {
+            try await connection.execute(script: MergeStatement.incomingTable, to: "prepare to compare")
+            try await batchImport.copy(
+                batch.newest(without: []).indices[...], of: batch, into: "pg_temp.incoming")
+            let unread = try batch.rejections.compactMap { rejected in
+                try batch.withBytes(of: rejected.feature) { readableCode(of: $0) }
+            }
+            try await connection.query(
+                """
+                insert into pg_temp.listed (code, service)
+                select code, import.service_of(url) from pg_temp.incoming
+                union select code, null from unnest(\(unread)) as unread(code)
+                on conflict do nothing
+                """, to: "note what the service has")
+            let rows = try await connection.query(
+                """
+                select case when q.code is null then 'missing' when q.updated < i.updated then 'older'
+                            when q.updated > i.updated then 'newer' else 'different' end as kind,
+                       i.code, i.time, q.updated as here, i.updated as there
+                from pg_temp.incoming i left join public.quake q on q.code = i.code
+                where (q.code is null
+                       or (\(unescaped: Property.allCases.list("q.")))
+                          is distinct from (\(unescaped: Property.allCases.list("i."))))
+                  and i.updated < \(recent) and (q.updated is null or q.updated < \(recent) or q.updated > now())
+                order by i.time, i.code
+                """, to: "compare with the service")
+            return try rows.map { try Finding($0) }
+        }
+    }
+
+    /// What the table has of the service, and the service does not list. A service that lists only events of others passes
+    /// their words on, as another Quakes does.
+    private func surplus(_ made: Instant) async throws -> [Finding] {
+        let recent = Instant(milliseconds: made.milliseconds - Self.grace)
+        let (start, end) = (
+            Instant(milliseconds: options.from.milliseconds + Self.edge),
+            Instant(milliseconds: options.to.milliseconds - Self.edge)
+        )
+        let rows = try await connection.query(
+            """
+            with spoken as materialized (
+                select distinct service from pg_temp.listed where service is not null),
+            services as materialized (
+                select \(service.host) as service
+                union select service from spoken
+                where not exists (select from spoken where service = \(service.host)))
+            select 'surplus' as kind, q.code, q.time, q.updated as here, null::timestamptz as there
+            from public.quake q
+            where q.time > \(start) and q.time < \(end) and q.updated < \(recent)
+              and import.service_of(q.url) in (select service from services)
+              and not exists (select from pg_temp.listed where listed.code = q.code)
+            order by q.time, q.code
+            """, to: "look for what the service does not have")
+        return try rows.map { try Finding($0) }
+    }
+
+    // MARK: Repair
+
+    /// Imports and settles the windows in which something was found, and nothing else. What the table has in a later version
+    /// than the service is taken away first: no import would overwrite it.
+    ///
+    /// - Returns: what the imports did.
+    /// - Throws: whatever ends one of them, such as `BrakeHeld`.
+    public func repair(_ outcome: Outcome) async throws -> ImportCounts {
+        var counts = ImportCounts()
+        let newer = outcome.findings.filter { $0.kind == .newer }
+        if !newer.isEmpty { try await delete(newer) }
+        for (window, count) in outcome.windows
+        where outcome.findings.contains(where: { window.contains($0.time) }) {
+            try await imports.fetch.sleep(options.pace)
+            let summary = try await importer.run(
+                .url(service.query(question(window))),
+                window: ImportWindow(
+                    name: "verify \(service.source)", range: window, isPartial: false, count: count,
+                    limit: imports.sweepLimit ?? service.limit, label: "verify"))
+            counts += summary.counts
+            if let failure = summary.failure { throw failure }
+        }
+        return counts
+    }
+
+    private func delete(_ findings: [Finding]) async throws {
+        try await connection.write(to: "delete versions that the service does not have") {
+            _ = try await connection.query(
+                """
+                select set_config('history.reason', \("corrected by \(service.host)"), true),
+                       set_config('import.settling', 'on', true)
+                """, to: "name the reason")
+            try await connection.execute(
+                """
+                delete from public.quake q using unnest(\(findings.map(\.code)), \(findings.map { $0.here ?? .now }))
+                    as wrong(code, updated)
+                where q.code = wrong.code and q.updated = wrong.updated
+                """, to: "delete versions that the service does not have")
+        }
+    }
+}
+
+extension Verification.Finding {
+    fileprivate init(_ row: Row) throws {
+        let word: String = try row.decode("kind")
+        kind = Verification.Kind(rawValue: word) ?? .different
+        code = try row.decode("code")
+        time = try row.decode("time")
+        here = try row.decodeIfPresent("here")
+        there = try row.decodeIfPresent("there")
+    }
+}

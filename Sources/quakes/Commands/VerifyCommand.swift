@@ -1,0 +1,107 @@
+import ArgumentParser
+import Feed
+import QuakeStore
+
+struct VerifyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Compare a stretch of the table with an event service, and repair it.",
+        discussion: """
+            Each event that the table and the service do not agree about is listed: missing here, older or newer here than \
+            there, different in a version of the same time, or surplus, which the service does not have. What was revised \
+            less than 15 minutes ago is left out, because the worker may not have asked for it yet.
+
+            The exit code is 0 if they agree, and 65 if they do not. With --repair, exactly the listed events are \
+            imported or deleted, and the exit code is 0 once that is done:
+
+                quakes verify --from 7d
+                quakes verify --from 2020-01-01 --to 2020-02-01 --repair
+            """)
+
+    @Option(
+        help: ArgumentHelp("Only events from this time on, such as 2020-01-01 or 30d.", valueName: "date"))
+    var from: TimeArgument
+
+    @Option(help: ArgumentHelp("Only events before this time. (default: now)", valueName: "date"))
+    var to: TimeArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "The event service: usgs, or the URL of another one, up to and including its version number.",
+            valueName: "service"))
+    var service = "usgs"
+
+    @Flag(help: "Import and delete what was found to differ.")
+    var `repair` = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Whether --repair deletes events that the service does not have: auto (unless suspiciously many), force (always) or never.",
+            valueName: "auto|force|never"))
+    var retract = Importer.Retraction.auto
+
+    @Option(help: ArgumentHelp("The shortest wait between two requests.", valueName: "duration"))
+    var pace = DurationArgument(argument: "1s")!
+
+    @Option(help: "A table for people, one JSON array, or CSV.")
+    var format = Format.table
+
+    @OptionGroup var spreadsheet: SpreadsheetOption
+    @OptionGroup var fetch: FetchArguments
+    @OptionGroup var database: DatabaseOptions
+
+    enum Format: String, ExpressibleByArgument, CaseIterable {
+        case table, json, csv
+    }
+
+    func validate() throws {
+        if let to, to.instant <= from.instant { throw ValidationError("--to must be later than --from") }
+        guard EventService(FeedSource(service)) != nil else {
+            throw ValidationError(
+                "--service takes usgs, or a URL such as https://HOST/fdsnws/event/1/, not \(FeedSource(service))"
+            )
+        }
+    }
+
+    func run() async throws {
+        var options = Verification.Options(from: from.instant, to: to?.instant ?? .now)
+        options.service = EventService(FeedSource(service)) ?? .usgs
+        options.pace = pace.duration
+        var imports = Importer.Options()
+        imports.retraction = retract
+        imports.fetch = fetch.options
+        let database = try await database.located()
+        let outcome = try await database.withConnection(for: .writer) { connection in
+            let verification = try await Verification(
+                connection, options, imports: imports, logger: database.logger)
+            let outcome = try await verification.run()
+            show(outcome)
+            if `repair`, !outcome.findings.isEmpty {
+                let counts = try await verification.repair(outcome)
+                StandardError.print(
+                    "quakes: repaired: \(counts.inserted) inserted, \(counts.updated) updated, \(counts.superseded + counts.retracted) deleted"
+                )
+            }
+            return outcome
+        }
+        if !`repair`, !outcome.findings.isEmpty { throw ExitCode(ExitStatus.badData) }
+    }
+
+    private func show(_ outcome: Verification.Outcome) {
+        let form: ListingForm<Verification.Finding> =
+            switch format {
+            case .table: .table(Verification.Finding.columns)
+            case .json: .array(\.json)
+            case .csv: .csv(spreadsheet.csv, Verification.Finding.names, \.fields)
+            }
+        if format != .table || !outcome.findings.isEmpty {
+            let listing = Listing(form)
+            outcome.findings.forEach(listing.append)
+            listing.finish("the first")
+        }
+        let unread = outcome.rejected > 0 ? ", \(outcome.rejected) of which cannot be read" : ""
+        StandardError.print(
+            "quakes: \(outcome.events) events there\(unread); \(outcome.findings.count) differ; \(outcome.requests) requests"
+        )
+    }
+}

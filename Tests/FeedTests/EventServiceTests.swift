@@ -1,0 +1,107 @@
+import Feed
+import Testing
+
+@Suite("Event services as sources")
+struct EventServiceTests {
+    @Test(
+        "A service has one name, however its URL is written; a feed and a query are none",
+        arguments: [
+            ("usgs", "https://earthquake.usgs.gov/fdsnws/event/1/"),
+            ("https://earthquake.usgs.gov/fdsnws/event/1", "https://earthquake.usgs.gov/fdsnws/event/1/"),
+            ("http://127.0.0.1:8080/base/fdsnws/event/1/", "http://127.0.0.1:8080/base/fdsnws/event/1/"),
+            ("all_day", nil), ("./usgs", nil), ("-", nil),
+            ("https://earthquake.usgs.gov/fdsnws/event/1/query?format=geojson", nil),
+        ])
+    func names(_ argument: String, _ url: String?) {
+        #expect(EventService(FeedSource(argument))?.url == url)
+    }
+
+    @Test("The USGS's service is registered, and shown by its name")
+    func registered() {
+        let source = FeedSource("usgs")
+        #expect(source.shortName == "usgs")
+        #expect(EventService(source)?.isRegistered == true)
+        #expect(EventService(FeedSource("https://host/fdsnws/event/1/"))?.isRegistered == false)
+        #expect(EventService.usgs.host == "earthquake.usgs.gov")
+    }
+
+    @Test(
+        "A question names the beginning of time, or the USGS would look at 30 days; and no type for deletions"
+    )
+    func urls() {
+        var question = EventService.Question(updatedAfter: Instant("2026-11-24T05:30:00.123Z"))
+        #expect(
+            EventService.usgs.query(question)
+                == "https://earthquake.usgs.gov/fdsnws/event/1/query?format=geojson&starttime=1000-01-01T00:00:00.000Z&updatedafter=2026-11-24T05:30:00.123Z&orderby=time-asc&limit=20000"
+        )
+        question.isOfDeletions = true
+        #expect(EventService.usgs.query(question).contains("&includedeleted=only&"))
+        #expect(!EventService.usgs.query(question).contains("eventtype"))
+        let window = EventService.Question(since: Instant("2020-01-01")!, until: Instant("2020-01-02"))
+        #expect(
+            EventService.usgs.count(window).hasSuffix(
+                "count?format=text&starttime=2020-01-01T00:00:00.000Z&endtime=2020-01-01T23:59:59.999Z"))
+        // Nothing of it is secret.
+        #expect("\(FeedSource.url(EventService.usgs.query(question)))" == EventService.usgs.query(question))
+    }
+
+    @Test("Another Quakes is followed by its changes, at /changes and nowhere else")
+    func changes() {
+        let stream = ChangesSource(FeedSource("http://first:8080/changes"))
+        #expect(stream?.host == "first")
+        #expect(stream?.poll(after: nil, waiting: 0) == "http://first:8080/changes?wait=0s")
+        #expect(stream?.poll(after: "8_x", waiting: 20) == "http://first:8080/changes?after=8_x&wait=20s")
+        #expect(ChangesSource(FeedSource("http://first:8080/changes?minmagnitude=5")) == nil)
+        #expect(ChangesSource(FeedSource("changes")) == nil)
+    }
+
+    // MARK: Deletions
+
+    private func deletion(_ json: String) throws -> StatedDeletion {
+        let bytes = Array(json.utf8)
+        return try bytes.withUnsafeBufferPointer { try StatedDeletion($0) }
+    }
+
+    @Test(
+        "A deletion is named by its id, by net and code, or by a single one of its ids",
+        arguments: [
+            #"{"id":"us1","properties":{"updated":5,"status":"deleted"}}"#,
+            #"{"id":null,"geometry":null,"properties":{"updated":5,"net":"us","code":"1","mag":null}}"#,
+            #"{"properties":{"updated":5,"ids":",us1,","status":"DELETED"},"type":"Feature"}"#,
+        ])
+    func named(_ json: String) throws {
+        let deletion = try deletion(json)
+        #expect(deletion == StatedDeletion(code: "us1", at: Instant(milliseconds: 5)))
+    }
+
+    @Test("It is the service's of its own URL, if it has one")
+    func service() throws {
+        let deletion = try deletion(
+            #"{"id":"us1","properties":{"updated":5,"url":"https://Host.example/e","status":"deleted"}}"#)
+        #expect(deletion.service == "host.example")
+    }
+
+    @Test(
+        "What is no deletion that can be used says why",
+        arguments: [
+            (
+                #"{"id":null,"properties":{"updated":5,"status":"deleted","ids":null}}"#,
+                Rejection.Reason.unnamed
+            ),
+            (#"{"id":7,"properties":{"updated":5,"status":"deleted"}}"#, .unnamed),
+            (#"{"id":"\u0000","properties":{"updated":5,"status":"deleted"}}"#, .unnamed),
+            (#"{"properties":{"updated":5,"status":"deleted","ids":",us1,ci1,"}}"#, .unnamed),
+            (#"{"id":"us1","properties":{"status":"deleted"}}"#, .missing),
+            (#"{"id":"us1","properties":{"updated":"now","status":"deleted"}}"#, .missing),
+            (#"{"id":"us1","properties":{"updated":5,"status":"reviewed"}}"#, .status),
+            (#"{"id":"us1","properties":{"updated":5,"mag":1.5}}"#, .status),
+            (#"{"id":"us1","properties":{"updated":5"#, .syntax), ("17", .syntax),
+        ])
+    func refused(_ json: String, _ reason: Rejection.Reason) {
+        #expect {
+            try deletion(json)
+        } throws: { error in
+            (error as? Rejection)?.reason == reason
+        }
+    }
+}

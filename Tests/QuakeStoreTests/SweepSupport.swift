@@ -1,0 +1,52 @@
+import Feed
+import Foundation
+import Logging
+import PostgreSQL
+import QuakeStore
+import TestSupport
+
+extension Importer.Options {
+    /// Reaches every http URL by way of the server, whatever its host.
+    static func through(_ server: TestFeedServer) -> Importer.Options {
+        var options = Importer.Options()
+        options.fetch.proxies = ProxySettings(environment: ["http_proxy": "http://127.0.0.1:\(server.port)"])
+        options.fetch.sleep = { _ in }
+        return options
+    }
+}
+
+extension TestDatabase {
+    /// Sweeps the service once, or imports another source of its server.
+    @discardableResult
+    func sweep(
+        _ source: String = TestCatalogue.service, through server: TestFeedServer,
+        _ change: (inout Importer.Options) -> Void = { _ in }
+    ) async throws -> ImportSummary {
+        var options = Importer.Options.through(server)
+        change(&options)
+        return try await withConnection { [options] connection in
+            try await Importer(connection, options: options, logger: .quiet).run(FeedSource(source))
+        }
+    }
+
+    /// When each event was revised, in milliseconds.
+    func revised() async throws -> [String: Int] {
+        let rows = try await query(
+            "select code, (extract(epoch from updated) * 1000)::bigint as updated from quake")
+        return try Dictionary(
+            uniqueKeysWithValues: rows.map { try ($0.decode("code"), $0.decode("updated")) })
+    }
+
+    /// The cursor of the service in milliseconds; nil if there is none.
+    func cursor() async throws -> Int? {
+        try await query("select (extract(epoch from cursor) * 1000)::bigint as cursor from import.sweep")
+            .first?
+            .decodeIfPresent("cursor")
+    }
+
+    func reasons() async throws -> [String] {
+        try await query(
+            "select coalesce(reason, '') as reason from history.change where operation = 'delete' order by key"
+        ).map { try $0.decode("reason") }
+    }
+}

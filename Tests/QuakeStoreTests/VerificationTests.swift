@@ -1,0 +1,164 @@
+import Feed
+import Foundation
+import Logging
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("Verifying a stretch by an event service")
+struct VerificationTests {
+    private let server = TestServer.shared
+    private static let minute = 60_000
+    private static let day = 86_400_000
+    private static let now = Int(Date().timeIntervalSince1970) * 1000 - 3 * day
+
+    /// Events 10 minutes apart in the last day but one, revised a day ago.
+    private func catalogue(_ count: Int = 100) -> TestCatalogue {
+        let catalogue = TestCatalogue(now: Self.now)
+        catalogue.change { state in
+            for number in 0..<count {
+                state.add(
+                    TestCatalogue.Event(
+                        "us\(1000 + number)", time: Self.now - 2 * Self.day + number * 10 * Self.minute,
+                        updated: Self.now - Self.day, magnitude: Double(number % 50) / 10))
+            }
+        }
+        return catalogue
+    }
+
+    private func verify(
+        _ database: TestDatabase, through server: TestFeedServer, repairs: Bool = false, limit: Int? = nil,
+        retraction: Importer.Retraction = .auto
+    ) async throws -> (outcome: Verification.Outcome, counts: ImportCounts?) {
+        var options = Verification.Options(
+            from: Instant(milliseconds: Int64(Self.now - 3 * Self.day)),
+            to: Instant(milliseconds: Int64(Self.now)))
+        let service = FeedSource(TestCatalogue.service)
+        options.service = try #require(EventService(service))
+        var imports = Importer.Options.through(server)
+        imports.sweepLimit = limit
+        imports.retraction = retraction
+        return try await database.withConnection { [options, imports] connection in
+            let verification = try await Verification(connection, options, imports: imports, logger: .quiet)
+            let outcome = try await verification.run()
+            return (outcome, repairs ? try await verification.repair(outcome) : nil)
+        }
+    }
+
+    /// What can happen to a table, and what is then found of the event.
+    private static let damages: [(statement: String, kind: Verification.Kind)] = [
+        ("delete from quake where code = 'us1001'", .missing),
+        ("update quake set code = 'xx1002' where code = 'us1002'", .missing),
+        ("update quake set updated = updated - interval '1 hour' where code = 'us1003'", .older),
+        ("update quake set updated = updated + interval '10 years' where code = 'us1004'", .newer),
+        ("update quake set updated = updated + interval '1 hour' where code = 'us1005'", .newer),
+        ("update quake set magnitude = 9 where code = 'us1006'", .different),
+        ("update quake set place = null where code = 'us1007'", .different),
+        ("update quake set time = time + interval '3 hours' where code = 'us1008'", .different),
+        ("update quake set ids = '{}' where code = 'us1009'", .different),
+        ("update quake set extra = '{\"a\": 1}' where code = 'us1010'", .different),
+        (
+            """
+            insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
+            select 'us9', 'us', '9', url, time + interval '1 minute', updated, 0, 0 from quake where code = 'us1011'
+            """, .surplus
+        ),
+    ]
+
+    @Test(
+        "Every damage is found as what it is, each is repaired, and then there is none", arguments: [nil, 30])
+    func damages(limit: Int?) async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                let whole = try await verify(database, through: server, limit: limit)
+                #expect(whole.outcome.findings == [] && whole.outcome.events == 100)
+                let before = try await database.contents()
+                for damage in Self.damages { try await database.query("\(unescaped: damage.statement)") }
+
+                let found = try await verify(database, through: server, limit: limit).outcome.findings
+                let kinds = Dictionary(grouping: found, by: \.kind).mapValues(\.count)
+                #expect(kinds == [.missing: 2, .older: 1, .newer: 2, .different: 5, .surplus: 2], "\(found)")
+                #expect(Set(found.filter { $0.kind == .surplus }.map(\.code)) == ["us9", "xx1002"])
+
+                let repaired = try await verify(database, through: server, repairs: true, limit: limit)
+                #expect(repaired.counts?.retracted == 2)
+                #expect(try await verify(database, through: server, limit: limit).outcome.findings == [])
+                #expect(try await database.contents() == before)
+            }
+        }
+    }
+
+    @Test(
+        "What was revised in the last minutes is left out, and so are events of other services and of other times"
+    )
+    func notCompared() async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                try await database.query(
+                    """
+                    insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
+                    select 'xx' || n, 'xx', n, case when n = 1 then 'https://other.example/e' else url end,
+                           time - interval '1 day' * (case when n = 2 then 9 else 0 end), updated, 0, 0
+                    from quake cross join generate_series(1, 2) as n where code = 'us1011'
+                    """)
+                catalogue.change { state in
+                    state.events["us1001"]?.updated = state.now - Self.minute
+                    state.add(.init("us5", time: Self.now - Self.day, updated: state.now - Self.minute))
+                }
+                #expect(try await verify(database, through: server).outcome.findings == [])
+                catalogue.change { $0.now += Self.day }
+                let found = try await verify(database, through: server).outcome.findings
+                #expect(found.map(\.kind) == [.older, .missing])
+            }
+        }
+    }
+
+    @Test("The brake holds for a repair, too")
+    func brake() async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                catalogue.change { state in for number in 0..<40 { state.events["us\(1000 + number)"] = nil }
+                }
+                await #expect(throws: BrakeHeld.self) {
+                    try await verify(database, through: server, repairs: true)
+                }
+                #expect(try await database.revised().count == 100)
+                let forced = try await verify(database, through: server, repairs: true, retraction: .force)
+                #expect(forced.counts?.retracted == 40)
+            }
+        }
+    }
+
+    @Test("A service that does not give what it counts ends it, and nothing is found or repaired")
+    func short() async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { request in
+                request.uri.contains("/count?") ? .whole(.ok, Array("120".utf8)) : catalogue.answer(request)
+            }) { server in
+                await #expect(throws: ShortAnswer.self) {
+                    try await verify(database, through: server, repairs: true)
+                }
+                let rows = try await database.revised()
+                #expect(rows.isEmpty)
+            }
+        }
+    }
+}
+
+extension TestDatabase {
+    /// All there is, but when it came in.
+    fileprivate func contents() async throws -> String {
+        try await query(
+            "select md5(string_agg((to_jsonb(quake) - 'imported_at')::text, ',' order by code)) as rows from quake"
+        )[0]
+        .decode("rows")
+    }
+}

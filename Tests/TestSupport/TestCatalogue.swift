@@ -1,0 +1,180 @@
+import Foundation
+import Synchronization
+
+/// A catalogue behind a stand-in for the USGS: its summary feeds, and its event service with the habits that it has. A test
+/// moves its clock, and tells it what happens.
+///
+/// - Without `starttime`, a query looks at the origins of the last 30 days only.
+/// - `includedeleted=true` is never answered in time, `only` is fast. A deleted event has no type, so `eventtype` finds none;
+///   it has no time and no magnitude; and some name nobody.
+/// - More than `limit` results are 400, unless the request has a limit of its own.
+public final class TestCatalogue: Sendable {
+    public struct Event: Sendable {
+        public var code: String
+        /// Milliseconds since 1970.
+        public var time: Int
+        public var updated: Int
+        public var ids: [String]
+        public var magnitude: Double
+
+        public init(
+            _ code: String, time: Int, updated: Int, ids: [String]? = nil, magnitude: Double = 1
+        ) {
+            (self.code, self.time, self.updated, self.magnitude) = (code, time, updated, magnitude)
+            self.ids = ids ?? [code]
+        }
+    }
+
+    public struct Gone: Sendable {
+        public var code: String
+        public var at: Int
+        /// Whether the service says who it was.
+        public var isNamed: Bool
+
+        public init(code: String, at: Int, isNamed: Bool = true) {
+            (self.code, self.at, self.isNamed) = (code, at, isNamed)
+        }
+    }
+
+    public struct State: Sendable {
+        /// The clock.
+        public var now: Int
+        public var events: [String: Event] = [:]
+        public var gone: [Gone] = []
+        /// Events as somebody else wrote them, by code; they come first.
+        public var features: [String: String] = [:]
+
+        public mutating func delete(_ code: String, isNamed: Bool = true) {
+            if events.removeValue(forKey: code) != nil {
+                gone.append(Gone(code: code, at: now, isNamed: isNamed))
+            }
+        }
+
+        public mutating func add(_ event: Event) {
+            events[event.code] = event
+            gone.removeAll { $0.code == event.code }
+        }
+    }
+
+    /// Under which its feeds and its events go.
+    public static let host = "quake.example.gov"
+    /// The service. A client reaches it by way of the server as a proxy.
+    public static let service = "http://\(host)/fdsnws/event/1/"
+
+    public let limit: Int
+    /// Whether it knows the method `count`, `updatedafter`, `includedeleted` and `format=geojson`.
+    public let knows: Set<Skill>
+    private let state: Mutex<State>
+
+    public enum Skill: CaseIterable, Sendable { case count, updatedAfter, includeDeleted, geojson }
+
+    public init(now: Int, limit: Int = 20_000, knows: Set<Skill> = Set(Skill.allCases)) {
+        self.limit = limit
+        self.knows = knows
+        state = Mutex(State(now: now))
+    }
+
+    public func change<Result: Sendable>(_ body: (inout sending State) -> sending Result) -> Result {
+        state.withLock { body(&$0) }
+    }
+
+    /// What its table should be: when each event was revised.
+    public var revised: [String: Int] { state.withLock { $0.events.mapValues(\.updated) } }
+
+    // MARK: Answers
+
+    public func answer(_ request: TestRequest) -> TestFeedServer.Answer {
+        let url = URLComponents(string: request.uri)
+        let values = Dictionary(
+            (url?.queryItems ?? []).map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { $1 })
+        let path = url?.path ?? ""
+        return state.withLock { state in
+            if let feed = path.wholeMatch(of: #/.*/summary/(all_[a-z]+)\.geojson/#) {
+                return summary(String(feed.1), state)
+            }
+            return event(String(path.split(separator: "/").last ?? ""), values, state)
+        }
+    }
+
+    private func summary(_ name: String, _ state: State) -> TestFeedServer.Answer {
+        let hours = ["all_hour": 1, "all_day": 24, "all_week": 168, "all_month": 720][name] ?? 0
+        let events = state.events.values.filter { $0.time >= state.now - hours * 3_600_000 }
+        return .whole(
+            .ok, document(events.sorted { $0.time > $1.time }.map(\.json), "summary/\(name).geojson", state))
+    }
+
+    private func event(
+        _ method: String, _ values: [String: String], _ state: State
+    ) -> TestFeedServer.Answer {
+        func refused(_ text: String) -> TestFeedServer.Answer { .whole(.badRequest, Array(text.utf8)) }
+        if method == "count", !knows.contains(.count) { return .whole(.notFound, []) }
+        if values["updatedafter"] != nil, !knows.contains(.updatedAfter) {
+            return refused("unknown updatedafter")
+        }
+        if values["format"] == "geojson", !knows.contains(.geojson) { return refused("unknown format") }
+        let deleted = values["includedeleted"]
+        if deleted != nil, !knows.contains(.includeDeleted) { return refused("unknown includedeleted") }
+        if deleted == "true" { return .whole(.gatewayTimeout, []) }
+        let rows = deleted == "only" ? deletions(values, state) : events(values, state)
+        if method == "count" { return .whole(.ok, Array("\(rows.count)".utf8)) }
+        let wanted = values["limit"].flatMap { Int($0) }
+        guard wanted ?? rows.count <= limit else {
+            return refused("\(rows.count) exceeds the limit of \(limit)")
+        }
+        let page = rows.dropFirst((values["offset"].flatMap { Int($0) } ?? 1) - 1).prefix(wanted ?? limit)
+        return .whole(.ok, document(Array(page), "query", state))
+    }
+
+    private func events(_ values: [String: String], _ state: State) -> [String] {
+        let start = values["starttime"].flatMap(milliseconds) ?? state.now - 30 * 86_400_000
+        let end = values["endtime"].flatMap(milliseconds) ?? state.now
+        let after = values["updatedafter"].flatMap(milliseconds) ?? .min
+        return state.events.values
+            .filter { $0.time >= start && $0.time <= end && $0.updated > after }
+            .sorted { ($0.time, $0.code) < ($1.time, $1.code) }
+            .map { state.features[$0.code] ?? $0.json }
+    }
+
+    private func deletions(_ values: [String: String], _ state: State) -> [String] {
+        guard values["eventtype"] == nil else { return [] }
+        let after = values["updatedafter"].flatMap(milliseconds) ?? .min
+        return state.gone.filter { $0.at > after }.map(\.json)
+    }
+
+    private func document(_ features: [String], _ path: String, _ state: State) -> [UInt8] {
+        Array(
+            """
+            {"type":"FeatureCollection","metadata":{"generated":\(state.now),"url":"http://\(Self.host)/\(path)",\
+            "status":200,"count":\(features.count)},"features":[\(features.joined(separator: ",\n"))]}
+            """.utf8)
+    }
+
+    private func milliseconds(_ text: String) -> Int? {
+        let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        return (try? format.parse(text)).map { Int(($0.timeIntervalSince1970 * 1000).rounded()) }
+    }
+}
+
+extension TestCatalogue.Event {
+    public var json: String {
+        """
+        {"type":"Feature","properties":{"mag":\(magnitude),"place":"p","time":\(time),"updated":\(updated),\
+        "url":"https://\(TestCatalogue.host)/eventpage/\(code)","net":"\(code.prefix(2))","code":"\(code.dropFirst(2))",\
+        "ids":",\(ids.joined(separator: ",")),","status":"automatic","type":"earthquake"},\
+        "geometry":{"type":"Point","coordinates":[1,2,3]},"id":"\(code)"}
+        """
+    }
+}
+
+extension TestCatalogue.Gone {
+    fileprivate var json: String {
+        let name =
+            isNamed
+            ? #""net":"\#(code.prefix(2))","code":"\#(code.dropFirst(2))","ids":",\#(code),""#
+            : #""net":null,"code":null,"ids":null"#
+        return """
+            {"type":"Feature","properties":{"mag":null,"place":null,"time":null,"updated":\(at),"status":"deleted",\
+            \(name),"type":null},"geometry":null,"id":\(isNamed ? "\"\(code)\"" : "null")}
+            """
+    }
+}
