@@ -165,9 +165,12 @@ struct ImportCommand: AsyncParsableCommand {
     ) async throws {
         var schedule = Schedule(every: every)
         var random = SystemRandomNumberGenerator()
+        var repeated = RepeatedFailure()
         while true {
             let start = ContinuousClock.now
-            let summary = try await importOnce(source, into: database)
+            let (summary, isReported) = try await importOnce(source, into: database)
+            let reason = isReported ? nil : summary.failure.map { "\($0)" }
+            if repeated.isToBeSaid(reason, now: .now), !isReported { report.add(summary) }
             let ending =
                 summary.failure.map { Schedule.Ending($0) } ?? summary.freshFor.map { .fresh($0) } ?? .done
             if let remark = schedule.remark(on: ending) { database.logger.notice("\(source): \(remark)") }
@@ -178,8 +181,11 @@ struct ImportCommand: AsyncParsableCommand {
 
     /// Imports one source of a daemon.
     ///
+    /// - Returns: also whether the run is reported; not if there was none, because the database was not fit.
     /// - Throws: `CancellationError`.
-    private func importOnce(_ source: FeedSource, into database: Database) async throws -> ImportSummary {
+    private func importOnce(
+        _ source: FeedSource, into database: Database
+    ) async throws -> (summary: ImportSummary, isReported: Bool) {
         let isReported = Mutex(false)
         do {
             let summary = try await withTimeout { deadline in
@@ -191,13 +197,11 @@ struct ImportCommand: AsyncParsableCommand {
                 }
             }
             if let failure = summary.failure as? CancellationError { throw failure }
-            return summary
+            return (summary, true)
         } catch let error as CancellationError {
             throw error
         } catch {
-            let summary = ImportSummary(source: source, failure: error)
-            if !isReported.withLock(\.self) { report.add(summary) }
-            return summary
+            return (ImportSummary(source: source, failure: error), isReported.withLock(\.self))
         }
     }
 
