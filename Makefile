@@ -5,14 +5,14 @@ STAGE := .build/stage
 
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Fuzz Benchmarks migrations)
 # These are in Python.
-SH_FILES := $(filter-out scripts/basemap scripts/coastlines scripts/races,$(wildcard scripts/* debian/unit debian/postinst debian/prerm debian/postrm))
+SH_FILES := $(filter-out scripts/basemap scripts/coastlines scripts/races,$(wildcard scripts/* debian/unit debian/postinst debian/prerm debian/postrm deploy/quakes-setup))
 # What the release executable is made from. `sudo make install` after `make build` only copies.
 INPUTS := $(shell find Makefile $(wildcard Package.swift Sources migrations scripts/manual) -type f)
 
 # Tests never see the caller's database. (make knows every environment variable as a variable of its own.)
 WITHOUT_DATABASE := env $(addprefix -u,$(filter DATABASE_URL PG% QUAKES_%,$(.VARIABLES)))
 
-.PHONY: help setup run test sanitize soak fresh-check bench fuzz docs build install deb format lint clean
+.PHONY: help setup run test sanitize soak failover fresh-check bench fuzz docs build install deb format lint clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
@@ -32,6 +32,9 @@ sanitize: setup ## Run all tests under ThreadSanitizer and AddressSanitizer
 
 soak: setup ## Run everything while everything fails, for MINUTES=5; SEED= repeats what happens
 	$(WITHOUT_DATABASE) scripts/soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
+
+failover: ## Run everything on a cluster whose machines fail, for MINUTES=10; ASYNC=1 without synchronous replication (takes root)
+	$(WITHOUT_DATABASE) scripts/failover $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ASYNC),--async --no-watchdog)
 
 fresh-check: ## Run `make run` and `make test` as a newcomer does, in a minimal Debian (takes root and half an hour); SUITE=trixie
 	scripts/fresh-check $(SUITE)

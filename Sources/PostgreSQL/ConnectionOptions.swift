@@ -1,5 +1,4 @@
 import CPostgreSQL
-import Glibc
 
 /// Where a server is and how to reach it: a set of libpq's connection keywords.
 ///
@@ -92,14 +91,6 @@ public struct ConnectionOptions: Sendable, Equatable {
         // Not configurable: this module decodes text as UTF-8.
         all["client_encoding"] = "UTF8"
         return all
-    }
-
-    /// How long connecting may take, over all of the host's addresses: `connect_timeout`, or else `PGCONNECT_TIMEOUT`,
-    /// or else 10 s. A 0, which means no limit to libpq, also means 10 s.
-    var connectTimeout: Duration {
-        let text = keywords["connect_timeout"] ?? getenv("PGCONNECT_TIMEOUT").map { String(cString: $0) }
-        guard let seconds = text.flatMap({ Int($0) }), seconds > 0 else { return .seconds(10) }
-        return .seconds(seconds)
     }
 }
 

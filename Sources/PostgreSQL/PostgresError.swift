@@ -33,6 +33,12 @@ public struct PostgresError: Error, Sendable, Equatable {
     /// it is repeated.
     public var isRetryable: Bool { ["40P01", "40001", "55P03"].contains(sqlState) }
 
+    /// The server was not there, or took nobody: later it may, or another one.
+    public var isOutage: Bool {
+        connectionLost
+            && (sqlState.map { state in ["08", "53", "57", "58"].contains { state.hasPrefix($0) } } ?? true)
+    }
+
     /// A row with the same key already exists.
     public var isUniqueViolation: Bool { sqlState == "23505" }
 

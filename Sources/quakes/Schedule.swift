@@ -8,6 +8,7 @@ struct Schedule {
     /// Runs begin up to this much later, at random, so that the daemons of many people do not all ask at once.
     let jitter: Duration
     private var retry = Backoff(from: Self.firstRetry, to: .seconds(60))
+    private var reconnect = Backoff(from: Self.firstRetry / 4, to: .seconds(3))
 
     private static let firstRetry: Duration = .seconds(1)
     /// A server may say for years that its feed will not change. Asking again costs it no more than a 304.
@@ -27,13 +28,16 @@ struct Schedule {
         case fresh(Duration)
         /// The server refused the request, and asked to be left alone for this long.
         case refused(Duration)
-        /// The database was unavailable, or another worker held the source: it is worth trying again soon.
+        /// The database was away. Another server may take over any moment, and takes no longer to ask than this one.
+        case unreached
+        /// The database was not fit, or another worker held the source: it is worth trying again soon.
         case notRun
     }
 
     /// Runs begin at intervals of `every`, however long they take. If one takes longer than that, the next follows at
-    /// once. A run that was not possible is tried again after 1 s, 2 s, … 60 s. Each of these waits is random, between
-    /// half of that time and all of it. It never lasts beyond the planned time, unless that is less than 1 s away.
+    /// once. A run that was not possible is tried again after 1 s, 2 s, … 60 s; while the database is away, after 0.25 s … 3 s.
+    /// Each of these waits is random, between half of that time and all of it. It never lasts beyond the planned time, unless
+    /// that is less than 1 s away.
     ///
     /// What a server asks for is kept: up to 15 minutes if its feed will not change, up to a day if it wants to be left
     /// alone.
@@ -43,16 +47,17 @@ struct Schedule {
     ) -> ContinuousClock.Instant {
         let delay = jitter > .zero ? jitter * Double.random(in: 0..<1, using: &random) : .zero
         let planned = max(start + every + delay, now)
+        if ending != .unreached { reconnect.reset() }
+        if ending != .notRun { retry.reset() }
         switch ending {
         case .done:
-            retry.reset()
             return planned
         case .fresh(let time):
-            retry.reset()
             return max(planned, now + min(time, Self.longestFreshness))
         case .refused(let time):
-            retry.reset()
             return max(planned, now + min(time, Self.longestAbsence))
+        case .unreached:
+            return min(now + reconnect.next(using: &random), max(planned, now + Self.firstRetry))
         case .notRun:
             return min(now + retry.next(using: &random), max(planned, now + Self.firstRetry))
         }
@@ -67,8 +72,23 @@ struct Schedule {
         case .refused(let time) where time > max(every, Self.longestAbsence):
             "its server asks to be left alone for \(time.formatted); asking again after \(max(every, Self.longestAbsence).formatted)"
         case .refused(let time) where time > every: "left alone for \(time.formatted), as its server asks"
-        case .fresh, .refused, .done, .notRun: nil
+        case .fresh, .refused, .done, .unreached, .notRun: nil
         }
+    }
+}
+
+/// Which failures of a daemon are worth a line: while nothing can be done, it tries again and again for the same reason.
+struct RepeatedFailure {
+    private var last: (text: String, at: ContinuousClock.Instant)?
+
+    /// How often the same failure is said.
+    static let interval: Duration = .seconds(300)
+
+    /// Whether to say this failure; nil for a success, after which the next failure is new.
+    mutating func isToBeSaid(_ text: String?, now: ContinuousClock.Instant) -> Bool {
+        if let last, let text, last.text == text, now - last.at < Self.interval { return false }
+        last = text.map { ($0, now) }
+        return true
     }
 }
 
@@ -76,6 +96,7 @@ extension Schedule.Ending {
     init(_ error: any Error) {
         self =
             switch error {
+            case let error as PostgresError where error.connectionLost: .unreached
             case is PostgresError, is NoSession, is MigrationError, is SourceBusy: .notRun
             case FeedError.unavailable(_, _, _, let wait?): .refused(wait)
             default: .done

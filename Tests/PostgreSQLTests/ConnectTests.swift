@@ -23,7 +23,7 @@ struct ConnectTests {
                 setenv("PGDATABASE", name, 1)
                 setenv("PGUSER", "quakes", 1)
                 setenv("PGCONNECT_TIMEOUT", "4", 1)
-                #expect(ConnectionOptions().connectTimeout == .seconds(4))
+                #expect(ServerSearch(ConnectionOptions()).limit(ofEachOf: 1) == .seconds(4))
                 let row = try await Connection.with(ConnectionOptions(), logger: .quiet) {
                     try await $0.query("select current_database()::text as name", to: "ask")[0]
                 }
@@ -42,6 +42,75 @@ struct ConnectTests {
         }
         #expect(error.connectionLost)
         #expect("\(error)".contains("no answer within 1.0 seconds"))
+    }
+
+    @Test("A host that is silent keeps nobody from those that come after it", arguments: [1, 2])
+    func silentHosts(_ count: Int) async throws {
+        let silent = try (0..<count).map { _ in try SilentListener() }
+        try await TestServer.shared.withEmptyDatabase { database in
+            let options = try ServerList.options(of: database, behind: silent.map(\.port))
+            try await Connection.with(options, logger: .quiet) { try await $0.expectUsable() }
+        }
+        withExtendedLifetime(silent) {}
+    }
+
+    @Test(
+        "With prefer-standby, a silent host keeps nobody from a standby, nor from the primary if there is none"
+    )
+    func preferStandby() async throws {
+        let silent = try SilentListener()
+        let primary = try await TemporaryServer.start()
+        let database = TestDatabase(url: primary.url)
+        func isStandby(_ others: [String]) async throws -> Bool {
+            var options = try ServerList.options(of: database, behind: [silent.port], and: others)
+            options["target_session_attrs"] = "prefer-standby"
+            return try await Connection.with(options, logger: .quiet) {
+                try await $0.query("select pg_is_in_recovery() as standby", to: "ask")[0].decode("standby")
+            }
+        }
+        let isAlone = try await !isStandby([])
+        #expect(isAlone)
+        try await withStandby(of: primary.cluster) { standby in
+            let isFound = try await isStandby([standby.cluster.socketDirectory])
+            #expect(isFound)
+        }
+        withExtendedLifetime(silent) {}
+    }
+
+    @Test("If no host takes the connection, the error says of each why, and a refusal counts most")
+    func noHost() async throws {
+        let silent = try SilentListener()
+        let options = try ConnectionOptions(
+            "host=127.0.0.1,/nonexistent port=\(silent.port),5432 connect_timeout=1 user=sam")
+        let error = try await postgresError {
+            try await Connection.with(options, logger: .quiet) { _ in }
+        }
+        #expect(error.isOutage)
+        #expect("\(error)".contains("no answer within 1.0 seconds from 127.0.0.1 port \(silent.port); "))
+        #expect("\(error)".contains("/nonexistent/.s.PGSQL.5432"))
+
+        try await TestServer.shared.withEmptyDatabase { database in
+            var options = try ServerList.options(of: database, behind: [silent.port])
+            options["dbname"] = "nowhere"
+            let error = try await postgresError { [options] in
+                try await Connection.with(options, logger: .quiet) { _ in }
+            }
+            #expect(error.sqlState == "3D000" && !error.isOutage)
+        }
+    }
+
+    @Test("A standby that does not know a new database yet keeps nobody from the primary")
+    func newDatabase() async throws {
+        let primary = try await TemporaryServer.start()
+        try await withStandby(of: primary.cluster) { standby in
+            try await TestDatabase(url: standby.url()).query("select pg_wal_replay_pause()")
+            try await TestDatabase(url: primary.url).query("create database new")
+            var options = try ConnectionOptions(primary.cluster.url(database: "new"))
+            let own = options["host"] ?? ""
+            options["host"] = "\(standby.cluster.socketDirectory),\(own)"
+            options["target_session_attrs"] = "read-write"
+            try await Connection.with(options, logger: .quiet) { try await $0.expectUsable() }
+        }
     }
 
     @Test("Connecting can be cancelled")
@@ -149,10 +218,26 @@ struct ConnectTests {
     }
 }
 
+/// A database's server at the end of a list of hosts.
+private enum ServerList {
+    static func options(
+        of database: TestDatabase, behind silent: [UInt16], and others: [String] = []
+    ) throws -> ConnectionOptions {
+        var options = try database.options()
+        let own = (host: options["host"] ?? "", port: options["port"] ?? "")
+        options["host"] =
+            (silent.map { _ in "127.0.0.1" } + [own.host] + others).joined(separator: ",")
+        options["port"] =
+            (silent.map { "\($0)" } + [own.port] + others.map { _ in own.port }).joined(separator: ",")
+        options["connect_timeout"] = "2"
+        return options
+    }
+}
+
 /// A local TCP port that accepts connections and never sends anything.
 private final class SilentListener: Sendable {
     private let socket: Int32
-    private let port: UInt16
+    let port: UInt16
 
     init() throws {
         socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

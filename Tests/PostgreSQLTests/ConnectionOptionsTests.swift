@@ -83,9 +83,31 @@ struct ConnectionOptionsTests {
     }
 
     @Test(
-        "connect_timeout is in seconds; without one, and for 0, it is 10 s",
-        arguments: [("host=db connect_timeout=3", 3), ("host=db", 10), ("host=db connect_timeout=0", 10)])
+        "connect_timeout is in seconds; without one, and for 0, it is 10 s, and 3 s where there are several addresses",
+        arguments: [
+            ("host=db connect_timeout=4", 4), ("host=db", 10), ("host=db connect_timeout=0", 10),
+            ("host=a,b", 3), ("host=a,b connect_timeout=4", 4),
+        ])
     func connectTimeout(_ conninfo: String, seconds: Int) throws {
-        #expect(try ConnectionOptions(conninfo).connectTimeout == .seconds(seconds))
+        let search = ServerSearch(try ConnectionOptions(conninfo))
+        #expect(search.limit(ofEachOf: 1) == .seconds(seconds))
+        let several = conninfo.contains("=4") ? 4 : 3
+        #expect(search.limit(ofEachOf: 2) == .seconds(several))
+    }
+
+    @Test("Lists of hosts, addresses and ports are taken apart as libpq does; a name becomes its addresses")
+    func addresses() throws {
+        func places(_ conninfo: String) throws -> [String] {
+            try ServerSearch(ConnectionOptions(conninfo)).addresses.flatMap { $0 }.map { address in
+                ["host", "hostaddr", "port"].map { address[$0] ?? "-" }.joined(separator: " ")
+            }
+        }
+        #expect(
+            try places("host=/a,192.0.2.1 port=1,2") == ["/a - 1", "192.0.2.1 192.0.2.1 2"])
+        #expect(try places("host=/a,/b port=7") == ["/a - 7", "/b - 7"])
+        #expect(try places("host=a,b hostaddr=192.0.2.1,192.0.2.2") == ["a 192.0.2.1 -", "b 192.0.2.2 -"])
+        #expect(try places("host=localhost port=7").contains("localhost 127.0.0.1 7"))
+        // They do not fit each other, which libpq is to say.
+        #expect(try places("host=/a,/b port=1,2,3") == ["/a,/b - 1,2,3"])
     }
 }

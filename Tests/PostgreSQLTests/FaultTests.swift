@@ -1,9 +1,10 @@
 import Glibc
 import LocalPostgres
 import Logging
-import PostgreSQL
 import TestSupport
 import Testing
+
+@testable import PostgreSQL
 
 /// Each test has its own server, because what is done here affects every connection of a server.
 @Suite("Faults of the server")
@@ -86,6 +87,40 @@ struct FaultTests {
                 #expect("\(error)" == "cannot record the end: no answer from the server within 0.5 seconds")
                 #expect(error.connectionLost)
             }
+        }
+    }
+
+    /// task:   sleeps ─────────────── error: the connection is lost
+    /// server: sleeps ─ stands still …, though its kernel takes connections for it
+    @Test("A server that stands still in mid-statement is given up, without any limit for the statement")
+    func frozenServer() async throws {
+        let server = try await TemporaryServer.start()
+        let log = RecordedLog()
+        let options = try ConnectionOptions(server.url)
+        try await Connection.with(options, logger: log.logger) { connection in
+            try await server.cluster.frozen {
+                let error = try await postgresError { try await connection.query("select 1", to: "ask") }
+                #expect(error.isOutage)
+                let reason = "the server is silent, and takes no new connection within 6.0 seconds"
+                #expect("\(error)" == "cannot ask: \(reason)")
+                #expect(log.lines == ["warning: closing a database connection: \(reason)"])
+            }
+        }
+        try await Connection.with(options, logger: .quiet) { try await $0.expectUsable() }
+    }
+
+    @Test("A statement that takes long is waited for, also where nobody else is let in")
+    func longStatement() async throws {
+        let server = try await TemporaryServer.start()
+        let database = TestDatabase(url: server.url)
+        try await database.query("create role quakes_limited login connection limit 1")
+        var options = try ConnectionOptions(server.url)
+        options["user"] = "quakes_limited"
+        try await Connection.with(options, logger: .quiet) { connection in
+            let limit = Connection.silenceLimit + Connection.pingLimit + .seconds(1)
+            let seconds = Int(limit.components.seconds)
+            try await connection.query("select pg_sleep(\(seconds))", to: "sleep")
+            try await connection.expectUsable()
         }
     }
 

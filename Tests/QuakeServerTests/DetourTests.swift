@@ -64,6 +64,36 @@ struct DetourTests {
         }
     }
 
+    /// primary: has 20 events
+    /// standby: has none of them ─────────────────── replays on
+    /// client:  has all of the primary's ─ comes here, waits ── goes on
+    @Test("A client that is ahead of a standby waits for it, and does not start anew")
+    func ahead() async throws {
+        let primary = try await TemporaryServer.start()
+        #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)
+        let database = TestDatabase(url: primary.url)
+        try await withStandby(of: primary.cluster) { standby in
+            let copy = TestDatabase(url: standby.url())
+            try await standby.catchUp()
+            try await copy.query("select pg_wal_replay_pause()")
+            try await database.importDocument(DayFeed.of(20).document)
+            let id = try await TestSite.run(of: database) { here in
+                try await StreamClient.with(here, "after=now") { try #require(await $0.pass().last?.id) }
+            }
+            try await database.query("update quake set magnitude = 7 where code = 'usc3'")
+            try await TestSite.run(of: copy) { there in
+                // The head comes with the first heartbeat, while it waits.
+                try await StreamClient.with(there, lastID: id) { client in
+                    try await copy.query("select pg_wal_replay_resume()")
+                    var replica = StreamReplica()
+                    try replica.apply(await client.events(upTo: 2))
+                    #expect(replica.changes.count == 1)
+                    #expect(Array(replica.rows.keys) == ["usc3"])
+                }
+            }
+        }
+    }
+
     /// - Parameter catchUp: waits until the other database has all that is committed.
     private func compare(
         _ database: TestDatabase, _ other: TestDatabase,

@@ -1,3 +1,4 @@
+import Subprocess
 import TestSupport
 import Testing
 
@@ -90,6 +91,52 @@ struct ProxyTests {
         }
     }
 
+    @Test(
+        "Over TLS and HTTP/2, a stream has a change at once, and the metrics are closed",
+        arguments: [Program.nginx, .haproxy])
+    func encrypted(_ program: Program) async throws {
+        try await withProxy(program) { proxy, database, site, _ in
+            let service = "https://127.0.0.1:\(proxy.tlsPort)"
+            let version = try await curl(
+                "-w", "%{http_version} %{http_code}", "\(service)/fdsnws/event/1/version")
+            #expect(version.hasSuffix("2 200"))
+            for path in ["/metrics", "/metrics?x=1"] {
+                #expect(try await curl("-o", "/dev/null", "-w", "%{http_code}", service + path) == "404")
+            }
+            // It ends with the first change, which it would not have if somebody kept it back.
+            let stream = Task {
+                try await Subprocess.run(
+                    .name("sh"),
+                    arguments: ["-c", "curl -ksN --http2 \(service)/changes?after=now | grep -m1 '\"key\"'"],
+                    output: .string(limit: 1 << 20), error: .discarded
+                ).standardOutput
+            }
+            try await waitUntil {
+                try await site.get("/metrics").text.contains("quakes_live_clients 1\n")
+            }
+            try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+            #expect(try await stream.value.contains("usc1"))
+        }
+    }
+
+    @Test("An address that floods gets 429", arguments: [Program.nginx, .haproxy])
+    func flood(_ program: Program) async throws {
+        try await withProxy(program) { proxy, _, _, _ in
+            let flood = "https://127.0.0.1:\(proxy.tlsPort)/health?[1-2000]"
+            let statuses = try await curl(
+                "--no-progress-meter", "-o", "/dev/null", "-w", "%{http_code}\n", "--parallel", flood)
+            #expect(Set(statuses.split(separator: "\n")) == ["200", "429"])
+        }
+    }
+
+    /// What curl prints.
+    private func curl(_ arguments: String...) async throws -> String {
+        try await Subprocess.run(
+            .name("curl"), arguments: .init(["-ks", "--http2"] + arguments), output: .string(limit: 1 << 20),
+            error: .discarded
+        ).standardOutput
+    }
+
     /// How many requests for changes the server has answered.
     private func asked(_ site: TestSite) async throws -> Int {
         let name = "quakes_http_requests_total{route=\"changes\",status=\"200\"} "
@@ -102,6 +149,16 @@ struct ProxyTests {
         _ program: Program, perAddress: Int = 100,
         _ body: @escaping @Sendable (TestDatabase, _ site: TestSite, _ proxied: TestSite) async throws -> Void
     ) async throws {
+        try await withProxy(program, perAddress: perAddress) { try await body($1, $2, $3) }
+    }
+
+    private func withProxy(
+        _ program: Program, perAddress: Int = 100,
+        _ body:
+            @escaping @Sendable (
+                ReverseProxy, TestDatabase, _ site: TestSite, _ proxied: TestSite
+            ) async throws -> Void
+    ) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
             var settings = ServerSettings.patient
@@ -111,7 +168,7 @@ struct ProxyTests {
                 let proxy = try await ReverseProxy(program, before: site.port)
                 let proxied = TestSite(port: proxy.port)
                 try await waitUntil { (try? await proxied.get("/health").status) == 200 }
-                try await body(database, site, proxied)
+                try await body(proxy, database, site, proxied)
                 withExtendedLifetime(proxy) {}
             }
         }

@@ -1,4 +1,5 @@
 import PostgreSQL
+import QuakeStore
 import TestSupport
 import Testing
 
@@ -75,6 +76,27 @@ struct SessionTests {
                 }
                 #expect(try await site.get(dayPath).status == 200)
             }
+        }
+    }
+
+    /// server:  ─ stands still ───────────────────────── goes on
+    /// clients:   ask: 503 ─ ask again: 503 at once       ask: 200
+    @Test("Of a database that stands still, nobody waits for an answer, and sessions that knew it are closed")
+    func frozenDatabase() async throws {
+        let server = try await TemporaryServer.start()
+        let database = TestDatabase(url: server.url)
+        try await database.withConnection { _ = try await Migrator($0).migrate() }
+        try await database.importDocument(DayFeed.of(5).document)
+        try await TestSite.run(of: database) { site in
+            try await waitUntil { try await site.get(dayPath).status == 200 }
+            try await server.cluster.frozen {
+                // Not one that is kept.
+                let path = "/fdsnws/event/1/count?minmagnitude=-9"
+                #expect(try await site.get(path).status == 503)
+                try await waitUntil { try await site.get("/health").text.contains("\"sessions\":0") }
+                #expect(try await site.get(path).status == 503)
+            }
+            try await waitUntil { try await site.get(dayPath).status == 200 }
         }
     }
 

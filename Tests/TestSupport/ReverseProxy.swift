@@ -1,5 +1,6 @@
 import Foundation
 import LocalPostgres
+import Subprocess
 
 /// A real proxy in front of a server on this machine, with the configuration that `deploy/proxies` has for it. It is gone when
 /// the last reference is, and when this process ends, in whatever way.
@@ -10,6 +11,8 @@ public final class ReverseProxy: Sendable {
     public enum Program: String, CaseIterable, Sendable { case nginx, haproxy, varnish }
 
     public let port: Int
+    /// Where it encrypts; Varnish does not.
+    public var tlsPort: Int { port + 1 }
     private let tied: TiedScript
 
     /// Runs a program until the end of standard input, and removes its folder, which is `$1`.
@@ -32,6 +35,7 @@ public final class ReverseProxy: Sendable {
         let file = "\(folder)/\(program.fileName)"
         try program.configuration(from: self.port, to: port, folder).write(
             toFile: file, atomically: true, encoding: .utf8)
+        try await Self.certify(folder)
         let programs = Self.programs ?? ""
         let command =
             switch program {
@@ -45,6 +49,26 @@ public final class ReverseProxy: Sendable {
             }
         tied = try await TiedScript(
             program.rawValue, Self.script, [folder, "\(programs)/\(command[0])"] + command.dropFirst())
+    }
+
+    /// Makes a certificate that nobody knows, with its key in a file of its own and behind it.
+    private static func certify(_ folder: String) async throws {
+        let result = try await Subprocess.run(
+            .path("/usr/bin/openssl"),
+            arguments: [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                "/CN=localhost", "-days", "2", "-keyout", "\(folder)/quakes.key", "-out",
+                "\(folder)/quakes.pem",
+            ], output: .discarded, error: .string(limit: 1 << 16))
+        guard result.terminationStatus.isSuccess else { throw NoCertificate(said: result.standardError) }
+        let key = try String(contentsOfFile: "\(folder)/quakes.key", encoding: .utf8)
+        let certificate = try String(contentsOfFile: "\(folder)/quakes.pem", encoding: .utf8)
+        try (certificate + key).write(
+            toFile: "\(folder)/quakes.pem", atomically: true, encoding: .utf8)
+    }
+
+    struct NoCertificate: Error {
+        let said: String
     }
 
     /// What Debian's nginx.conf says around a site, in short, for a folder of its own.
@@ -77,7 +101,10 @@ extension ReverseProxy.Program {
         try String(contentsOf: projectFile("deploy/proxies/\(fileName)"), encoding: .utf8)
             .replacing("127.0.0.1:8080", with: "127.0.0.1:\(port)").replacing("\"8080\"", with: "\"\(port)\"")
             .replacing("listen 80;", with: "listen 127.0.0.1:\(here);")
+            .replacing("listen 443 ", with: "listen 127.0.0.1:\(here + 1) ")
             .replacing("bind :80", with: "bind 127.0.0.1:\(here)")
+            .replacing("bind :443", with: "bind 127.0.0.1:\(here + 1)")
+            .replacing("/etc/ssl/quakes", with: "\(folder)/quakes")
             .replacing("/var/cache/nginx", with: folder)
     }
 }

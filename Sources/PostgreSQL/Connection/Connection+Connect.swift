@@ -1,11 +1,69 @@
 import CPostgreSQL
 
 extension Connection {
-    /// Connects, within the options' time limit.
+    /// Connects to the first server that takes it, among all addresses of all hosts in the options. Each of them has its own time
+    /// limit, so that one that is silent keeps nobody from the others.
     func connect() throws {
         let operation = "connect to \(options)"
-        let deadline = ContinuousClock.now + options.connectTimeout
-        let handle = try startConnecting(operation)
+        let search = ServerSearch(options)
+        var failures: [PostgresError] = []
+        var silent: Set<ServerSearch.Address> = []
+        for attributes in search.rounds {
+            for addresses in search.addresses {
+                let limit = search.limit(ofEachOf: addresses.count)
+                for address in addresses where !silent.contains(address) {
+                    var keywords = address
+                    if let attributes { keywords["target_session_attrs"] = attributes }
+                    do {
+                        return try connect(keywords, within: limit, operation)
+                    } catch let failure as ConnectFailure {
+                        close()
+                        lossReason = nil
+                        if failure.isSilence { silent.insert(address) }
+                        failures.append(failure.error)
+                    }
+                }
+            }
+        }
+        throw Self.summary(of: failures, operation)
+    }
+
+    /// Why one server could not be had.
+    private struct ConnectFailure: Error {
+        let error: PostgresError
+        var isSilence = false
+    }
+
+    /// All that went wrong, each thing once. A login or a database that a server does not know may be new, and that server a
+    /// standby that is behind: it counts if no other server took the connection.
+    private static func summary(of failures: [PostgresError], _ operation: String) -> PostgresError {
+        let known = failures.first { !$0.isOutage } ?? failures.first { $0.sqlState != nil }
+        guard var error = known ?? failures.first else {
+            return PostgresError(operation: operation, message: "no host", connectionLost: true)
+        }
+        var messages: [String] = []
+        for failure in failures where !messages.contains(failure.message) {
+            messages.append(failure.message)
+        }
+        error.message = messages.joined(separator: "; ")
+        return error
+    }
+
+    /// Connects to one address.
+    ///
+    /// - Throws: `ConnectFailure`; `CancellationError`.
+    private func connect(_ keywords: ServerSearch.Address, within limit: Duration, _ operation: String) throws
+    {
+        try Task.checkCancellation()
+        let deadline = ContinuousClock.now + limit
+        guard let handle = startConnecting(keywords) else {
+            throw PostgresError(operation: operation, message: "out of memory")
+        }
+        self.handle = handle
+        server = keywords
+        notices.install(on: handle)
+        // This is the only way to get the SQLSTATE of a refused connection.
+        PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
         var status = PGRES_POLLING_WRITING
         while status != PGRES_POLLING_OK {
             guard status != PGRES_POLLING_FAILED, PQstatus(handle) != CONNECTION_BAD else {
@@ -13,26 +71,29 @@ extension Connection {
             }
             try Task.checkCancellation()
             guard ContinuousClock.now < deadline else {
-                throw PostgresError(
-                    operation: operation, message: "no answer within \(options.connectTimeout)",
-                    remedy: "check the host, the port and the firewall, or raise connect_timeout",
-                    connectionLost: true)
+                throw silence(of: handle, within: limit, operation)
             }
-            // The socket may change between attempts (another address, or TLS).
+            // The socket may change between attempts (TLS).
             if waitForSocket(PQsocket(handle), writable: status == PGRES_POLLING_WRITING) {
                 status = PQconnectPoll(handle)
             }
         }
         PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
         PQsetnonblocking(handle, 1)
-        try leaveSerializable(handle, by: deadline)
+        do {
+            try leaveSerializable(handle, by: deadline, limit)
+        } catch let error as PostgresError {
+            throw ConnectFailure(error: error, isSilence: error.connectionLost && error.sqlState == nil)
+        }
     }
 
     /// A hot standby cannot be SERIALIZABLE, and refuses every statement that is by default
     /// (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CAVEATS).
-    private func leaveSerializable(_ handle: OpaquePointer, by deadline: ContinuousClock.Instant) throws {
+    private func leaveSerializable(
+        _ handle: OpaquePointer, by deadline: ContinuousClock.Instant, _ limit: Duration
+    ) throws {
         guard isStandby(handle) == true else { return }
-        waitLimit = .limited(until: deadline, limit: options.connectTimeout)
+        waitLimit = .limited(until: deadline, limit: limit)
         defer { waitLimit = .untilCancelled }
         let setting = "default_transaction_isolation"
         let rows = try query("show \(unescaped: setting)", to: "read \(setting)")
@@ -46,36 +107,35 @@ extension Connection {
         PQparameterStatus(handle, "in_hot_standby").map { String(cString: $0) == "on" }
     }
 
-    /// Looks up the host's name, which blocks, and starts to connect.
-    private func startConnecting(_ operation: String) throws -> OpaquePointer {
-        try Task.checkCancellation()
-        let keywords = options.effective.sorted { $0.key < $1.key }
-        handle = withCStrings(keywords.map { $0.key }) { names in
-            withCStrings(keywords.map { $0.value }) { values in
-                PQconnectStartParams(names, values, 0)
-            }
-        }
-        guard let handle else { throw PostgresError(operation: operation, message: "out of memory") }
-        notices.install(on: handle)
-        // This is the only way to get the SQLSTATE of a refused connection.
-        PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
-        return handle
+    private func silence(of handle: OpaquePointer, within limit: Duration, _ operation: String)
+        -> ConnectFailure
+    {
+        let place = [PQhost(handle), PQport(handle)].compactMap { $0.map { String(cString: $0) } }
+        return ConnectFailure(
+            error: PostgresError(
+                operation: operation,
+                message: "no answer within \(limit) from \(place.joined(separator: " port "))",
+                remedy: "check the host, the port and the firewall, or raise connect_timeout",
+                connectionLost: true),
+            isSilence: true)
     }
 
-    private func connectFailure(_ operation: String, _ handle: OpaquePointer) -> PostgresError {
+    private func connectFailure(_ operation: String, _ handle: OpaquePointer) -> ConnectFailure {
         // Indented lines are libpq's advice. Each of the others describes one attempt, or a place in the server's
         // source.
         let lines = String(cString: PQerrorMessage(handle)).split(whereSeparator: \.isNewline)
         var message = lines.filter { !$0.hasPrefix("\t") && !$0.hasPrefix("LOCATION:") }
             .joined(separator: " ")
         guard let verbose = message.firstMatch(of: #/:  ([0-9A-Z]{5}): /#) else {
-            return PostgresError(
-                operation: operation, message: message, remedy: "is the server running there?",
-                connectionLost: true)
+            return ConnectFailure(
+                error: PostgresError(
+                    operation: operation, message: message, remedy: "is the server running there?",
+                    connectionLost: true))
         }
         let sqlState = String(verbose.output.1)
         message.replace(":  \(sqlState): ", with: ": ")
-        return PostgresError(
-            operation: operation, sqlState: sqlState, message: message, connectionLost: true)
+        return ConnectFailure(
+            error: PostgresError(
+                operation: operation, sqlState: sqlState, message: message, connectionLost: true))
     }
 }

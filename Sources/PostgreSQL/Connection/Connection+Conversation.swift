@@ -105,7 +105,7 @@ extension Connection {
 
     func nextResult(_ operation: String, _ handle: OpaquePointer) throws -> QueryResult? {
         while PQisBusy(handle) == 1 {
-            if waitForSocket(PQsocket(handle), writable: false), PQconsumeInput(handle) == 0 {
+            if try waitForServer(operation, handle), PQconsumeInput(handle) == 0 {
                 throw failureOfLibpq(operation, handle)
             }
             // An answer that is here is not late, however long this process was held up.
@@ -127,7 +127,7 @@ extension Connection {
             case 0: return
             case 1:
                 // Read input, too: a server that cannot send its notices stops reading.
-                if waitForSocket(PQsocket(handle), writable: true, orReadable: true),
+                if try waitForServer(operation, handle, writable: true, orReadable: true),
                     PQconsumeInput(handle) == 0
                 {
                     throw failureOfLibpq(operation, handle)
@@ -179,7 +179,7 @@ extension Connection {
         throw PostgresError(operation: operation, message: message, connectionLost: true)
     }
 
-    private func giveUp(_ reason: String) {
+    func giveUp(_ reason: String) {
         notices.logger.warning("closing a database connection: \(reason)")
         close(because: reason)
     }
@@ -192,14 +192,14 @@ extension Connection {
         case .untilCancelled, .limited: waitLimit = .cancelling(until: .now + Self.answerLimit)
         case .cancelling, .cleanup: break
         }
-        guard let pointer = PQgetCancel(handle) else { return }
+        guard let pointer = quakes_cancel_create(handle) else { return }
         nonisolated(unsafe) let cancel = pointer
         DispatchQueue(label: "postgresql.cancellation").async(group: cancellations) { [notices] in
             var reason = [CChar](repeating: 0, count: 256)
-            if PQcancel(cancel, &reason, Int32(reason.count)) == 0 {
+            if quakes_cancel_send(cancel, &reason, Int32(reason.count)) == 0 {
                 notices.logger.warning("cannot cancel a statement: \(oneLine(reason))")
             }
-            PQfreeCancel(cancel)
+            quakes_cancel_free(cancel)
         }
     }
 

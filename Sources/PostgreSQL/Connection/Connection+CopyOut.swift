@@ -79,7 +79,7 @@ extension Connection {
                 return UnsafeMutableRawBufferPointer(start: buffer, count: Int(length))
             }
             guard length == 0 else { return nil }
-            if waitForSocket(PQsocket(handle), writable: false), PQconsumeInput(handle) == 0 {
+            if try waitForServer(operation, handle), PQconsumeInput(handle) == 0 {
                 throw failureOfLibpq(operation, handle)
             }
             try watchWaitLimit(operation, handle)

@@ -128,7 +128,7 @@ struct ChangesDelivery: Sendable {
     private func catchUp(
         _ start: ChangesRequest.Start, _ output: inout Output, _ client: Client, _ channel: any Channel
     ) async throws -> (Position, String?, epoch: Int?) {
-        var backoff = Backoff(from: .milliseconds(250), to: .seconds(10))
+        var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
         let known = start.position.map { position in
             var bytes: [UInt8] = []
             form.append(position, to: &bytes)

@@ -67,13 +67,14 @@ public struct QuakeServer: Sendable {
                 group.addTask {
                     do {
                         // When a document is settled that changes nothing, nobody notifies.
-                        let poll = PollInterval(listening: .seconds(5))
                         let follower = Follower(
-                            options, view: responder.live, name: nil, poll: poll, logger: logger)
-                        try await follower.run(persistently: true) {
-                            responder.board.show($0)
-                            responder.live.trim()
-                        }
+                            options, view: responder.live, name: nil, logger: logger)
+                        try await follower.run(
+                            persistently: true,
+                            told: {
+                                responder.board.show($0)
+                                responder.live.trim()
+                            }, lost: { sessions.doubt() })
                     } catch is CancellationError {}
                 }
                 group.addTask {

@@ -70,6 +70,8 @@ public struct ServerSettings: Sendable {
     public var longStretch = 10_000
     /// How long a client may wait for the next changes.
     public var pollTime = Duration.seconds(60)
+    /// How long somebody waits for a hot standby that has not come to their position yet, before they have to start anew.
+    public var behindTime = Duration.seconds(30)
     /// How long one request may take altogether.
     public var requestTime = Duration.seconds(600)
     /// How long, once it is to end, the server still accepts clients, while `/health` tells load balancers to send nobody any

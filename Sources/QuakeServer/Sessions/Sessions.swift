@@ -24,6 +24,8 @@ final class Sessions: Sendable {
         /// What ends the life of each connection that is open.
         var keepers: [ObjectIdentifier: CheckedContinuation<Void, any Error>] = [:]
         var lastID = 0
+        /// Those in use that are to be closed when they are given back.
+        var doubtful: Set<ObjectIdentifier> = []
         /// Why the last attempt to connect failed; nil after a success.
         var failure: String?
 
@@ -175,15 +177,30 @@ final class Sessions: Sendable {
     private static var tooMany: Refusal { .unavailable("Too many requests are waiting.") }
 
     private func giveBack(_ connection: Connection, from lane: Lane, lostBy error: (any Error)? = nil) {
-        state.withLock { $0.use.end(lane) }
-        if let error {
-            state.withLock { $0.keepers.removeValue(forKey: ObjectIdentifier(connection)) }?.resume(
-                throwing: error)
-            passOn()
-        } else {
-            offer(connection)
+        let id = ObjectIdentifier(connection)
+        let isDoubtful = state.withLock { state in
+            state.use.end(lane)
+            return state.doubtful.remove(id) != nil
         }
+        guard let error = error ?? (isDoubtful ? Doubtful() : nil) else { return offer(connection) }
+        state.withLock { $0.keepers.removeValue(forKey: id) }?.resume(throwing: error)
+        if !isDoubtful { doubt() }
+        passOn()
     }
+
+    /// Closes all connections, those in use once they are given back: a lost one tells that the server has restarted, or that it
+    /// is frozen or cut off and another one is the leader by now. Each request would find that out anew, and wait for it.
+    func doubt() {
+        let idle = state.withLock { state in
+            let idle = state.idle.compactMap { state.keepers.removeValue(forKey: ObjectIdentifier($0)) }
+            state.idle = []
+            state.doubtful = Set(state.keepers.keys)
+            return idle
+        }
+        for keeper in idle { keeper.resume(throwing: Doubtful()) }
+    }
+
+    private struct Doubtful: Error {}
 
     private func offer(_ connection: Connection) {
         state.withLock { state in
@@ -203,7 +220,7 @@ final class Sessions: Sendable {
 
     /// Keeps one connection open until the task is cancelled.
     func keepOne() async {
-        var backoff = Backoff(from: .milliseconds(250), to: .seconds(10))
+        var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
         while !Task.isCancelled {
             var hasConnected = false
             do {
@@ -214,6 +231,7 @@ final class Sessions: Sendable {
                 }
             } catch {
                 guard !Task.isCancelled else { return }
+                if error is Doubtful { continue }
                 logger.warning("\(hasConnected ? "a session was lost" : "no session"): \(error)")
                 // It was lost by use, so that the next attempt is no flood.
                 if hasConnected { continue }

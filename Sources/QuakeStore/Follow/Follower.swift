@@ -20,7 +20,7 @@ public struct Follower<V: View>: Sendable {
     /// - Parameter observer: told how far a long pass is. To know how many rows will come, they are counted first.
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
-        backoff: Backoff = Backoff(from: .milliseconds(250), to: .seconds(5)), logger: Logger,
+        backoff: Backoff = Backoff(from: .milliseconds(250), to: .seconds(3)), logger: Logger,
         observer: (@Sendable (PassProgress) -> Void)? = nil
     ) {
         self.options = options
@@ -49,20 +49,24 @@ public struct Follower<V: View>: Sendable {
     /// attempts, which begin anew after each pass.
     ///
     /// - Parameters:
-    ///   - persistently: whether it tries again after every error, that of the first connection, too, and behind a pooler that
-    ///     gives it no session of its own asks now and then instead of listening.
+    ///   - persistently: whether it tries again after every error, and behind a pooler that gives it no session of its own asks
+    ///     now and then instead of listening.
     ///   - told: told the catalogue's state after each pass, changed or not: the view is then at that state or before it. States
     ///     may be skipped.
+    ///   - lost: told when the connection is lost.
     /// - Throws: `CancellationError`. If not `persistently`: what the first connection throws; `NoSession` when it cannot listen,
     ///   because a pooler is in transaction mode; what a new connection would not help against.
     public func run(
-        persistently: Bool = false, told: (@Sendable (CatalogueState) -> Void)? = nil
+        persistently: Bool = false, told: (@Sendable (CatalogueState) -> Void)? = nil,
+        lost: (@Sendable () -> Void)? = nil
     ) async throws {
         var backoff = backoff
         var hasConnected = false
         while true {
+            var isConnected = false
             do {
                 try await Connection.with(options, logger: logger) { connection in
+                    isConnected = true
                     if hasConnected { logger.notice("reconnected") }
                     hasConnected = true
                     try await follow(connection, mayPoll: persistently) {
@@ -70,8 +74,9 @@ public struct Follower<V: View>: Sendable {
                         if let told { told(try await state(connection)) }
                     }
                 }
-            } catch let error where persistently || hasConnected && error.isTransient {
+            } catch let error where persistently || hasConnected && error.isTransient || error.isOutage {
                 try Task.checkCancellation()
+                if isConnected, (error as? PostgresError)?.connectionLost == true { lost?() }
                 let wait = backoff.next()
                 logger.warning("\(error); reconnecting in \(Int(wait / .milliseconds(1))) ms")
                 try await Task.sleep(for: wait)
@@ -156,7 +161,7 @@ public struct PollInterval: Sendable {
     public var answer: Duration
 
     public init(
-        listening: Duration = .seconds(30), standby: Duration = .seconds(1), answer: Duration = .seconds(10)
+        listening: Duration = .seconds(5), standby: Duration = .seconds(1), answer: Duration = .seconds(10)
     ) {
         (self.listening, self.standby, self.answer) = (listening, standby, answer)
     }
@@ -164,6 +169,7 @@ public struct PollInterval: Sendable {
 
 extension Error {
     fileprivate var isTransient: Bool { (self as? PostgresError)?.isTransient ?? (self is ViewBusy) }
+    fileprivate var isOutage: Bool { (self as? PostgresError)?.isOutage ?? false }
 }
 
 extension PostgresError {

@@ -9,6 +9,8 @@ struct PassReader<V: View> {
     /// How long the server may take for what it normally answers at once.
     let answerLimit: Duration
     let logger: Logger
+    /// What to do on a hot standby that is behind the view.
+    var whenBehind = WhenBehind.wait(.seconds(30))
     /// Told how far the next pass is, if that may be a long one.
     private(set) var observer: (@Sendable (PassProgress) -> Void)?
     /// The view's position.
@@ -92,6 +94,9 @@ struct PassReader<V: View> {
                 return reached
             } catch let mismatch as Pass.Mismatch {
                 if mismatch.snapshot.shape != table.signature { self.table = nil }
+                if freshStart == nil, mismatch.snapshot.isBehind, try await comesBehind(mismatch.snapshot) {
+                    continue
+                }
                 freshStart = freshStart ?? mismatch.snapshot.freshStart ?? .altered
             } catch let error as PostgresError where error.namesOldColumns && wasKnown {
                 self.table = nil
@@ -101,6 +106,29 @@ struct PassReader<V: View> {
                 isPrepared = false
             }
         }
+    }
+
+    /// Waits for a hot standby that is behind the view.
+    ///
+    /// - Returns: false if it does not come as far: what the view has seen counts as lost.
+    /// - Throws: `StandbyBehind` if that is not to be waited for here.
+    private mutating func comesBehind(_ snapshot: SnapshotState) async throws -> Bool {
+        guard let token = position?.token else { return false }
+        let behind = StandbyBehind(token: token, newest: snapshot.position.token)
+        guard case .wait(let limit) = whenBehind else {
+            if case .fail = whenBehind { throw behind }
+            return false
+        }
+        logger.notice("\(behind); waiting for it, at most \(limit)")
+        let end = ContinuousClock.now + limit
+        while .now < end {
+            try await Task.sleep(for: .milliseconds(200))
+            let isBehind = try await connection.expectingAnswer(within: answerLimit) {
+                try await SnapshotState.read(of: position, on: connection).isBehind
+            }
+            if !isBehind { return true }
+        }
+        return false
     }
 
     private mutating func knownTable() async throws -> TableShape {
@@ -134,6 +162,26 @@ struct PassReader<V: View> {
             canReport = false
         }
     }
+}
+
+/// What a reader does that comes to a hot standby which is behind it.
+public enum WhenBehind: Sendable {
+    /// It waits for so long, and then starts anew.
+    case wait(Duration)
+    /// It throws `StandbyBehind`.
+    case fail
+    /// It starts anew.
+    case startAnew
+}
+
+/// A hot standby does not have yet what a reader has seen elsewhere.
+public struct StandbyBehind: Error, CustomStringConvertible {
+    /// The reader's token.
+    public let token: Int
+    /// The standby's newest one.
+    public let newest: Int
+
+    public var description: String { "this standby has come to token \(newest), and not yet to \(token)" }
 }
 
 extension PostgresError {

@@ -57,6 +57,8 @@ extension Position {
         -> Bool
     {
         let state = try await SnapshotState.read(of: self, on: connection)
+        // Nothing follows, yet.
+        if state.isBehind { return false }
         guard state.freshStart == nil, signature == nil || signature == state.shape else { return true }
         return try await connection.query(
             """

@@ -8,6 +8,9 @@ struct SnapshotState: Sendable {
     let shape: String
     /// nil when the history after the reader's position is complete, or the reader holds nothing.
     let freshStart: FreshStart?
+    /// Whether this is a hot standby that has not come as far as the reader: it may still, or it never will because those
+    /// transactions were lost.
+    let isBehind: Bool
 
     /// The number of columns in its one row. They are null in the rows of a pass.
     static let width = 6
@@ -16,8 +19,9 @@ struct SnapshotState: Sendable {
     static func query(of reader: Position?) -> Query {
         """
         select store::text, token, committed_at,
-               history.check(\(reader?.store)::uuid, \(reader?.token), \(reader?.committedAt)::timestamptz)
-                   as verdict,
+               case when pg_is_in_recovery() and \(reader?.store)::uuid = store and \(reader?.token) > token then 'behind'
+                    else history.check(\(reader?.store)::uuid, \(reader?.token), \(reader?.committedAt)::timestamptz)
+               end as verdict,
                history.shape('public.quake') as shape,
                -- Makes the text of values the same in every session, as in history.changes.
                (select count(set_config(name, value, true))
@@ -44,6 +48,7 @@ struct SnapshotState: Sendable {
         else { throw PostgresError.noStore(Self.operation) }
         self.position = position
         self.shape = shape
+        isBehind = verdict == "behind"
         freshStart = reader.flatMap { Self.freshStart(of: $0, verdict, now: position) }
     }
 

@@ -138,7 +138,7 @@ public struct BrokenStream: Error, Equatable, CustomStringConvertible {
 
 /// The lines of one answer, in constant memory. One task fills it, and only reads it from then on.
 struct StreamLines: @unchecked Sendable {
-    private let spool = Spool(memoryLimit: 4 << 20)
+    private let spool = BatchSpool(memoryLimit: 4 << 20)
     private var pieces: [Range<Int>] = []
     private var rest: [UInt8] = []
     private(set) var byteCount = 0

@@ -19,8 +19,8 @@ struct FollowCommand: AsyncParsableCommand {
             The first start takes a snapshot of the table. A follower also takes a snapshot if the history that it needs \
             was pruned, or if the server has lost changes that it already saw. It always says so.
 
-            The command runs until it is stopped, and reconnects after a restart of the server. SIGTERM ends it with exit \
-            code 0.
+            The command runs until it is stopped. It waits for a server that is away, from the start or later. SIGTERM ends it \
+            with exit code 0.
             """)
 
     @Option(help: ArgumentHelp("The SQLite file to keep up to date.", valueName: "file"))
@@ -72,7 +72,11 @@ struct FollowCommand: AsyncParsableCommand {
 
     private func follow(_ view: some View) async throws {
         let database = try await database.located()
-        try await database.withConnection(for: .reader) { _ in }
+        if once {
+            try await database.withConnection(for: .reader) { _ in }
+        } else {
+            try await database.waitUntilFit(for: .reader)
+        }
         let follower = Follower(
             database.options, view: view, name: name, logger: database.logger,
             observer: Self.observer(of: view))

@@ -200,9 +200,12 @@ struct ImportCommand: AsyncParsableCommand {
         let isService = EventService(source) != nil
         var schedule = Schedule(every: every, jitter: isService ? every / 10 : .zero)
         var random = SystemRandomNumberGenerator()
+        var repeated = RepeatedFailure()
         while true {
             let start = ContinuousClock.now
-            let summary = try await importOnce(source, every, into: database)
+            let (summary, isReported) = try await importOnce(source, every, into: database)
+            let reason = isReported ? nil : summary.failure.map { "\($0)" }
+            if repeated.isToBeSaid(reason, now: .now), !isReported { report.add(summary) }
             var ending =
                 summary.failure.map { Schedule.Ending($0) } ?? summary.freshFor.map { .fresh($0) } ?? .done
             // A stream has waited for a change already.
@@ -211,7 +214,7 @@ struct ImportCommand: AsyncParsableCommand {
                 if case .done = ending { ending = .notRun }
             }
             // The service has been asked, whatever the database said then.
-            if isService, ending == .notRun, summary.run != nil { ending = .done }
+            if isService, [.notRun, .unreached].contains(ending), summary.run != nil { ending = .done }
             if let remark = schedule.remark(on: ending) { database.logger.notice("\(source): \(remark)") }
             let next = schedule.next(after: ending, startedAt: start, now: .now, using: &random)
             try await Task.sleep(until: next, clock: .continuous)
@@ -220,10 +223,11 @@ struct ImportCommand: AsyncParsableCommand {
 
     /// Imports one source of a daemon.
     ///
+    /// - Returns: also whether the run is reported; not if there was none, because the database was not fit.
     /// - Throws: `CancellationError`.
     private func importOnce(
         _ source: FeedSource, _ every: Duration, into database: Database
-    ) async throws -> ImportSummary {
+    ) async throws -> (summary: ImportSummary, isReported: Bool) {
         let isReported = Mutex(false)
         do {
             let summary = try await withTimeout { deadline in
@@ -235,13 +239,11 @@ struct ImportCommand: AsyncParsableCommand {
                 }
             }
             if let failure = summary.failure as? CancellationError { throw failure }
-            return summary
+            return (summary, true)
         } catch let error as CancellationError {
             throw error
         } catch {
-            let summary = ImportSummary(source: source, failure: error)
-            if !isReported.withLock(\.self) { report.add(summary) }
-            return summary
+            return (ImportSummary(source: source, failure: error), isReported.withLock(\.self))
         }
     }
 

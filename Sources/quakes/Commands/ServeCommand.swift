@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import PostgreSQL
 import QuakeServer
 
 struct ServeCommand: AsyncParsableCommand {
@@ -14,7 +15,7 @@ struct ServeCommand: AsyncParsableCommand {
 
             Only reads. It speaks HTTP without encryption; put a proxy in front of it for HTTPS.
 
-            The command runs until it is stopped, and reconnects after a restart of the database. SIGTERM ends it with exit \
+            The command runs until it is stopped, and answers 503 as long as the database is away. SIGTERM ends it with exit \
             code 0, once the answers that are under way are finished. If systemd has opened a socket for it, it serves that \
             one, and --listen is not looked at.
             """)
@@ -105,8 +106,12 @@ struct ServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         let database = try await database.located()
-        // Fails now, and not at the first request, if the database is not there or not migrated.
-        try await database.withConnection(for: .reader) { _ in }
+        // Fails now, and not at the first request, if the login or the schema is not fit.
+        do {
+            try await database.withConnection(for: .reader) { _ in }
+        } catch let error as PostgresError where error.isOutage {
+            database.logger.warning("\(error); answering 503 until it is there")
+        }
         let address = ListeningAddress.activated ?? listen
         var settings = ServerSettings(version: version)
         settings.baseURL = baseURL

@@ -1,3 +1,4 @@
+import Feed
 import Logging
 import PostgreSQL
 import QuakeStore
@@ -25,6 +26,21 @@ struct Database: Sendable {
                     try await migrator.migrate()
                 }
                 return try await body(connection)
+            }
+        }
+    }
+
+    /// The same for a command that runs until it is stopped, and has nothing to ask yet: it fails now if the login or the schema is
+    /// not fit, and waits as long as the database is away, as it does later.
+    func waitUntilFit(for purpose: Roles.Purpose) async throws {
+        var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
+        while true {
+            do {
+                return try await withConnection(for: purpose) { _ in }
+            } catch let error as PostgresError where error.isOutage {
+                let wait = backoff.next()
+                logger.warning("\(error); trying again in \(Int(wait / .milliseconds(1))) ms")
+                try await Task.sleep(for: wait)
             }
         }
     }

@@ -276,6 +276,65 @@ struct FollowFaultTests {
         }
     }
 
+    /// primary:  commits 2, 3
+    /// standby:  has 1 ─────────────────────────────────── replays on: 3
+    /// follower: has 3 of the primary ─ comes here, waits ──────────── goes on
+    @Test("A reader that comes to a standby behind its own position waits for it, and starts nothing anew")
+    func standbyBehind() async throws {
+        try await withServer { server, primary in
+            try await withStandby(of: server.cluster) { standby in
+                let copy = TestDatabase(url: standby.url())
+                let (view, log) = (MemoryView(), RecordedLog())
+                try await standby.catchUp()
+                try await copy.query("select pg_wal_replay_pause()")
+                try await primary.setMagnitude(2)
+                try await primary.setMagnitude(3)
+                try await primary.catchUp(view)
+                try await copy.following(view, logger: log.logger) {
+                    try await waitUntil { log.lines.contains { $0.contains("waiting for it") } }
+                    try await copy.query("select pg_wal_replay_resume()")
+                    try await primary.setMagnitude(4)
+                    try await standby.catchUp()
+                    try await copy.waitForCatchUp(of: view)
+                }
+                #expect(view.now.starts == [.first])
+            }
+        }
+    }
+
+    @Test("A follower that is started while the server is away waits for it")
+    func startedTooEarly() async throws {
+        try await withServer { server, database in
+            let (view, log) = (MemoryView(), RecordedLog())
+            try await server.cluster.stop()
+            try await database.following(view, logger: log.logger) {
+                try await waitUntil { log.lines.contains { $0.contains("reconnecting in ") } }
+                try await server.cluster.start()
+                try await database.waitForCatchUp(of: view)
+            }
+            #expect(view.now.starts == [.first])
+        }
+    }
+
+    /// follower: waits for notifications ── asks: no answer ── asks again and again ── goes on
+    /// server:                            stands still, and its kernel takes connections
+    @Test("A server that stands still while a follower waits is noticed")
+    func frozenServer() async throws {
+        try await withServer { server, database in
+            let (view, log) = (MemoryView(), RecordedLog())
+            let poll = PollInterval(listening: .milliseconds(200))
+            try await database.following(view, poll: poll, logger: log.logger) {
+                try await waitUntil { view.now.position != nil }
+                try await server.cluster.frozen {
+                    try await waitUntil { log.lines.contains { $0.contains("the server is silent") } }
+                }
+                try await database.setMagnitude(2)
+                try await database.waitForCatchUp(of: view)
+            }
+            #expect(view.now.starts == [.first])
+        }
+    }
+
     @Test("A reader notices that a standby was promoted without the last transactions it had seen")
     func promotedTooEarly() async throws {
         try await withServer { server, primary in

@@ -36,6 +36,27 @@ struct DatabaseCommandTests {
         }
     }
 
+    @Test("A service in the service file may name several hosts, and a silent one hides no other")
+    func service() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await withFolder { folder in
+                let silent = try ListeningSocket(folder.appending(path: ".s.PGSQL.5432").path)
+                let options = try ConnectionOptions(database.url)
+                var lines = "[cluster]\nconnect_timeout=2\nport=5432,\(options["port"] ?? "")\n"
+                lines += "host=\(folder.path),\(options["host"] ?? "")\n"
+                lines += "dbname=\(options["dbname"] ?? "")\nuser=\(options["user"] ?? "")\n"
+                let file = folder.appending(path: "services").path
+                try lines.write(toFile: file, atomically: true, encoding: .utf8)
+                let quakes = QuakesCommand([
+                    "PGSERVICEFILE": file, "DATABASE_URL": "postgresql://?service=cluster",
+                ])
+                let outcome = try await quakes.run("list", "--format", "csv")
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                withExtendedLifetime(silent) {}
+            }
+        }
+    }
+
     @Test(
         "The database comes from the option, DATABASE_URL, libpq's variables or the private cluster, in this order"
     )

@@ -19,6 +19,31 @@ struct ServeCommandTests {
         }
     }
 
+    @Test("Started while the database is away, it answers 503 until it is there")
+    func startedTooEarly() async throws {
+        let server = try await TemporaryServer.start()
+        let database = TestDatabase(url: server.url)
+        #expect(try await QuakesCommand().run("migrate", "--database", server.url).status == 0)
+        try await server.cluster.stop()
+        try await withFolder { folder in
+            let words = folder.appending(path: "words").path
+            var quakes = QuakesCommand(["DATABASE_URL": database.url])
+            quakes.launcher = QuakesCommand.intoFile + [words]
+            let status = try await quakes.run(["serve", "--listen", "127.0.0.1:0"]) { process in
+                func said() -> String { (try? String(contentsOfFile: words, encoding: .utf8)) ?? "" }
+                try await waitUntil { said().contains("serving http://") }
+                let match = try #require(said().firstMatch(of: /serving http:\/\/127\.0\.0\.1:(\d+)/))
+                let port = try #require(Int(match.1))
+                #expect(said().contains("answering 503 until it is there"))
+                #expect(LoopbackSocket.health(at: port).contains("503"))
+                try await server.cluster.start()
+                try await waitUntil { LoopbackSocket.health(at: port).contains("\"status\":\"ok\"") }
+                kill(process, SIGTERM)
+            }
+            #expect(status == 0)
+        }
+    }
+
     /// client       connects, asks                                                             asks, gets its answer
     /// others                        connect, more than it may open files
     /// database                                                             ends all sessions

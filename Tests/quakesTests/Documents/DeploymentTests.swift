@@ -12,11 +12,12 @@ struct DeploymentTests {
 
     private static let units = [
         "deploy/quakes-import.service", "deploy/quakes-worker.service", "deploy/quakes-follow@.service",
-        "deploy/quakes-serve.service",
+        "deploy/quakes-prune.service", "deploy/quakes-serve.service",
     ]
     private static let manifests = [
         "docker-compose.yml", "deploy/kubernetes/cronjob.yaml", "deploy/kubernetes/follower.yaml",
-        "deploy/kubernetes/migrate.yaml", "deploy/kubernetes/worker.yaml",
+        "deploy/kubernetes/migrate.yaml", "deploy/kubernetes/prune.yaml", "deploy/kubernetes/serve.yaml",
+        "deploy/kubernetes/worker.yaml",
     ]
 
     @Test("Every command in units and manifests is one that quakes takes", arguments: units + manifests)
@@ -35,7 +36,10 @@ struct DeploymentTests {
             output: .string(limit: 1 << 16), error: .discarded)
         let unit = result.standardOutput
         #expect(unit.hasPrefix("[Unit]\n") && unit.contains("\nExecStart=/usr/bin/quakes "))
-        #expect(unit.contains("\nUser=quakes\nGroup=quakes\n") && !unit.contains("DynamicUser"))
+        // Each has a user of its own, whose name its environment file has.
+        let user = try #require(unit.firstMatch(of: /\nUser=(\S+)\nGroup=(\S+)\n/))
+        #expect(user.output.1 == user.output.2 && !unit.contains("DynamicUser"))
+        #expect(unit.contains("\nEnvironmentFile=/etc/\(user.output.1).env\n"))
     }
 
     @Test("Images, package and documentation are of the version that quakes --version prints")
@@ -48,6 +52,34 @@ struct DeploymentTests {
         #expect(try Self.text("docs/running.md").contains("/quakes_\(version)_amd64.deb"))
     }
 
+    @Test(
+        "No unit may do more than it needs, by systemd's own count", .enabled(if: Self.canAnalyze),
+        arguments: units)
+    func exposure(_ path: String) async throws {
+        let result = try await Subprocess.run(
+            .name("systemd-analyze"), arguments: ["security", "--offline=true", Self.path(path)],
+            output: .string(limit: 1 << 16), error: .discarded)
+        let level = try #require(result.standardOutput.firstMatch(of: /exposure level for \S+: ([\d.]+)/))
+        #expect(try #require(Double(level.output.1)) < 3)
+    }
+
+    /// Since version 250, it looks at files of a system that does not run.
+    private static let canAnalyze = FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze")
+
+    @Test("Each alert has a severity and a runbook entry, and there is no entry without an alert")
+    func runbook() throws {
+        let rules = try Self.text("deploy/prometheus/alerts.yaml").split(separator: "- alert: ").dropFirst()
+        let entries = try Self.text("docs/operating.md").matches(of: /(?m)^### (Quakes\w+)$/).map {
+            String($0.output.1)
+        }
+        #expect(rules.map { String($0.prefix { !$0.isNewline }) } == entries)
+        for rule in rules {
+            let name = String(rule.prefix { !$0.isNewline })
+            #expect(rule.contains(/severity: (critical|warning) }/), "\(name)")
+            #expect(rule.contains("runbook: docs/operating.md#\(name.lowercased())\n"), "\(name)")
+        }
+    }
+
     /// With the logins that the manifests describe, on a server as they find it.
     @Test("Health checks fail before the first import, and pass once the feeds and the reader are up to date")
     func health() async throws {
@@ -55,7 +87,7 @@ struct DeploymentTests {
             .map { try Self.words($0.output.1) }
         // A reader's probe names it: another reader that is behind, or no more, is not its affair.
         func lag(of reader: String) -> [String] { ["status", "--max-lag", "5m", "--reader", reader] }
-        #expect(compose == [["status", "--max-age", "15m"], lag(of: "reader")])
+        #expect(compose.prefix(2) == [["status", "--max-age", "15m"], lag(of: "reader")])
         for (manifest, probe) in [("worker", compose[0]), ("follower", lag(of: "kubernetes"))] {
             let commands = try Self.commands(in: "deploy/kubernetes/\(manifest).yaml")
             let probes = commands.filter { $0.first == "status" }
@@ -157,7 +189,7 @@ struct DeploymentTests {
         let checks = text.matches(of: /test: \["CMD", (.*)\]/).map(\.output.1)
         return try (container + checks).map { try words($0) }.compactMap { words in
             if words.first == "quakes" { return Array(words.dropFirst()) }
-            return ["import", "follow", "migrate"].contains(words.first) ? words : nil
+            return ["import", "follow", "migrate", "serve", "prune"].contains(words.first) ? words : nil
         }
     }
 

@@ -1,4 +1,5 @@
 import Feed
+import PostgreSQL
 import SampleFeed
 import TestSupport
 import Testing
@@ -83,6 +84,37 @@ struct ScheduleTests {
         _ = schedule.next(after: .done, startedAt: start, now: start, using: &random)
         let wait = schedule.next(after: .notRun, startedAt: start, now: start, using: &random) - start
         #expect(wait <= .seconds(1))
+    }
+
+    @Test(
+        "While the database is away, another one may take over any moment: it is asked for every 3 s at least"
+    )
+    mutating func unreached() {
+        var schedule = Schedule(every: .seconds(3600))
+        let away = Schedule.Ending(
+            PostgresError(operation: "connect", message: "server closed the connection", connectionLost: true)
+        )
+        for longest in [250, 500, 1000, 2000, 3000, 3000] {
+            let wait = schedule.next(after: away, startedAt: start, now: start, using: &random) - start
+            #expect(wait >= .milliseconds(longest) / 2 && wait <= .milliseconds(longest))
+        }
+        let unfit = PostgresError(operation: "merge", sqlState: "42501", message: "permission denied")
+        #expect(Schedule.Ending(unfit) == .notRun)
+    }
+
+    @Test("A failure that repeats is said once in five minutes, and anew after a success")
+    func repeatedFailure() {
+        var repeated = RepeatedFailure()
+        func said(_ text: String?, after seconds: Int) -> Bool {
+            repeated.isToBeSaid(text, now: start + .seconds(seconds))
+        }
+        #expect(said("run: quakes migrate", after: 0))
+        #expect(!said("run: quakes migrate", after: 60) && !said("run: quakes migrate", after: 299))
+        #expect(said("run: quakes migrate", after: 300))
+        #expect(said("the database is away", after: 301))
+        #expect(!said("the database is away", after: 302))
+        _ = said(nil, after: 303)
+        #expect(said("the database is away", after: 304))
     }
 
     @Test("Retries do not lengthen a short interval")

@@ -62,7 +62,10 @@ final class CatchUp: View {
     /// Reads the pass, unless it is longer than this.
     ///
     /// - Returns: false if it is longer.
-    func read(over connection: Connection, upTo limit: Int?, logger: Logger) async throws -> Bool {
+    /// - Throws: `StandbyBehind`, according to `whenBehind`.
+    func read(
+        over connection: Connection, upTo limit: Int?, whenBehind: WhenBehind, logger: Logger
+    ) async throws -> Bool {
         let position: Position? =
             switch start {
             case .snapshot, .now: nil
@@ -73,7 +76,7 @@ final class CatchUp: View {
             return false
         }
         state.withLock { $0.position = position }
-        try await applyPass(over: connection, logger: logger)
+        try await applyPass(over: connection, whenBehind: whenBehind, logger: logger)
         return true
     }
 

@@ -59,16 +59,16 @@ final class CatchUps: Sendable {
 
     private func read(_ catchUp: CatchUp, for customer: ClientAddress?) async {
         do {
-            // Whoever asks for all rows asks for much. How much a stretch of the history is, the database knows.
-            var isRead = false
-            if catchUp.start != .snapshot {
-                isRead = try await readInTurn(
-                    catchUp, .short, for: customer, upTo: settings.longStretch, settings.statementTime)
+            // Somebody who has followed elsewhere may be ahead of a standby. Waiting holds no session.
+            let end = ContinuousClock.now + settings.behindTime
+            while true {
+                do {
+                    try await read(catchUp, whenBehind: .now < end ? .fail : .startAnew, for: customer)
+                    return catchUp.spool.finish()
+                } catch is StandbyBehind {
+                    try await Task.sleep(for: .milliseconds(200))
+                }
             }
-            if !isRead {
-                _ = try await readInTurn(catchUp, .costly, for: customer, upTo: nil, settings.costlyTime)
-            }
-            catchUp.spool.finish()
         } catch {
             if catchUp.spool.hasWritten, !(error is CancellationError) {
                 logger.error("a stream of changes broke off: \(error)")
@@ -77,9 +77,25 @@ final class CatchUps: Sendable {
         }
     }
 
+    private func read(
+        _ catchUp: CatchUp, whenBehind: WhenBehind, for customer: ClientAddress?
+    ) async throws {
+        // Whoever asks for all rows, or gets them, asks for much. How much a stretch of the history is, the database knows.
+        if catchUp.start != .snapshot, case .fail = whenBehind,
+            try await readInTurn(
+                catchUp, .short, for: customer, upTo: settings.longStretch, whenBehind,
+                settings.statementTime)
+        {
+            return
+        }
+        _ = try await readInTurn(
+            catchUp, .costly, for: customer, upTo: nil, whenBehind, settings.costlyTime)
+    }
+
     /// - Returns: false if the pass is longer than `limit`, and was not read.
     private func readInTurn(
-        _ catchUp: CatchUp, _ lane: Lane, for customer: ClientAddress?, upTo limit: Int?, _ time: Duration
+        _ catchUp: CatchUp, _ lane: Lane, for customer: ClientAddress?, upTo limit: Int?,
+        _ whenBehind: WhenBehind, _ time: Duration
     ) async throws -> Bool {
         // What happens to one client is not worth a line.
         var quiet = logger
@@ -88,7 +104,8 @@ final class CatchUps: Sendable {
             lane, for: customer, isPatient: true, unless: catchUp.spool.hasWritten
         ) { [quiet] connection in
             try await limited(to: time) {
-                try await catchUp.read(over: connection, upTo: limit, logger: quiet)
+                try await catchUp.read(
+                    over: connection, upTo: limit, whenBehind: whenBehind, logger: quiet)
             }
         }
     }

@@ -1,0 +1,313 @@
+"""Three machines in network namespaces of this one, each with etcd, Patroni and PostgreSQL, and haproxy before them.
+
+It runs deploy/patroni as it is. It takes root, and Debian's packages patroni, etcd-server and haproxy.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+from cluster import HERE
+
+DEPLOY = f"{HERE}/../deploy/patroni"
+NETWORK = "10.77.0"
+BRIDGE = "quakes-fo"
+# Patroni's: the lease of a leader, and how long before its end the watchdog resets a machine that does not renew it.
+TTL, SAFETY_MARGIN = 10, 5
+
+
+class Node:
+    """One machine: a network namespace, and what runs in it."""
+
+    def __init__(self, number, home, environment):
+        self.number, self.home = number, f"{home}/{number}"
+        self.name, self.space, self.address = f"n{number}", f"quakes-fo{number}", f"{NETWORK}.{number}"
+        self.environment = {**environment, "PATRONI_NAME": self.name, "PATRONI_RESTAPI_LISTEN": f"{self.address}:8008",
+                            "PATRONI_RESTAPI_CONNECT_ADDRESS": f"{self.address}:8008",
+                            "PATRONI_POSTGRESQL_LISTEN": f"{self.address}:5432",
+                            "PATRONI_POSTGRESQL_CONNECT_ADDRESS": f"{self.address}:5432",
+                            "PATRONI_POSTGRESQL_DATA_DIR": f"{self.home}/data",
+                            "PATRONI_POSTGRESQL_PGPASS": f"{self.home}/pgpass",
+                            # The sockets of three servers on one machine.
+                            "PATRONI_POSTGRESQL_PARAMETERS": ""}
+        os.mkdir(self.home)
+        shutil.chown(self.home, "postgres", "postgres")
+        self.link = f"quakes-fo-{number}"
+        ip("netns", "add", self.space)
+        ip("link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", self.space)
+        ip("link", "set", self.link, "master", BRIDGE, "up")
+        ip("-n", self.space, "addr", "add", f"{self.address}/24", "dev", "eth0")
+        ip("-n", self.space, "link", "set", "eth0", "up")
+        ip("-n", self.space, "link", "set", "lo", "up")
+        self.etcd = self.patroni = None
+        self.lock = threading.Lock()
+
+    def start(self, *command, **environment):
+        log = open(f"{self.home}/{command[0]}.log", "ab")
+        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
+        process = subprocess.Popen(["ip", "netns", "exec", self.space, *as_user, *command], stdout=log, stderr=log,
+                                   cwd=self.home, env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", **environment})
+        log.close()
+        return process
+
+    def start_etcd(self):
+        peers = ",".join(f"n{number}=http://{NETWORK}.{number}:2380" for number in (1, 2, 3))
+        self.etcd = self.start(
+            "etcd", "--name", self.name, "--data-dir", f"{self.home}/etcd", "--listen-client-urls", f"http://{self.address}:2379",
+            "--advertise-client-urls", f"http://{self.address}:2379", "--listen-peer-urls", f"http://{self.address}:2380",
+            "--initial-advertise-peer-urls", f"http://{self.address}:2380", "--initial-cluster", peers,
+            "--heartbeat-interval", "200", "--election-timeout", "2000", "--logger", "zap", "--log-level", "warn")
+
+    def start_patroni(self):
+        self.patroni = self.start("patroni", f"{self.home}/patroni.yml", **self.environment)
+
+    def boot(self):
+        with self.lock:
+            if self.etcd.poll() is not None:
+                self.start_etcd()
+            if self.patroni.poll() is not None:
+                self.start_patroni()
+
+    @property
+    def processes(self):
+        found = subprocess.run(["ip", "netns", "pids", self.space], capture_output=True, text=True).stdout
+        return [int(process) for process in found.split()]
+
+    def send(self, number):
+        """Sends a signal to everything that runs here."""
+        for process in self.processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
+
+    def reset(self):
+        """As a power cut does: everything ends at once."""
+        while self.processes:
+            self.send(signal.SIGKILL)
+            time.sleep(0.1)
+        for process in (self.etcd, self.patroni):
+            if process:
+                process.wait()
+
+    def postmaster(self):
+        with contextlib.suppress(OSError, ValueError), open(f"{self.home}/data/postmaster.pid") as file:
+            return int(file.readline())
+
+    def cut(self, is_cut):
+        ip("link", "set", self.link, "down" if is_cut else "up")
+
+    def is_stuck(self):
+        """Whether Patroni is frozen or gone."""
+        try:
+            with open(f"/proc/{self.patroni.pid}/stat") as file:
+                return file.read().rpartition(")")[2].split()[0] in "TZX"
+        except (OSError, AttributeError):
+            return True
+
+    def status(self, path):
+        """What Patroni answers; None without an answer."""
+        try:
+            with urllib.request.urlopen(f"http://{self.address}:8008/{path}", timeout=1) as answer:
+                return json.load(answer)
+        except (OSError, ValueError):
+            return None
+
+    def reinitialize(self):
+        """Has it built anew, as patronictl reinit does."""
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"http://{self.address}:8008/reinitialize", data=b'{"force": true}', timeout=10).close()
+
+    def is_leader(self):
+        return self.status("primary") is not None
+
+    def is_ready(self):
+        """Whether it leads, or replicates."""
+        return self.is_leader() or (self.status("replica") or {}).get("state") == "running"
+
+
+class Nodes:
+    def __init__(self, is_synchronous, has_watchdog):
+        self.is_synchronous, self.has_watchdog = is_synchronous, has_watchdog
+        self.passwords = {name: secrets.token_hex(8) for name in ("postgres", "replicator", "quakes")}
+        self.nodes, self.haproxy, self.resets = [], None, 0
+        self.broken_since, self.mended = None, 0
+        self.ending = threading.Event()
+
+    def __enter__(self):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        for program in ("patroni", "etcd", "haproxy", "ip"):
+            if not shutil.which(program):
+                sys.exit(f"cannot find {program}: apt-get install patroni etcd-server etcd-client haproxy iproute2")
+        if os.geteuid() != 0:
+            sys.exit("it makes network namespaces, which takes root")
+        self.home = tempfile.mkdtemp(prefix="quakes-failover-")
+        os.chmod(self.home, 0o755)
+        try:
+            self.begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def begin(self):
+        self.remove_network()
+        ip("link", "add", BRIDGE, "type", "bridge")
+        ip("addr", "add", f"{NETWORK}.254/24", "dev", BRIDGE)
+        ip("link", "set", BRIDGE, "up")
+        shared = {"PATRONI_ETCD3_HOSTS": ",".join(f"{NETWORK}.{number}:2379" for number in (1, 2, 3)),
+                  "PATRONI_SUPERUSER_USERNAME": "postgres", "PATRONI_SUPERUSER_PASSWORD": self.passwords["postgres"],
+                  "PATRONI_REPLICATION_USERNAME": "replicator", "PATRONI_REPLICATION_PASSWORD": self.passwords["replicator"]}
+        for number in (1, 2, 3):
+            self.nodes.append(Node(number, self.home, shared))
+        for node in self.nodes:
+            self.configure(node)
+            node.start_etcd()
+        self.wait("etcd has a leader", self.etcd_leader)
+        for node in self.nodes:
+            node.start_patroni()
+        self.wait_until_whole()
+        addresses = {f"NODE_{node.number}": node.address for node in self.nodes}
+        self.haproxy = subprocess.Popen(["haproxy", "-f", f"{DEPLOY}/haproxy.cfg"], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, env={**os.environ, **addresses, "LISTEN": f"{NETWORK}.254"})
+        if self.has_watchdog:
+            threading.Thread(target=self.watch, daemon=True).start()
+
+    def configure(self, node):
+        """The file as it is deployed, but for the mode, and the folder of the sockets: three servers share one machine's."""
+        with open(f"{DEPLOY}/patroni.yml") as file:
+            text = file.read()
+        if not self.is_synchronous:
+            text = text.replace("synchronous_mode: true", "synchronous_mode: false")
+            text = text.replace("synchronous_mode_strict: true", "synchronous_mode_strict: false")
+        text = text.replace("  use_unix_socket: true\n",
+                            f"  use_unix_socket: true\n  parameters:\n    unix_socket_directories: {node.home}\n")
+        with open(f"{node.home}/patroni.yml", "w") as file:
+            file.write(text)
+        node.environment.pop("PATRONI_POSTGRESQL_PARAMETERS", None)
+
+    def __exit__(self, *_):
+        self.ending.set()
+        if self.haproxy:
+            self.haproxy.kill()
+            self.haproxy.wait()
+        for node in self.nodes:
+            node.send(signal.SIGCONT)
+            node.reset()
+        self.remove_network()
+        if os.environ.get("KEEP"):
+            print(f"kept: {self.home}")
+        else:
+            shutil.rmtree(self.home, ignore_errors=True)
+
+    def remove_network(self):
+        for number in (1, 2, 3):
+            subprocess.run(["ip", "netns", "del", f"quakes-fo{number}"], stderr=subprocess.DEVNULL)
+            subprocess.run(["ip", "link", "del", f"quakes-fo-{number}"], stderr=subprocess.DEVNULL)
+        subprocess.run(["ip", "link", "del", BRIDGE], stderr=subprocess.DEVNULL)
+
+    # --- What a hardware watchdog does ---
+
+    def watch(self):
+        """Resets a machine whose Patroni has led, and has been frozen or gone for as long as it may be. Patroni itself talks to
+        /dev/watchdog, which containers do not have."""
+        since = {}
+        leader = None
+        while not self.ending.wait(0.5):
+            for node in self.nodes:
+                with node.lock:
+                    if not node.is_stuck():
+                        since.pop(node.number, None)
+                        if node.is_leader():
+                            leader = node.number
+                    elif node.number in since or node.number == leader:
+                        is_late = time.monotonic() - since.setdefault(node.number, time.monotonic()) > TTL - SAFETY_MARGIN
+                        if is_late and node.processes:
+                            self.resets += 1
+                            node.reset()
+                        if not node.processes:
+                            since.pop(node.number)
+                            leader = None
+
+    # --- State ---
+
+    def leader(self):
+        """The node that leads, as far as Patroni says."""
+        return next((node for node in self.nodes if node.is_leader()), None)
+
+    def etcd_leader(self):
+        for node in self.nodes:
+            answer = subprocess.run(
+                ["etcdctl", "--endpoints", f"http://{node.address}:2379", "--command-timeout", "1s", "endpoint", "status", "-w", "json"],
+                capture_output=True, text=True, env={**os.environ, "ETCDCTL_API": "3"})
+            with contextlib.suppress(ValueError, KeyError, IndexError):
+                status = json.loads(answer.stdout)[0]["Status"]
+                if status["leader"] == status["header"]["member_id"]:
+                    return node
+        return None
+
+    def is_whole(self):
+        """Whether one node leads, the others stream from it, and what a commit waits for is there. A standby that does not stream
+        for 40 s is built anew, as a person would do: after an old leader was stopped in the middle of its log, the server may
+        wait for the rest of a record that nobody has, and Patroni 3.0 does not notice."""
+        leader = self.leader()
+        replication = (leader.status("patroni") or {}).get("replication") or [] if leader else []
+        streaming = {standby["application_name"]: standby for standby in replication if standby.get("state") == "streaming"}
+        has_partner = any(standby.get("sync_state") in ("sync", "quorum") for standby in streaming.values())
+        if len(streaming) == len(self.nodes) - 1 and (has_partner or not self.is_synchronous) and all(
+                node.is_ready() for node in self.nodes):
+            self.broken_since = None
+            return True
+        self.broken_since = self.broken_since or time.monotonic()
+        if leader and time.monotonic() - self.broken_since > 40:
+            self.broken_since = None
+            for node in self.nodes:
+                if node is not leader and node.name not in streaming:
+                    self.mended += 1
+                    node.reinitialize()
+        return False
+
+    def wait_until_whole(self):
+        self.wait("the cluster is whole", self.is_whole)
+
+    def wait(self, what, is_so, limit=240):
+        end = time.monotonic() + limit
+        while not is_so():
+            if time.monotonic() > end:
+                states = [(node.name, node.status("patroni")) for node in self.nodes]
+                sys.exit(f"FAILED: gave up waiting until {what}: {states}\n{self.tails()}")
+            time.sleep(0.5)
+
+    def tails(self):
+        text = ""
+        for node in self.nodes:
+            with contextlib.suppress(OSError), open(f"{node.home}/patroni.log", errors="replace") as file:
+                text += f"{node.name}:\n" + "".join(file.readlines()[-5:])
+        return text
+
+    def patronictl(self, *arguments):
+        node = next(node for node in self.nodes if not node.is_stuck())
+        return subprocess.run(["ip", "netns", "exec", node.space, "patronictl", "-c", f"{node.home}/patroni.yml", *arguments],
+                              capture_output=True, text=True, env={**os.environ, **node.environment, "LC_ALL": "C.UTF-8"})
+
+    # --- Clients ---
+
+    def url(self, user="quakes", database="quakes", **parameters):
+        """The URL that names all nodes."""
+        hosts = ",".join(f"{node.address}:5432" for node in self.nodes)
+        return self.url_of(hosts, user, database, **parameters)
+
+    def url_of(self, hosts, user="quakes", database="quakes", **parameters):
+        query = "&".join(f"{name}={value}" for name, value in parameters.items())
+        return f"postgresql://{user}:{self.passwords[user]}@{hosts}/{database}{'?' + query if query else ''}"
+
+
+def ip(*arguments):
+    subprocess.run(["ip", *arguments], check=True)

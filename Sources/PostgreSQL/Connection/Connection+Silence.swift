@@ -1,0 +1,86 @@
+import CPostgreSQL
+import Dispatch
+import Synchronization
+
+// A statement may take hours, so that a silent server is no sign of anything; nor does the kernel of a machine tell that the
+// server on it stands still. A server that is there takes a new connection, however long its statements take.
+extension Connection {
+    /// How long a server may be silent in mid-statement before it is asked whether it is there.
+    static let silenceLimit: Duration = .seconds(3)
+    /// How long it may take to answer that.
+    static let pingLimit: Duration = .seconds(6)
+
+    /// How long a server that is to say something has said nothing.
+    struct Silence {
+        let start = ContinuousClock.now
+        fileprivate var ping: Ping?
+    }
+
+    /// Waits a moment for the server. If it has been silent for long, it is asked on another connection whether it is there.
+    ///
+    /// - Returns: whether the socket is ready.
+    /// - Throws: `PostgresError` with `connectionLost` if it is not there.
+    func waitForServer(
+        _ operation: String, _ handle: OpaquePointer, writable: Bool = false, orReadable: Bool = false
+    ) throws -> Bool {
+        if waitForSocket(PQsocket(handle), writable: writable, orReadable: orReadable) {
+            silence = nil
+            return true
+        }
+        try watchSilence(operation)
+        return false
+    }
+
+    private func watchSilence(_ operation: String) throws {
+        switch waitLimit {
+        case .untilCancelled, .limited, .cleanup(nil, _): break
+        // These end soon.
+        case .cancelling, .cleanup: return
+        }
+        let silence = self.silence ?? Silence()
+        self.silence = silence
+        guard let ping = silence.ping else {
+            if .now - silence.start >= Self.silenceLimit {
+                self.silence?.ping = Ping(server, within: Self.pingLimit)
+            }
+            return
+        }
+        switch ping.isAnswered {
+        case nil: break
+        case true?: self.silence = nil
+        // Refused at once, which may be a moment's trouble.
+        case false? where .now - ping.start < Self.pingLimit:
+            self.silence?.ping = Ping(server, within: Self.pingLimit, since: ping.start)
+        case false?:
+            let message = "the server is silent, and takes no new connection within \(Self.pingLimit)"
+            giveUp(message)
+            throw PostgresError(operation: operation, message: message, connectionLost: true)
+        }
+    }
+}
+
+/// A question whether a server takes connections. It does not have to let anybody in.
+private final class Ping: Sendable {
+    /// When it was asked first.
+    let start: ContinuousClock.Instant
+    private let answer = Mutex<Bool?>(nil)
+
+    /// nil as long as it is not known.
+    var isAnswered: Bool? { answer.withLock { $0 } }
+
+    /// Asks in the background, because it blocks.
+    init(_ keywords: [String: String], within limit: Duration, since start: ContinuousClock.Instant = .now) {
+        self.start = start
+        var keywords = keywords
+        keywords["connect_timeout"] = "\(limit.components.seconds)"
+        keywords["target_session_attrs"] = "any"
+        let sorted = keywords.sorted { $0.key < $1.key }
+        DispatchQueue(label: "postgresql.ping").async {
+            let status = withCStrings(sorted.map { $0.key }) { names in
+                withCStrings(sorted.map { $0.value }) { PQpingParams(names, $0, 0) }
+            }
+            // A server that starts or stops refuses everybody for a while, and ends its connections by itself.
+            self.answer.withLock { $0 = status != PQPING_NO_RESPONSE }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import Foundation
+import Glibc
+import LocalPostgres
+
+extension LocalCluster {
+    /// Runs `body` while every process of the server stands still. The kernel still takes connections for it, and
+    /// acknowledges what is sent: nothing but time tells that nobody is there.
+    public func frozen<Result>(_ body: () async throws -> Result) async throws -> Result {
+        let processes = try serverProcesses()
+        for process in processes { kill(process, SIGSTOP) }
+        defer { for process in processes { kill(process, SIGCONT) } }
+        return try await body()
+    }
+
+    /// The postmaster first, so that nothing new is started meanwhile, and its children.
+    private func serverProcesses() throws -> [pid_t] {
+        let file = try String(contentsOfFile: "\(data)/postmaster.pid", encoding: .utf8)
+        guard let postmaster = file.split(separator: "\n").first.flatMap({ pid_t($0) }) else {
+            throw CocoaError(.fileReadCorruptFile)
+        }
+        let children = try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }
+            .filter { process in
+                // A process may have ended meanwhile. What follows the name in parentheses: the state, the parent.
+                let stat = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+                let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
+                return fields.count > 1 && pid_t(fields[1]) == postmaster
+            }
+        return [postmaster] + children
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import PostgreSQL
+import Subprocess
+import TestSupport
+import Testing
+
+/// Runs the commands of docs/operating.md as they stand there.
+@Suite("The drills of docs/operating.md")
+struct DrillTests {
+    /// early reader:  has 1 ──────────────────────────────────── starts anew: 1, 3
+    /// late reader:              has 1, 2 ────────────────────── starts anew: 1, 3
+    /// running one:   has 1 ──── has 1, 2 ─── loses its session, starts anew: 1, 3
+    /// database:      1 ── dump ─ 2 ───────── drop, restore ──── 3
+    @Test("After dump, drop and restore, readers say that they start anew, and all are equal")
+    func restore() async throws {
+        let server = try await TemporaryServer.start()
+        let database = TestDatabase(url: server.url)
+        let options = try ConnectionOptions(server.url)
+        try await withFolder { folder in
+            let shell = Shell(
+                folder: folder, programs: try await server.cluster.program("pg_dump"),
+                variables: [
+                    "DATABASE_URL": server.url, "PGHOST": options["host"] ?? "",
+                    "PGPORT": options["port"] ?? "", "PGUSER": options["user"] ?? "",
+                ])
+            let quakes = QuakesCommand(["DATABASE_URL": server.url])
+            @Sendable func view(_ name: String) -> String { folder.appending(path: "\(name).sqlite").path }
+            @Sendable func follow(_ name: String) async throws -> String {
+                let outcome = try await quakes.run("follow", "--once", "--view", view(name))
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                return outcome.errors
+            }
+            #expect(try await quakes.run("migrate", "--roles").status == 0)
+            try await database.importFeatures([SmallFeed.feature("1")])
+            _ = try await follow("early")
+            let status = try await quakes.run(["follow", "--view", view("running")]) { process in
+                try await shell.run(
+                    Self.commands(beginning: "pg_dump --format=custom --file=quakes.dump quakes"))
+                try await database.importFeatures([SmallFeed.feature("2")])
+                _ = try await follow("late")
+                try await waitUntil {
+                    try await quakes.run("list", "--view", view("running")).output.contains("q02")
+                }
+                try await shell.run(Self.commands(beginning: "dropdb"))
+                try await database.importFeatures([SmallFeed.feature("3")])
+
+                #expect(try await follow("early").contains("the table was altered; taking a fresh snapshot"))
+                #expect(try await follow("late").contains("different transaction here"))
+                try await waitUntil {
+                    try await quakes.run("list", "--view", view("running")).output.contains("q03")
+                }
+                kill(process, SIGTERM)
+            }
+            #expect(status == 0)
+            let table = try await database.tableText()
+            for name in ["early", "late", "running"] {
+                #expect(try TableText(file: view(name)) == table, "\(name)")
+            }
+            #expect(try await database.query("select code from quake order by code").count == 2)
+            #expect(try await quakes.run("status").status == 0)
+        }
+    }
+
+    @Test(
+        "The private cluster goes on with another version of PostgreSQL, and so do its readers",
+        .enabled(if: OtherPostgres.current != nil, "it takes two versions of PostgreSQL"))
+    func upgrade() async throws {
+        let other = try #require(OtherPostgres.current)
+        try await withHome { home in
+            let variables = ["QUAKES_HOME": home, "QUAKES_LOCAL": "1"]
+            let quakes = QuakesCommand(variables)
+            let document = { SmallFeed.document([SmallFeed.feature($0)]) }
+            #expect(try await quakes.run("import", "-", input: document("1")).status == 0)
+            try await withFolder { folder in
+                let view = folder.appending(path: "view.sqlite").path
+                #expect(try await quakes.run("follow", "--once", "--view", view).status == 0)
+                let commands = try Self.commands(beginning: "pg_dump --format=custom --file=quakes.dump \"$(")
+                    .replacing("/usr/lib/postgresql/17/bin", with: other.folder)
+                let shell = Shell(folder: folder, programs: other.programs("pg_dump"), variables: variables)
+                try await shell.run(commands)
+
+                let later = QuakesCommand(variables.merging(["QUAKES_POSTGRES": other.folder]) { $1 })
+                let status = try await later.run("database", "status").output
+                #expect(status.contains("PostgreSQL \(other.major)"), "\(status)")
+                #expect(try await later.run("import", "-", input: document("2")).status == 0)
+                let followed = try await later.run("follow", "--once", "--view", view)
+                #expect(followed.status == 0 && followed.errors.contains("the table was altered"))
+                let list = try await later.run("list", "--view", view, "--format", "csv").output
+                #expect(list.contains("q01") && list.contains("q02"))
+                _ = try await later.run("database", "stop")
+            }
+        }
+    }
+
+    /// The block of commands that begins like this.
+    private static func commands(beginning first: String) throws -> String {
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../docs/operating.md").standardizedFileURL
+        let lines = try String(contentsOf: file, encoding: .utf8)
+            .split(separator: "\n", omittingEmptySubsequences: false)
+        let start = try #require(lines.firstIndex { $0.hasPrefix("    \(first)") })
+        return lines[start...].prefix { $0.hasPrefix("    ") }.joined(separator: "\n")
+    }
+}
+
+/// Where commands are typed.
+private struct Shell {
+    let folder: URL
+    /// One of PostgreSQL's programs, beside which the others are.
+    let programs: String
+    let variables: [String: String]
+
+    func run(_ commands: String) async throws {
+        let places = [programs, try QuakesCommand.path].map {
+            URL(filePath: $0).deletingLastPathComponent().path
+        }
+        var environment: [Environment.Key: String] = [
+            "PATH": "\(places.joined(separator: ":")):/usr/bin:/bin", "LC_ALL": "C.UTF-8",
+        ]
+        for (name, value) in variables { environment[.init(stringLiteral: name)] = value }
+        let result = try await Subprocess.run(
+            .path("/bin/sh"), arguments: ["-euc", commands], environment: .custom(environment),
+            workingDirectory: .init(folder.path), output: .discarded, error: .string(limit: 1 << 16))
+        #expect(result.terminationStatus.isSuccess, "\(commands)\n\(result.standardError)")
+    }
+}
