@@ -135,7 +135,7 @@ let package = Package(
             ]
         ),
         .executableTarget(
-            name: "ScanBenchmark", dependencies: ["Feed", "QuakeStore"], path: "Benchmarks/Scan"),
+            name: "ScanBenchmark", dependencies: ["Feed", "PostgreSQL", "QuakeStore"], path: "Benchmarks/Scan"),
         // What the tests' servers encrypt with.
         .systemLibrary(
             name: "COpenSSL",

@@ -7,6 +7,7 @@
 
 import Feed
 import Foundation
+import PostgreSQL
 import QuakeStore
 
 /// The properties that are imported, declared for JSONDecoder.
@@ -38,7 +39,7 @@ private let decodedByFoundation = 20
 private func run(_ step: Step, _ feed: [UInt8]) throws -> Double {
     var scanner = FeatureScanner()
     var decoder = FeatureDecoder()
-    var row = EncodedRow()
+    var rows = BinaryRows()
     let foundation = JSONDecoder()
     var decodedBytes = 0
     let start = processorTime()
@@ -61,7 +62,8 @@ private func run(_ step: Step, _ feed: [UInt8]) throws -> Double {
                 case .scan: break
                 case .decode: if record.take() == nil { _ = try decoder.decode(feature.bytes) }
                 case .encode:
-                    row.encode(try record.take() ?? decoder.decode(feature.bytes), from: feature.bytes)
+                    rows.removeAll()
+                    rows.append(try record.take() ?? decoder.decode(feature.bytes), from: feature.bytes)
                 case .jsonDecoder:
                     guard feature.ordinal.isMultiple(of: decodedByFoundation) else { break }
                     _ = try foundation.decode(Feature.self, from: Data(feature.bytes))

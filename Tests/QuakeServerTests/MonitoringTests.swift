@@ -57,9 +57,8 @@ struct MonitoringTests {
         "Prometheus's own tools find nothing to say against the metrics and the rules for alerts",
         .needsPromtool)
     func promtool() async throws {
-        let rules = URL(filePath: #filePath).deletingLastPathComponent().appending(
-            path: "../../deploy/prometheus/alerts.yaml")
-        try await check(["check", "rules", "--lint-fatal", rules.standardizedFileURL.path], "")
+        let rules = projectFile("deploy/prometheus/alerts.yaml")
+        try await check(["check", "rules", "--lint-fatal", rules.path], "")
         try await withManyMetrics { site in
             let answer = try await site.get("/metrics")
             #expect(answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8")

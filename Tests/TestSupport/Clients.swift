@@ -17,16 +17,13 @@ public enum Clients {
         let python = try #require(python)
         let result = try await Subprocess.run(
             .path(.init(python)),
-            arguments: .init([root.appending(path: "Tests/Clients/\(script)").path] + arguments),
+            arguments: .init([projectFile("Tests/Clients/\(script)").path] + arguments),
             output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
         #expect(
             result.terminationStatus.isSuccess,
             "\(result.standardOutput.prefix(2000))\(result.standardError.suffix(2000))")
         return result.standardOutput
     }
-
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
-        .standardizedFileURL
 }
 
 extension Trait where Self == ConditionTrait {

@@ -5,9 +5,7 @@ import Foundation
 /// - Returns: the last line that it prints, which says where that is; nil when it cannot be installed.
 func installed(by script: String) -> String? {
     let process = Process()
-    process.executableURL =
-        URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../../scripts/\(script)").standardizedFileURL
+    process.executableURL = projectFile("scripts/\(script)")
     let output = Pipe()
     process.standardOutput = output
     do { try process.run() } catch { return nil }

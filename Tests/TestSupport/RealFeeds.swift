@@ -4,9 +4,7 @@ import Testing
 /// The real feeds beside the project, which are not part of it.
 public enum RealFeeds {
     /// Where they lie: `../shared/feeds` from the project's root.
-    public static let folder = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "../shared/feeds").standardizedFileURL
+    public static let folder = projectFile("../shared/feeds")
 
     /// The documents, by name; empty where there are none.
     public static let names: [String] = {

@@ -74,9 +74,7 @@ extension ReverseProxy.Program {
 
     /// The file in `deploy`, with other ports and another folder.
     fileprivate func configuration(from here: Int, to port: Int, _ folder: String) throws -> String {
-        let file = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../deploy/proxies/\(fileName)").standardizedFileURL
-        return try String(contentsOf: file, encoding: .utf8)
+        try String(contentsOf: projectFile("deploy/proxies/\(fileName)"), encoding: .utf8)
             .replacing("127.0.0.1:8080", with: "127.0.0.1:\(port)").replacing("\"8080\"", with: "\"\(port)\"")
             .replacing("listen 80;", with: "listen 127.0.0.1:\(here);")
             .replacing("bind :80", with: "bind 127.0.0.1:\(here)")

@@ -34,6 +34,11 @@ struct Connections: Sendable {
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
+            // Requests are short, and bodies are not read. What a byte arrives in stays in memory until it is looked at.
+            .childChannelOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 8 << 10)
+            )
             .listen(on: address) { channel in
                 let http = responder.connection(on: channel)
                 return http.setup(channel: channel, logger: logger).map { (http, $0) }

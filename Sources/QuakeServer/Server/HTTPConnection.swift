@@ -40,7 +40,10 @@ struct HTTPConnection: HTTPChannelHandler {
                 HTTPConnectionStateHandler(idleTimeout: settings.idleTime, logger: logger))
             return try NIOAsyncChannel(
                 wrappingChannelSynchronously: channel,
-                configuration: .init(isOutboundHalfClosureEnabled: true))
+                // A request without a body has two parts.
+                configuration: .init(
+                    backPressureStrategy: .init(lowWatermark: 1, highWatermark: 2),
+                    isOutboundHalfClosureEnabled: true))
         }
     }
 

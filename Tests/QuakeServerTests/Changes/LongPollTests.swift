@@ -125,8 +125,7 @@ struct LongPollTests {
 
     @Test("The reader that docs/scaling.md shows follows the changes")
     func documented() async throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
-        let text = try String(contentsOf: root.appending(path: "docs/scaling.md"), encoding: .utf8)
+        let text = try String(contentsOf: projectFile("docs/scaling.md"), encoding: .utf8)
         let code = text.split(separator: "\n", omittingEmptySubsequences: false)
             .drop { $0 != "    import http.client, json, time, urllib.request" }
             .prefix { $0.isEmpty || $0.hasPrefix("    ") }.map { $0.dropFirst(4) }.joined(separator: "\n")

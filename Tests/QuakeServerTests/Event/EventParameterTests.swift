@@ -64,8 +64,7 @@ struct EventParameterTests {
 
     @Test("Each one is told in the documentation, with its other name")
     func documented() throws {
-        let page = URL(filePath: #filePath).deletingLastPathComponent().appending(
-            path: "../../../docs/event-service.md")
+        let page = projectFile("docs/event-service.md")
         let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n").filter {
             $0.hasPrefix("| `")
         }

@@ -6,10 +6,8 @@ import Testing
 
 @Suite("The live page")
 struct PageTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
-        .standardizedFileURL
     private static let files: [String] = {
-        let folder = root.appending(path: "Sources/QuakeServer/Page/Files")
+        let folder = projectFile("Sources/QuakeServer/Page/Files")
         return (try? FileManager.default.contentsOfDirectory(atPath: folder.path))?.sorted() ?? []
     }()
 
@@ -19,7 +17,7 @@ struct PageTests {
     func browser() async throws {
         let axe = try #require(Chromium.axe)
         try await TestServer.shared.withDatabase { database in
-            let script = Self.root.appending(path: "Tests/page.py").path
+            let script = projectFile("Tests/page.py").path
             let result = try await Subprocess.run(
                 .name("python3"), arguments: .init([script, try QuakesCommand.path, axe]),
                 environment: .inherit.updating(["DATABASE_URL": database.url]),
@@ -65,7 +63,7 @@ struct PageTests {
     @Test("Asks for each of its modules at once, and holds no script or style in its markup")
     func markup() throws {
         let index = try String(
-            contentsOf: Self.root.appending(path: "Sources/QuakeServer/Page/Files/index.html"),
+            contentsOf: projectFile("Sources/QuakeServer/Page/Files/index.html"),
             encoding: .utf8)
         for name in Self.files where name.hasSuffix(".js") && name != "main.js" {
             #expect(index.contains("<link rel=\"modulepreload\" href=\"/page/\(name)\">"), "\(name)")

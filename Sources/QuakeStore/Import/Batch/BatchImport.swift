@@ -123,12 +123,12 @@ struct BatchImport {
         while !rest.isEmpty {
             let piece = Array(rest.prefix(5000))
             rest = rest.dropFirst(piece.count)
-            guard let numbers = batch.numbers(of: piece) else {
+            guard let fingerprints = batch.fingerprints(of: piece) else {
                 needed += piece
                 continue
             }
             let rows = try await connection.query(
-                MergeStatement.needed(numbers, batch.seed, settling),
+                MergeStatement.needed(fingerprints, batch.seed, settling),
                 to: "compare a batch of \(records.count) features")
             let positions = try rows.map { try $0.decode("position", as: Int.self) }
             needed += positions.sorted().map { piece[$0 - 1] }

@@ -2,11 +2,11 @@ import Feed
 import Glibc
 import PostgreSQL
 
-/// Features that wait for their transaction: each as a row of COPY, as that row's number, or with the reason for its
+/// Features that wait for their transaction: each as a row of COPY, as that row's fingerprint, or with the reason for its
 /// rejection.
 ///
-/// They are also kept as the feed wrote them, in case the server needs the row after all, or refuses it. Everything is in spools, so that a batch
-/// of large features needs little more memory than one of small ones.
+/// They are also kept as the feed wrote them, in case the server needs the row after all, or refuses it. All bytes are in
+/// spools, so that a batch of large features needs little more memory than one of small ones.
 ///
 /// One task fills a batch and another imports it. A task that has handed it over must not use it until it comes back.
 final class FeatureBatch: @unchecked Sendable {
@@ -28,36 +28,54 @@ final class FeatureBatch: @unchecked Sendable {
     struct Record {
         let feature: Feature
         let updated: Instant
-        /// The row's number; nil if it was not computed, or can't be.
-        fileprivate let number: RowNumber?
+        fileprivate let kept: Kept
         /// The first eight bytes of the code as one number, the first byte the most significant: it decides nearly all
         /// comparisons.
         fileprivate let codePrefix: UInt64
-        fileprivate let rowStart: Int
         fileprivate let codeStart: Int
-        fileprivate let rowCount: Int32
         fileprivate let codeCount: Int32
-        fileprivate var row: Range<Int> { rowStart..<rowStart + Int(rowCount) }
+    }
+
+    /// What there is of a record's row. The row is kept in any case if it can't have a fingerprint.
+    fileprivate enum Kept {
+        case row(Range<Int>)
+        case fingerprint(RowFingerprint)
+        case both(Range<Int>, RowFingerprint)
+
+        var row: Range<Int>? {
+            switch self {
+            case .row(let row), .both(let row, _): row
+            case .fingerprint: nil
+            }
+        }
+
+        var fingerprint: RowFingerprint? {
+            switch self {
+            case .fingerprint(let fingerprint), .both(_, let fingerprint): fingerprint
+            case .row: nil
+            }
+        }
     }
 
     private(set) var records: [Record] = []
     private(set) var rejections: [(feature: Feature, rejection: Rejection)] = []
-    /// What the numbers of its rows begin with; another one for each batch.
-    private(set) var seed = RowNumber.seed()
+    /// That of its rows' fingerprints; another one for each batch.
+    private(set) var seed = RowFingerprint.seed()
     /// How many bytes of the document these features account for.
     var documentBytes = 0
 
-    private let rows: Spool
-    private let raw = Spool(memoryLimit: 256 << 10)
+    private let rows: BatchSpool
+    private let raw = BatchSpool(memoryLimit: 256 << 10)
     private var codes: [UInt8] = []
     private var decoder = FeatureDecoder()
-    private var row = EncodedRow()
+    /// The row that is being made.
+    private var row = BinaryRows()
 
     /// - Parameters:
     ///   - capacity: the number of features to make room for.
     ///   - memoryLimit: how many bytes of rows stay in memory.
     init(capacity: Int, memoryLimit: Int) {
-        rows = Spool(memoryLimit: memoryLimit)
+        rows = BatchSpool(memoryLimit: memoryLimit)
         // Memory that is not used is never touched, and the array need not be copied as it grows.
         records.reserveCapacity(min(capacity, 20_000))
     }
@@ -65,7 +83,7 @@ final class FeatureBatch: @unchecked Sendable {
     /// The number of features.
     var count: Int { records.count + rejections.count }
 
-    /// What is kept of each row. A row is kept in any case if it has no number.
+    /// What is to be kept of each row; its number is its fingerprint.
     enum Keeping {
         case row, number, rowAndNumber
     }
@@ -74,19 +92,25 @@ final class FeatureBatch: @unchecked Sendable {
         _ record: QuakeRecord, code: UnsafeBufferPointer<UInt8>, of feature: RawFeature,
         keeping: Keeping
     ) throws {
-        let number = keeping == .row ? nil : RowNumber(of: record, from: feature.bytes, seed)
-        var range = 0..<0
-        if keeping != .number || number == nil {
-            row.encode(record, from: feature.bytes)
-            range = try row.rows.withBytes { try rows.append($0) }
-        }
+        let fingerprint =
+            keeping == .row ? nil : RowFingerprint(of: record, from: feature.bytes, seed)
+        let kept: Kept =
+            switch fingerprint {
+            case let fingerprint? where keeping == .number: .fingerprint(fingerprint)
+            case let fingerprint?: .both(try keep(record, from: feature.bytes), fingerprint)
+            case nil: .row(try keep(record, from: feature.bytes))
+            }
         records.append(
             Record(
-                feature: try keep(feature), updated: record.updated, number: number,
-                codePrefix: code.prefix64,
-                rowStart: range.lowerBound, codeStart: codes.count, rowCount: Int32(range.count),
-                codeCount: Int32(code.count)))
+                feature: try keep(feature), updated: record.updated, kept: kept, codePrefix: code.prefix64,
+                codeStart: codes.count, codeCount: Int32(code.count)))
         codes.append(contentsOf: code)
+    }
+
+    private func keep(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) throws -> Range<Int> {
+        row.removeAll()
+        row.append(record, from: bytes)
+        return try row.withBytes { try rows.append($0) }
     }
 
     func reject(_ feature: RawFeature, _ rejection: Rejection) throws {
@@ -106,7 +130,7 @@ final class FeatureBatch: @unchecked Sendable {
         records.removeAll(keepingCapacity: true)
         rejections.removeAll()
         documentBytes = 0
-        seed = RowNumber.seed()
+        seed = RowFingerprint.seed()
         rows.removeAll()
         raw.removeAll()
         codes.removeAll(keepingCapacity: true)
@@ -129,14 +153,13 @@ final class FeatureBatch: @unchecked Sendable {
 
     /// Appends a record's row, which is made from the feature once more if it was not kept.
     func append(_ record: Record, to rows: inout BinaryRows) throws {
-        if record.rowCount > 0 { return try self.rows.withBytes(record.row) { rows.append(rows: $0) } }
-        try withBytes(of: record.feature) { bytes in row.encode(try decoder.decode(bytes), from: bytes) }
-        row.rows.withBytes { rows.append(rows: $0) }
+        if let row = record.kept.row { return try self.rows.withBytes(row) { rows.append(rows: $0) } }
+        try withBytes(of: record.feature) { rows.append(try decoder.decode($0), from: $0) }
     }
 
-    /// The codes of records and their numbers, in the form in which a statement takes them; nil if none has a number.
-    func numbers(of records: [Int]) -> (codes: BoundArray<String>, numbers: BoundArray<Int64>)? {
-        guard records.contains(where: { self.records[$0].number != nil }) else { return nil }
+    /// The codes of records and their fingerprints, in the form in which a statement takes them; nil if none has one.
+    func fingerprints(of records: [Int]) -> (codes: BoundArray<String>, numbers: BoundArray<Int64>)? {
+        guard records.contains(where: { self.records[$0].kept.fingerprint != nil }) else { return nil }
         var found = BoundArray<String>(count: records.count)
         var numbers = BoundArray<Int64>(count: records.count)
         codes.withUnsafeBufferPointer { codes in
@@ -144,8 +167,8 @@ final class FeatureBatch: @unchecked Sendable {
                 let record = self.records[index]
                 let code = record.codeStart..<record.codeStart + Int(record.codeCount)
                 found.append(codes.extracting(code))
-                // A row without a number gets one that the server's row hardly ever has.
-                numbers.append(record.number?.value ?? seed)
+                // A row without one gets a number that the server's row hardly ever has.
+                numbers.append(record.kept.fingerprint?.value ?? seed)
             }
         }
         return (found, numbers)

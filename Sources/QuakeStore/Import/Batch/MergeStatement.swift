@@ -61,7 +61,7 @@ enum MergeStatement {
     static func needed(
         _ rows: (codes: BoundArray<String>, numbers: BoundArray<Int64>), _ seed: Int64, _ settling: Settling
     ) -> Query {
-        let isNeeded: Query = "quake.code is null or \(RowNumber.ofServer(seed)) <> asked.number"
+        let isNeeded: Query = "quake.code is null or \(RowFingerprint.ofServer(seed)) <> asked.number"
         let asked: Query = """
             unnest(\(rows.codes), \(rows.numbers)) with ordinality as asked (code, number, position)
             left join public.quake on quake.code = asked.code

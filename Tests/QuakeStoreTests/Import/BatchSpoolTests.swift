@@ -4,14 +4,14 @@ import Testing
 
 @testable import QuakeStore
 
-@Suite("Spool")
-struct SpoolTests {
+@Suite("The spool of a batch")
+struct BatchSpoolTests {
     @Test(
         "Appended bytes read back in any order, whether they are in memory or in the file",
         arguments: [0, 100, 5000, 1 << 20])
     func readsBack(memoryLimit: Int) throws {
         var random = SplitMix64(seed: 7)
-        let spool = Spool(memoryLimit: memoryLimit)
+        let spool = BatchSpool(memoryLimit: memoryLimit)
         for _ in 0..<2 {
             let pieces = (0..<200).map { _ in
                 (0..<random.below(200)).map { _ in UInt8(random.below(256)) }

@@ -152,8 +152,7 @@ struct ExampleTests {
     }
 
     private static func path(_ name: String) -> String {
-        URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Examples/\(name)")
-            .standardizedFileURL.path
+        projectFile("Examples/\(name)").path
     }
 
     private static var python: Executable {

@@ -13,15 +13,16 @@ struct DocumentationTests {
     @Test("docs/data-dictionary.md says what the database's comments say")
     func dataDictionary() async throws {
         try await server.withDatabase { database in
-            let written = try await psql(["-At", "-f", Self.file("docs/data-dictionary.sql").path], database)
-            let kept = try String(contentsOf: Self.file("docs/data-dictionary.md"), encoding: .utf8)
+            let written = try await psql(
+                ["-At", "-f", projectFile("docs/data-dictionary.sql").path], database)
+            let kept = try String(contentsOf: projectFile("docs/data-dictionary.md"), encoding: .utf8)
             #expect(written == kept, "run: make docs")
         }
     }
 
     @Test("The ten questions in docs/reporting.md have the answers that are given there")
     func questions() async throws {
-        let text = try String(contentsOf: Self.file("docs/reporting.md"), encoding: .utf8)
+        let text = try String(contentsOf: projectFile("docs/reporting.md"), encoding: .utf8)
         let blocks = text.matches(of: /```sql\n((?s:.*?))```\n\n```text\n((?s:.*?))```/)
         #expect(blocks.count == 10)
         try await server.withDatabase { database in
@@ -33,11 +34,6 @@ struct DocumentationTests {
                 #expect(answer == String(block.output.2), "run: make docs")
             }
         }
-    }
-
-    private static func file(_ path: String) -> URL {
-        URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../\(path)")
-            .standardizedFileURL
     }
 
     private func psql(_ arguments: [String], _ database: TestDatabase) async throws -> String {

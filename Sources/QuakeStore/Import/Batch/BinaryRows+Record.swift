@@ -1,17 +1,12 @@
 import Feed
 import PostgreSQL
 
-/// One feature as a row of binary COPY.
-package struct EncodedRow {
-    package private(set) var rows = BinaryRows()
-
-    package init() {}
-
-    package mutating func encode(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
-        rows.removeAll()
+extension BinaryRows {
+    /// Appends one feature.
+    package mutating func append(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
         // A text is part of the feature, and unescaping never makes it longer; the id may count twice. A list element
         // has at least one byte there, its comma, and needs four more here.
-        rows.appendRow(columns: Property.count, capacity: 4 * bytes.count + 1024) { row in
+        appendRow(columns: Property.count, capacity: 4 * bytes.count + 1024) { row in
             record.forEachValue { row.append($0, of: record, from: bytes) }
         }
     }

@@ -12,8 +12,7 @@ struct MigrationTests {
 
     @Test("The program contains every SQL file, under its own number and name")
     func allFilesAreCarried() throws {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "migrations")
+        let folder = projectFile("migrations")
         let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
             .filter { $0.hasSuffix(".sql") }.sorted()
 

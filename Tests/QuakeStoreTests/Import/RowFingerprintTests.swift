@@ -8,7 +8,7 @@ import Testing
 @testable import QuakeStore
 
 @Suite("Unchanged rows are not sent")
-struct RowNumberTests {
+struct RowFingerprintTests {
     let server = TestServer.shared
 
     @Test("Worker and server compute the same number for every row of a feed")
@@ -62,8 +62,9 @@ struct RowNumberTests {
     }
 
     private func expectSameNumbers(_ document: String, in database: TestDatabase, count: Int) async throws {
-        let seed = RowNumber.seed()
-        let rows = try await database.query("select code, \(RowNumber.ofServer(seed)) as number from quake")
+        let seed = RowFingerprint.seed()
+        let rows = try await database.query(
+            "select code, \(RowFingerprint.ofServer(seed)) as number from quake")
         var server: [String: Int64] = [:]
         for row in rows { server[try row.decode("code")] = try row.decode("number") }
         #expect(server.count == count)
@@ -73,7 +74,7 @@ struct RowNumberTests {
             try scanner.scan(bytes, from: 0) { feature in
                 guard let record = try? decoder.decode(feature.bytes) else { return true }
                 let code = record.withCode(in: feature.bytes) { String(decoding: $0, as: UTF8.self) }
-                let number = try #require(RowNumber(of: record, from: feature.bytes, seed))
+                let number = try #require(RowFingerprint(of: record, from: feature.bytes, seed))
                 #expect(server[code] == number.value, "\(code)")
                 return true
             }

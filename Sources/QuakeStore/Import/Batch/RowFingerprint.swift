@@ -8,11 +8,11 @@ import PostgreSQL
 /// probability of about 1 in 2⁶⁴. It then looks unchanged in this run; the next one has another seed, and finds it. The
 /// server computes its number from the row as it is, so that a row edited by hand is noticed.
 ///
-/// A server with other numbers, such as one of another byte order, is sent every row.
-package struct RowNumber: Equatable {
+/// A server that computes other numbers, such as one of another byte order, is sent every row.
+package struct RowFingerprint: Equatable {
     package let value: Int64
 
-    /// What the numbers of a batch's rows begin with.
+    /// What makes the numbers of a batch others than those of the batch before.
     package static func seed() -> Int64 { Int64.random(in: 1...(.max)) }
 
     /// The number of a record. Not of one with properties that are not declared: how the server hashes a jsonb is too much to

@@ -138,9 +138,7 @@ struct DeploymentTests {
     // MARK: The files
 
     private static func path(_ name: String) -> String {
-        URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../\(name)")
-            .standardizedFileURL
-            .path
+        projectFile(name).path
     }
 
     private static func text(_ name: String) throws -> String {

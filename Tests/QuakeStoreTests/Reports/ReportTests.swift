@@ -438,10 +438,10 @@ struct ReportTests {
     private func compare(
         _ feed: String, _ database: TestDatabase
     ) async throws -> (status: Int32, output: String) {
-        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../ridgecrest.py")
+        let script = projectFile("Tests/ridgecrest.py")
         let psql = try await server.cluster().program("psql")
         let result = try await Subprocess.run(
-            .name("python3"), arguments: [script.standardizedFileURL.path, feed, database.url, psql],
+            .name("python3"), arguments: [script.path, feed, database.url, psql],
             output: .string(limit: 1 << 20), error: .string(limit: 1 << 16))
         guard case .exited(let status) = result.terminationStatus else { return (-1, result.standardError) }
         return (status, result.standardOutput + result.standardError)

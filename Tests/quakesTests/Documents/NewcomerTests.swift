@@ -54,9 +54,7 @@ struct NewcomerTests {
     @Test("The four things that make run suggests work")
     func suggestions() async throws {
         let script = try String(
-            contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(
-                path: "../../scripts/run"),
-            encoding: .utf8)
+            contentsOf: projectFile("scripts/run"), encoding: .utf8)
         let commands = script.matches(of: /\n {4}\$bin\/quakes (.+?)(?: *# .*)?(?=\n)/).map { match in
             match.1.split(separator: " ").map(String.init).filter { $0 != "--local" }
         }

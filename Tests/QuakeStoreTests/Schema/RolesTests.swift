@@ -238,7 +238,7 @@ struct RolesTests {
         "After what docs/database.md proposes, only workers take advisory locks, and nobody stores large objects"
     )
     func proposal() async throws {
-        let file = URL(filePath: #filePath).appending(path: "../../../docs/database.md").standardizedFileURL
+        let file = projectFile("docs/database.md")
         let text = try String(contentsOf: file, encoding: .utf8)
         let block = try #require(text.firstMatch(of: /do \$\$(?s:.*?)end\n +\$\$;/))
         try await server.withRoles { roles in

@@ -130,8 +130,7 @@ struct DashboardTests {
     }
 
     private static func dashboard() throws -> [String: Any] {
-        let file = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../deploy/grafana/quakes.json").standardizedFileURL
+        let file = projectFile("deploy/grafana/quakes.json")
         return try #require(JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
     }
 

@@ -2,7 +2,7 @@
 /// without a name, which is gone with the process. A small spool never touches the disk.
 ///
 /// What is appended in one piece can be read back in one piece.
-final class Spool {
+final class BatchSpool {
     private let memoryLimit: Int
 
     private(set) var count = 0
