@@ -38,6 +38,10 @@ extension Agency {
         known.first { $0.name == name }
     }
 
+    /// By the prefixes of their ids.
+    static let byPrefix = Dictionary(
+        uniqueKeysWithValues: known.flatMap { agency in agency.prefixes.map { ($0, agency) } })
+
     public static let known: [Agency] = [
         Agency(
             name: "usgs", service: "https://earthquake.usgs.gov/fdsnws/event/1/",

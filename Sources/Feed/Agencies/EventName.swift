@@ -43,7 +43,7 @@ struct EventNaming {
         let (authority, id) = Self.parts(ofPublicID: stated.id)
         if let agency { return name(id, agency, stated) }
         let known = Agency.known
-        if !authority.hasPrefix(Self.everybodys),
+        if !authority.isEmpty, !authority.hasPrefix(Self.everybodys),
             let agency = known.first(where: { $0.authorities.contains { authority.hasPrefix($0) } })
         {
             return name(id, agency, stated)
@@ -52,7 +52,7 @@ struct EventNaming {
         let network = [stated.contributor, stated.author].first { !$0.isEmpty }?.lowercased() ?? ""
         let isOfComCat = Agency.networksOfComCat.contains(network)
         if let prefix = Self.prefixOfSeisComP(id), !(isOfComCat && prefix == network) {
-            if let agency = known.first(where: { $0.prefixes.contains(prefix) }) {
+            if let agency = Agency.byPrefix[prefix] {
                 return name(id, agency, stated)
             }
             return Self.name(id, net: prefix, host: nil)
