@@ -6,7 +6,7 @@ public struct Agency: Sendable, Equatable {
     public let name: String
     /// Its event service, whose host is the service that its events come from.
     public let service: String
-    /// The page of an event, on the host of the service, with `{id}` in place of the id.
+    /// The page of an event, on the host of the service, but for the id at its end.
     public var page: String?
     /// What it is called where a document names who made something: any word of `Catalog`, `Contributor`, `Author` or
     /// `agencyID` counts.
@@ -20,6 +20,9 @@ public struct Agency: Sendable, Equatable {
 
     /// Whether the ids are ComCat's own, so that a code is the network and the network's own code: `nc75442121`.
     var isOfComCat: Bool { network != nil }
+
+    /// Where an event is found, but for the id at the end.
+    var address: String { page ?? "\(service)query?eventid=" }
 
     /// The host of its event service.
     public var host: String { FeedIdentity.host(of: service) ?? "" }
@@ -35,18 +38,22 @@ extension Agency {
         known.first { $0.name == name }
     }
 
+    /// By the prefixes of their ids.
+    static let byPrefix = Dictionary(
+        uniqueKeysWithValues: known.flatMap { agency in agency.prefixes.map { ($0, agency) } })
+
     public static let known: [Agency] = [
         Agency(
             name: "usgs", service: "https://earthquake.usgs.gov/fdsnws/event/1/",
-            page: "https://earthquake.usgs.gov/earthquakes/eventpage/{id}",
+            page: "https://earthquake.usgs.gov/earthquakes/eventpage/",
             authorities: ["earthquake.usgs.gov", "comcat.cr.usgs.gov"], network: ""),
         Agency(
             name: "emsc", service: "https://www.seismicportal.eu/fdsnws/event/1/",
-            page: "https://www.seismicportal.eu/eventdetails.html?unid={id}", names: ["EMSC"],
+            page: "https://www.seismicportal.eu/eventdetails.html?unid=", names: ["EMSC"],
             authorities: ["eu.emsc", "www.seismicportal.eu", "www.emsc-csem.org"]),
         Agency(
             name: "gfz", service: "https://geofon.gfz.de/fdsnws/event/1/",
-            page: "https://geofon.gfz.de/eqinfo/event.php?id={id}", names: ["GFZ", "GEOFON"],
+            page: "https://geofon.gfz.de/eqinfo/event.php?id=", names: ["GFZ", "GEOFON"],
             authorities: ["geofon.gfz.de", "geofon.gfz-potsdam.de"], prefixes: ["gfz"]),
         Agency(
             name: "ingv", service: "https://webservices.ingv.it/fdsnws/event/1/", names: ["INGV"],

@@ -32,16 +32,18 @@ struct StatedName {
 struct EventNaming {
     /// The agency whose service the document comes from.
     let agency: Agency?
+    /// What has been found for the names of a catalogue, a contributor and an author: nearly all rows of a document have the same.
+    private var found: [[String]: Agency?] = [:]
 
     init(agency: Agency? = nil) {
         self.agency = agency
     }
 
-    func name(_ stated: StatedName) -> EventName {
+    mutating func name(_ stated: StatedName) -> EventName {
         let (authority, id) = Self.parts(ofPublicID: stated.id)
         if let agency { return name(id, agency, stated) }
         let known = Agency.known
-        if !authority.hasPrefix(Self.everybodys),
+        if !authority.isEmpty, !authority.hasPrefix(Self.everybodys),
             let agency = known.first(where: { $0.authorities.contains { authority.hasPrefix($0) } })
         {
             return name(id, agency, stated)
@@ -50,17 +52,12 @@ struct EventNaming {
         let network = [stated.contributor, stated.author].first { !$0.isEmpty }?.lowercased() ?? ""
         let isOfComCat = Agency.networksOfComCat.contains(network)
         if let prefix = Self.prefixOfSeisComP(id), !(isOfComCat && prefix == network) {
-            if let agency = known.first(where: { $0.prefixes.contains(prefix) }) {
+            if let agency = Agency.byPrefix[prefix] {
                 return name(id, agency, stated)
             }
             return Self.name(id, net: prefix, host: nil)
         }
-        for text in [stated.catalog, stated.contributor, stated.author] {
-            let words = text.split { !$0.isLetter && !$0.isNumber }
-            if let agency = known.first(where: { $0.names.contains { words.contains($0[...]) } }) {
-                return name(id, agency, stated)
-            }
-        }
+        if let agency = knownAgency(stated) { return name(id, agency, stated) }
         if isOfComCat { return Self.nameOfComCat(id, network: network) }
         // `local` is what QuakeML calls nobody.
         let names = [
@@ -71,19 +68,33 @@ struct EventNaming {
         return Self.name(id, net: net, host: Self.host(ofPublicID: stated.id))
     }
 
+    /// A known agency by its name.
+    private mutating func knownAgency(_ stated: StatedName) -> Agency? {
+        let names = [stated.catalog, stated.contributor, stated.author]
+        if let agency = found[names] { return agency }
+        var agency: Agency?
+        for text in names where agency == nil {
+            let words = text.split { !$0.isLetter && !$0.isNumber }
+            agency = Agency.known.first { $0.names.contains { words.contains($0[...]) } }
+        }
+        // Whoever names each event's author otherwise is not to fill the memory.
+        if found.count >= 1000 { found = [:] }
+        found[names] = agency
+        return agency
+    }
+
     private func name(_ id: String, _ agency: Agency, _ stated: StatedName) -> EventName {
         guard agency.isOfComCat else {
-            let page = agency.page ?? "\(agency.service)query?eventid={id}"
             return EventName(
                 code: "\(agency.name):\(id)", net: agency.name, netCode: id,
-                url: Self.fill(page, id))
+                url: Self.fill(agency.address, id))
         }
         let network = agency.network.flatMap { $0.isEmpty ? nil : $0 }
         let named = [stated.contributor, stated.author].map { $0.lowercased() }
             .first { Agency.networksOfComCat.contains($0) }
         var name = Self.nameOfComCat(id, network: network ?? named ?? String(id.prefix { $0.isLetter }))
         if let service = network.map({ _ in agency.service }) {
-            name.url = Self.fill("\(service)query?eventid={id}", id)
+            name.url = Self.fill("\(service)query?eventid=", id)
         }
         return name
     }
@@ -93,7 +104,7 @@ struct EventNaming {
     private static func name(_ id: String, net: String, host: String?) -> EventName {
         EventName(
             code: "\(net):\(id)", net: net, netCode: id,
-            url: host.map { fill("https://\($0)/fdsnws/event/1/query?eventid={id}", id) })
+            url: host.map { fill("https://\($0)/fdsnws/event/1/query?eventid=", id) })
     }
 
     /// ComCat's text has the network before the id, the text of the networks themselves has not.
@@ -103,7 +114,7 @@ struct EventNaming {
         let code = network + netCode
         return EventName(
             code: code, net: network, netCode: netCode,
-            url: fill("https://earthquake.usgs.gov/earthquakes/eventpage/{id}", code))
+            url: fill("https://earthquake.usgs.gov/earthquakes/eventpage/", code))
     }
 
     /// The same, where a public id tells which service has the event: ComCat, or the network's own.
@@ -112,7 +123,7 @@ struct EventNaming {
         let (authority, _) = parts(ofPublicID: publicID)
         let isComCat = authority.hasPrefix("earthquake.usgs.gov") || authority.hasPrefix("comcat.cr.usgs.gov")
         if !isComCat, let agency = Agency.known.first(where: { $0.network == network }) {
-            name.url = fill("\(agency.service)query?eventid={id}", name.netCode)
+            name.url = fill("\(agency.service)query?eventid=", name.netCode)
         }
         return name
     }
@@ -121,17 +132,17 @@ struct EventNaming {
     static func page(of name: EventName, atHost host: String) -> String? {
         guard host.contains(".") else { return nil }
         guard let agency = Agency.atHost(host) else {
-            return fill("https://\(host)/fdsnws/event/1/query?eventid={id}", name.netCode)
+            return fill("https://\(host)/fdsnws/event/1/query?eventid=", name.netCode)
         }
         let id = agency.network == "" ? name.code : name.netCode
-        return fill(agency.page ?? "\(agency.service)query?eventid={id}", id)
+        return fill(agency.address, id)
     }
 
-    private static func fill(_ page: String, _ id: String) -> String {
+    private static func fill(_ address: String, _ id: String) -> String {
+        if id.utf8.allSatisfy({ $0.isAlphanumeric || "-._~:".utf8.contains($0) }) { return address + id }
         var escaped: [UInt8] = []
         escaped.append(escaped: id.utf8, by: "%", keeping: "-._~:")
-        let parts = page.split(separator: "{id}", maxSplits: 1, omittingEmptySubsequences: false)
-        return parts.joined(separator: String(decoding: escaped, as: UTF8.self))
+        return address + String(decoding: escaped, as: UTF8.self)
     }
 
     // MARK: Public ids

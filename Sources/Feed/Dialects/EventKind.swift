@@ -8,7 +8,7 @@ package enum EventKind {
     /// The kind in QuakeML's words; another text in small letters.
     static func name(of text: some Collection<UInt8>) -> [UInt8] {
         let small = text.map(\.asciiLowercased)
-        return abbreviations[small] ?? small
+        return small.count == 2 ? abbreviations[small] ?? small : small
     }
 
     /// Of the SCEDC (https://scedc.caltech.edu/data/etypes.html), and those of IMS1.0 that EMSC uses: k is known, s is

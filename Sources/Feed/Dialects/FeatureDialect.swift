@@ -24,7 +24,8 @@ struct FeatureDialect {
     }
 
     private mutating func write(_ feature: some Translatable, _ id: String, _ agency: Agency?) -> Rejection? {
-        let name = EventNaming(agency: agency).name(StatedName(id: id))
+        var naming = EventNaming(agency: agency)
+        let name = naming.name(StatedName(id: id))
         do throws(Rejection) {
             guard !id.isEmpty else { throw Rejection(.missing, "the id is empty") }
             writer.begin(name)

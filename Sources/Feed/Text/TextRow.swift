@@ -40,7 +40,7 @@ struct TextRow {
         return fields[index].elementsEqual("--".utf8) ? fields[index].extracting(0..<0) : fields[index]
     }
 
-    private func name(_ header: TextHeader) -> EventName {
+    private mutating func name(_ header: TextHeader) -> EventName {
         func text(_ column: TextHeader.Column) -> String {
             String(decoding: field(column, header), as: UTF8.self)
         }

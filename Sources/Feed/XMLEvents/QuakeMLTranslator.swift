@@ -1,6 +1,6 @@
 /// Makes a feature of an event that was read from QuakeML.
 struct QuakeMLTranslator {
-    private let naming: EventNaming
+    private var naming: EventNaming
     private(set) var writer = FeatureWriter()
 
     init(_ naming: EventNaming) {
@@ -111,7 +111,9 @@ struct QuakeMLTranslator {
 }
 
 extension EventNaming {
-    fileprivate func name(_ texts: QuakeMLEvent.Texts, _ choice: QuakeMLTranslator.Choice) -> EventName {
+    fileprivate mutating func name(_ texts: QuakeMLEvent.Texts, _ choice: QuakeMLTranslator.Choice)
+        -> EventName
+    {
         let event = texts.event
         let publicID = texts.string(texts.text(event.publicID))
         if let source = texts.text(event.source), let sourceID = texts.text(event.sourceID) {

@@ -19,7 +19,8 @@ final class XMLReader: @unchecked Sendable {
         func take(_ text: UnsafeBufferPointer<UInt8>)
     }
 
-    weak var handler: (any Handler)?
+    /// Owns the reader, and so outlives it.
+    unowned(unsafe) var handler: (any Handler)?
     /// Why nothing more is read.
     private(set) var failure: String?
     private(set) var depth = 0
