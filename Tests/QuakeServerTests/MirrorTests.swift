@@ -128,7 +128,9 @@ struct MirrorTests {
                 try await second.mirror(service) { $0.sweepsSince = Instant(milliseconds: 0) }
             }
             #expect(try await sweep().counts.inserted == 40)
-            try await first.query("update quake set magnitude = 7, updated = now() where code = 'usc3'")
+            try await first.query(
+                "update quake set magnitude = 7, updated = date_trunc('milliseconds', now()) where code = 'usc3'"
+            )
             try await first.query("delete from quake where code in ('usc4', 'usc5')")
             let summary = try await sweep()
             #expect(summary.failure == nil)

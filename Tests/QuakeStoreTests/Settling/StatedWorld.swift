@@ -15,12 +15,14 @@ struct StatedWorld {
 
     /// Statements of several feeds, in the order in which they were made.
     mutating func statements(_ count: Int) -> [Statement] {
-        (0..<count).map { _ in
+        var made: Set<String> = []
+        return (0..<count).map { _ in
             var statement: Statement
             repeat {
                 pass(random.below(25))
                 statement = random.below(4) == 0 ? sweep() : document()
-            } while !statement.says
+                // A service says one thing at one moment: two workers would hold up each other with it.
+            } while !statement.says || !made.insert(statement.description).inserted
             return statement
         }
     }
