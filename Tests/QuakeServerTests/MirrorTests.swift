@@ -163,6 +163,7 @@ struct MirrorTests {
 }
 
 extension TestDatabase {
+    @discardableResult
     fileprivate func mirror(
         _ site: TestSite, _ change: (inout Importer.Options) -> Void = { _ in }
     ) async throws -> ImportSummary {

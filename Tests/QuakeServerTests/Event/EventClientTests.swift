@@ -20,7 +20,8 @@ struct EventClientTests {
             var settings = ServerSettings.patient
             settings.maxEvents = 30
             try await TestSite.run(of: database, settings) { site in
-                #expect(try await Clients.run("pages.py", [site.url("")]) == "100 events\n")
+                let said = try await Clients.run("pages.py", [site.url("")])
+                #expect(said == "100 events\n")
             }
         }
     }
