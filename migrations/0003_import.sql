@@ -128,14 +128,17 @@ create table import.sweep (
     source text primary key,
     cursor timestamptz,
     swept_at timestamptz,
-    lacks text[] not null default '{}'
+    lacks text[] not null default '{}',
+    long_at timestamptz
 );
 comment on table import.sweep is 'How far each event service has been swept, one row per service.';
 comment on column import.sweep.source is 'URL of the service, without its secrets.';
 comment on column import.sweep.cursor is
     'All that the service revised or deleted before this time, by its own clock, has been taken in. The next sweep begins 10 minutes earlier. Null until the first sweep is complete.';
 comment on column import.sweep.swept_at is 'When the last complete sweep ended.';
-comment on column import.sweep.lacks is 'What the service has refused: updates, deletions or counts.';
+comment on column import.sweep.lacks is 'What the service does not know: updates, deletions, counts, geojson or limits.';
+comment on column import.sweep.long_at is
+    'When the last complete sweep began that asked for more than a few days of origin times. A service that refuses updates is asked for the last 3 days each time, and for the last 30 once a day.';
 
 -- Mirrors of another Quakes.
 

@@ -496,3 +496,132 @@ $$;
 comment on function import.settle(
     text, text, timestamptz, timestamptz, timestamptz, text[], timestamptz[], text[], boolean, boolean) is
     'Deletes the events that a document shows to be renamed or withdrawn, and those that it says were deleted. A brake holds it back: if all events of the window would go, or more than 5 that are also more than a tenth of them, it deletes nothing. A document that claims to be made more than 5 minutes from now settles nothing either.';
+
+-- What is held.
+--
+-- The table has events, not silence: that no earthquake lies in a month may mean that there was none, or that nobody imported
+-- that month. So it is noted what was imported whole: by documents that were settled, by backfills, and by single queries to
+-- an event service. The triggers belong to the tables of the worker, which knows nothing of reports.
+
+create table import.coverage (
+    service text not null,
+    minimum_magnitude double precision not null default '-infinity',
+    south double precision not null default -90,
+    west double precision not null default -180,
+    north double precision not null default 90,
+    east double precision not null default 180,
+    periods tstzmultirange not null,
+    noted_at timestamptz not null default clock_timestamp(),
+    primary key (service, minimum_magnitude, south, west, north, east)
+);
+comment on table import.coverage is
+    'Which origin times are held, by service, smallest magnitude and area: everything that the service had published of them when they were imported. What was deleted here since is not known to it.';
+comment on column import.coverage.service is 'Host of the service.';
+comment on column import.coverage.minimum_magnitude is 'From this magnitude on; -infinity for all.';
+comment on column import.coverage.south is 'The area''s southern edge, in degrees.';
+comment on column import.coverage.west is 'Its western edge.';
+comment on column import.coverage.north is 'Its northern edge.';
+comment on column import.coverage.east is 'Its eastern edge; an area with a greater western edge lies across the date line.';
+comment on column import.coverage.periods is 'The origin times.';
+comment on column import.coverage.noted_at is 'When they last grew.';
+
+create function import.note_coverage(
+    service text, minimum_magnitude double precision, period tstzrange, south double precision default -90,
+    west double precision default -180, north double precision default 90, east double precision default 180) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+begin atomic
+    insert into import.coverage as known (service, minimum_magnitude, south, west, north, east, periods)
+    select $1, coalesce($2, '-infinity'), $4, $5, $6, $7, tstzmultirange($3)
+    where $1 is not null and not isempty($3) and not lower_inf($3) and not upper_inf($3)
+    on conflict on constraint coverage_pkey do update
+    set periods = known.periods + excluded.periods, noted_at = excluded.noted_at
+    where not known.periods @> excluded.periods;
+end;
+comment on function import.note_coverage(
+    text, double precision, tstzrange, double precision, double precision, double precision, double precision) is
+    'Notes that a service''s events with these origin times are held, from a magnitude on and in an area.';
+
+create function import.note_settled() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    -- The summary feeds are complete above a magnitude, except for the significant ones, which are a choice.
+    name constant text[] := regexp_match(new.feed, '^(all|[0-9.]+)_(hour|day|week|month)$');
+begin
+    if name is not null then
+        perform import.note_coverage(
+            new.service, case when name[1] <> 'all' then name[1]::double precision end,
+            tstzrange(new.generated - case name[2] when 'month' then interval '30 days' else ('1 ' || name[2])::interval end,
+                      new.generated));
+    elsif new.covers is not null and not isempty(new.covers) then
+        perform import.note_coverage(new.service, null, new.covers);
+    end if;
+    return null;
+end
+$$;
+comment on function import.note_settled() is 'Trigger: notes what a settled document covers.';
+create trigger settled_coverage after insert on import.settled for each row execute function import.note_settled();
+
+create function import.note_backfill() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if new.newest_first and new.reached < new.window_end then
+        perform import.note_coverage(
+            import.service_of(new.service), new.minimum_magnitude, tstzrange(new.reached, new.window_end));
+    elsif not new.newest_first and new.reached > new.window_start then
+        perform import.note_coverage(
+            import.service_of(new.service), new.minimum_magnitude, tstzrange(new.window_start, new.reached));
+    end if;
+    return null;
+end
+$$;
+comment on function import.note_backfill() is 'Trigger: notes how far a backfill has come.';
+create trigger backfill_coverage after insert or update of reached on import.backfill
+    for each row execute function import.note_backfill();
+
+create function import.note_query() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'
+as $$
+declare
+    parameters jsonb;
+    since timestamptz;
+    until timestamptz;
+begin
+    select jsonb_object_agg(
+               case name[1] when 'start' then 'starttime' when 'end' then 'endtime' when 'minmag' then 'minmagnitude'
+                            when 'minlat' then 'minlatitude' when 'maxlat' then 'maxlatitude'
+                            when 'minlon' then 'minlongitude' when 'maxlon' then 'maxlongitude' else name[1] end,
+               replace(replace(name[2], '%3A', ':'), '%2B', '+'))
+    into parameters
+    from regexp_split_to_table(split_part(new.feed, '?', 2), '&') as parameter, regexp_match(parameter, '^([^=]*)=?(.*)$') as name
+    where parameter <> '';
+    -- Whatever else it asks for makes the answer smaller.
+    if parameters - '{format,orderby,nodata,starttime,endtime,minmagnitude,minlatitude,maxlatitude,minlongitude,maxlongitude}'::text[]
+       <> '{}' or not parameters ? 'starttime' or not parameters ? 'endtime' and new.source !~* '^https?://' then
+        return null;
+    end if;
+    since := (parameters ->> 'starttime')::timestamptz;
+    until := least(coalesce((parameters ->> 'endtime')::timestamptz, new.started), new.started);
+    if since < until then
+        perform import.note_coverage(
+            import.service_of(new.feed), (parameters ->> 'minmagnitude')::double precision, tstzrange(since, until),
+            coalesce((parameters ->> 'minlatitude')::double precision, -90),
+            coalesce((parameters ->> 'minlongitude')::double precision, -180),
+            coalesce((parameters ->> 'maxlatitude')::double precision, 90),
+            coalesce((parameters ->> 'maxlongitude')::double precision, 180));
+    end if;
+    return null;
+exception when data_exception then
+    -- A service may read its parameters in other ways than these.
+    return null;
+end
+$$;
+comment on function import.note_query() is 'Trigger: notes the window of a whole answer of an event service.';
+create trigger run_coverage after update of outcome on import.run
+    for each row when (new.outcome = 'done' and new.feed ~ '/fdsnws/event/1/query[?]') execute function import.note_query();

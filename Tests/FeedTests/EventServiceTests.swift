@@ -20,8 +20,8 @@ struct EventServiceTests {
     func registered() {
         let source = FeedSource("usgs")
         #expect(source.shortName == "usgs")
-        #expect(EventService(source)?.isRegistered == true)
-        #expect(EventService(FeedSource("https://host/fdsnws/event/1/"))?.isRegistered == false)
+        #expect(EventService(source)?.isComplete == true)
+        #expect(EventService(FeedSource("https://host/fdsnws/event/1/"))?.isComplete == false)
         #expect(EventService.usgs.host == "earthquake.usgs.gov")
     }
 

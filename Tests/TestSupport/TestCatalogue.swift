@@ -62,11 +62,11 @@ public final class TestCatalogue: Sendable {
     public static let service = "http://\(host)/fdsnws/event/1/"
 
     public let limit: Int
-    /// Whether it knows the method `count`, `updatedafter`, `includedeleted` and `format=geojson`.
+    /// Whether it knows the method `count`, `updatedafter`, `includedeleted`, and which forms.
     public let knows: Set<Skill>
     private let state: Mutex<State>
 
-    public enum Skill: CaseIterable, Sendable { case count, updatedAfter, includeDeleted, geojson }
+    public enum Skill: CaseIterable, Sendable { case count, updatedAfter, includeDeleted, geojson, text }
 
     public init(now: Int, limit: Int = 20_000, knows: Set<Skill> = Set(Skill.allCases)) {
         self.limit = limit
@@ -121,18 +121,30 @@ public final class TestCatalogue: Sendable {
         guard wanted ?? rows.count <= limit else {
             return refused("\(rows.count) exceeds the limit of \(limit)")
         }
+        if values["format"] == "text" {
+            guard knows.contains(.text) else { return refused("unknown format") }
+            let lines = found(values, state).map(\.line)
+            return lines.isEmpty
+                ? .whole(.noContent, []) : .whole(.ok, Array((Self.columns + lines.joined()).utf8))
+        }
         let page = rows.dropFirst((values["offset"].flatMap { Int($0) } ?? 1) - 1).prefix(wanted ?? limit)
         return .whole(.ok, document(Array(page), "query", state))
     }
 
+    private static let columns =
+        "#EventID|Time|Latitude|Longitude|Depth/km|Author|Catalog|Contributor|ContributorID|MagType|Magnitude|MagAuthor|EventLocationName|EventType\n"
+
     private func events(_ values: [String: String], _ state: State) -> [String] {
+        found(values, state).map { state.features[$0.code] ?? $0.json }
+    }
+
+    private func found(_ values: [String: String], _ state: State) -> [Event] {
         let start = values["starttime"].flatMap(milliseconds) ?? state.now - 30 * 86_400_000
         let end = values["endtime"].flatMap(milliseconds) ?? state.now
         let after = values["updatedafter"].flatMap(milliseconds) ?? .min
         return state.events.values
             .filter { $0.time >= start && $0.time <= end && $0.updated > after }
             .sorted { ($0.time, $0.code) < ($1.time, $1.code) }
-            .map { state.features[$0.code] ?? $0.json }
     }
 
     private func deletions(_ values: [String: String], _ state: State) -> [String] {
@@ -163,6 +175,15 @@ extension TestCatalogue.Event {
         "ids":",\(ids.joined(separator: ",")),","status":"automatic","type":"earthquake"},\
         "geometry":{"type":"Point","coordinates":[1,2,3]},"id":"\(code)"}
         """
+    }
+}
+
+extension TestCatalogue.Event {
+    /// As the FDSN's text has it, which does not say when it was revised.
+    fileprivate var line: String {
+        let time = Date(timeIntervalSince1970: Double(self.time) / 1000)
+            .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        return "\(code)|\(time)|2|1|3|somebody|EX|EX||mb|\(magnitude)|EX|p|earthquake\n"
     }
 }
 

@@ -32,11 +32,13 @@ struct StatedName {
 struct EventNaming {
     /// The agency whose service the document comes from.
     let agency: Agency?
+    /// Where the event service is from which the document comes; nil for any other document.
+    let host: String?
     /// What has been found for the names of a catalogue, a contributor and an author: nearly all rows of a document have the same.
     private var found: [[String]: Agency?] = [:]
 
-    init(agency: Agency? = nil) {
-        self.agency = agency
+    init(agency: Agency? = nil, host: String? = nil) {
+        (self.agency, self.host) = (agency, host)
     }
 
     mutating func name(_ stated: StatedName) -> EventName {
@@ -55,7 +57,7 @@ struct EventNaming {
             if let agency = Agency.byPrefix[prefix] {
                 return name(id, agency, stated)
             }
-            return Self.name(id, net: prefix, host: nil)
+            return Self.name(id, net: prefix, host: host)
         }
         if let agency = knownAgency(stated) { return name(id, agency, stated) }
         if isOfComCat { return Self.nameOfComCat(id, network: network) }
@@ -65,7 +67,7 @@ struct EventNaming {
             authority.prefixUpToSlash == "local" ? "" : authority.prefixUpToSlash,
         ]
         let net = names.lazy.map(\.asNetwork).first { !$0.isEmpty } ?? "unknown"
-        return Self.name(id, net: net, host: Self.host(ofPublicID: stated.id))
+        return Self.name(id, net: net, host: host ?? Self.host(ofPublicID: stated.id))
     }
 
     /// A known agency by its name.

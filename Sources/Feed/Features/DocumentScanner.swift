@@ -18,10 +18,12 @@ public struct DocumentScanner {
         case text(TextScanner)
     }
 
-    /// - Parameter host: that of the URL from which the document comes. If an agency has its event service there, the events
-    ///   are the agency's.
-    public init(host: String? = nil) {
-        naming = EventNaming(agency: .atHost(host))
+    /// - Parameters:
+    ///   - host: that of the URL from which the document comes. If an agency has its event service there, the events are the
+    ///     agency's.
+    ///   - isAnswer: whether it is the answer of an event service there, so that its events are found there.
+    public init(host: String? = nil, isAnswer: Bool = false) {
+        naming = EventNaming(agency: .atHost(host), host: isAnswer ? host : nil)
     }
 
     // MARK: What the document says about itself

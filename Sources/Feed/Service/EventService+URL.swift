@@ -32,7 +32,8 @@ extension EventService {
 
     /// The URL of the events, the oldest first.
     public func query(_ question: Question) -> String {
-        "\(url)query?format=geojson\(question.parameters)&orderby=time-asc&limit=\(limit)"
+        let limit = abilities.contains(.limits) ? "&limit=\(limit)" : ""
+        return "\(url)query?format=\(format)\(question.parameters)&orderby=time-asc\(limit)"
     }
 
     /// The URL of their number.

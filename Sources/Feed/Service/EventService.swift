@@ -9,6 +9,8 @@ public struct EventService: Sendable, Hashable {
     public var limit = 20_000
     /// What it can do, as far as that is known.
     public var abilities = Set(Ability.allCases)
+    /// What `format` is, if it has no GeoJSON of the USGS's form.
+    private var otherFormat = "text"
     /// The shortest time from one sweep to the next.
     public var pace: Duration = .seconds(300)
 
@@ -20,7 +22,14 @@ public struct EventService: Sendable, Hashable {
         case deletions
         /// The method `count`.
         case counts
+        /// GeoJSON of the USGS's form. Of a service that has none, the standard's text is read.
+        case geojson
+        /// `limit`: how many events to give at most.
+        case limits
     }
+
+    /// What it is asked for.
+    public var format: String { abilities.contains(.geojson) ? "geojson" : otherFormat }
 
     init(name: String?, url: String) {
         (self.name, self.url) = (name, url)
@@ -29,7 +38,31 @@ public struct EventService: Sendable, Hashable {
     public static let usgs = EventService(name: "usgs", url: "https://earthquake.usgs.gov/fdsnws/event/1/")
 
     /// The services that have a name.
-    public static let registered = [usgs]
+    public static let registered: [EventService] =
+        [usgs]
+        + [
+            agency("emsc", lacking: [.geojson, .deletions, .counts], format: "json"),
+            agency("gfz", lacking: bySeisComP), agency("sed", lacking: bySeisComP),
+            agency("knmi", lacking: bySeisComP), agency("noa", lacking: bySeisComP),
+            agency("resif", lacking: bySeisComP), agency("scedc", lacking: bySeisComP),
+            agency("ncedc", lacking: bySeisComP),
+            // Who asks it often is banned.
+            agency("ingv", lacking: bySeisComP, pace: .seconds(900)),
+            agency("geonet", lacking: bySeisComP.union([.limits])),
+        ].compactMap(\.self)
+
+    private static let bySeisComP: Set<Ability> = [.geojson, .updates, .deletions, .counts]
+
+    private static func agency(
+        _ name: String, lacking: Set<Ability>, format: String = "text", pace: Duration = .seconds(300)
+    ) -> EventService? {
+        Agency.named(name).map { agency in
+            var service = EventService(name: name, url: agency.service)
+            service.abilities.subtract(lacking)
+            (service.otherFormat, service.pace) = (format, pace)
+            return service
+        }
+    }
 
     /// - Parameter source: nil is returned if it is anything else, such as a feed.
     public init?(_ source: FeedSource) {
@@ -45,8 +78,8 @@ public struct EventService: Sendable, Hashable {
 
     public var source: FeedSource { .url(url) }
 
-    /// Whether what it can do is known. Of another one, that shows when it refuses something.
-    public var isRegistered: Bool { name != nil }
+    /// Whether it is known to do all of that, so that a refusal is a failure. Of another one, a refusal shows what it can't do.
+    public var isComplete: Bool { url == Self.usgs.url }
 
     /// Its host, for which it speaks.
     public var host: String { FeedIdentity.host(of: url) ?? "" }

@@ -21,7 +21,7 @@ public struct UnfitService: Error, Equatable, CustomStringConvertible {
         case .verification:
             "cannot verify by \(service): \(reason); it has to answer query with format=geojson, and count, as the USGS's event service does"
         case .sweep:
-            "cannot sweep \(service): \(reason); it has to answer query with format=geojson and updatedafter, as the USGS's event service does; other formats are not read"
+            "cannot sweep \(service): \(reason); it has to answer query in the USGS's GeoJSON or in the FDSN's text"
         }
     }
 }

@@ -19,7 +19,7 @@ struct SnapshotState: Sendable {
     static func query(of reader: Position?) -> Query {
         """
         select store::text, token, committed_at,
-               case when pg_is_in_recovery() and \(reader?.store)::uuid = store and \(reader?.token) > token then 'behind'
+               case when current_setting('in_hot_standby')::boolean and \(reader?.store)::uuid = store and \(reader?.token) > token then 'behind'
                     else history.check(\(reader?.store)::uuid, \(reader?.token), \(reader?.committedAt)::timestamptz)
                end as verdict,
                history.shape('public.quake') as shape,

@@ -106,7 +106,7 @@ struct DocumentImport {
         _ answer: FeedSource, _ group: inout ThrowingTaskGroup<Void, any Error>,
         _ progress: (Importer.Progress) -> Void
     ) async throws {
-        scanner = DocumentScanner(host: source.host)
+        scanner = DocumentScanner(host: source.host, isAnswer: true)
         _ = try await reading.read(answer, ifChangedSince: nil, options: options.fetch) { chunk in
             try await importFeatures(of: chunk, &group)
             progress(

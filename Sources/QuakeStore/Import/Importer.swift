@@ -142,7 +142,8 @@ public struct Importer: Sendable {
         let kept = try await SweepCursor.read(of: log.name, on: connection)
         service.abilities.subtract(kept.lacks)
         service.limit = options.sweepLimit ?? service.limit
-        return Sweep(of: service, from: kept.cursor, beginning: options.sweepsSince, at: .now)
+        return Sweep(
+            of: service, from: kept.cursor, lastLong: kept.lastLong, beginning: options.sweepsSince, at: .now)
     }
 
     /// - Returns: the sweep if it is complete, and settled: its cursor may move.

@@ -6,7 +6,6 @@ import Synchronization
 ///
 /// One chunk is read ahead, and no more: a fast source waits.
 final class SourceReading: Sendable {
-    private let wishes = AsyncStream<Void>.makeStream()
     private let arrived = Mutex(Arrival())
     /// Ends the reading that is going on.
     private let ending = Mutex<
@@ -24,7 +23,9 @@ final class SourceReading: Sendable {
         _ source: FeedSource, ifChangedSince validators: Validators?, options: FetchOptions,
         _ body: ([UInt8]) async throws -> Void
     ) async throws -> FetchResult {
+        // Of each reading alone: a task that is cancelled while it waits for a stream ends that.
         let chunks = AsyncThrowingStream<[UInt8], any Error>.makeStream()
+        let wishes = AsyncStream<Void>.makeStream()
         let isStopped = ending.withLock { ending in
             ending.chunks = chunks.continuation
             return ending.isStopped
@@ -32,7 +33,8 @@ final class SourceReading: Sendable {
         if isStopped { throw CancellationError() }
         // If this function throws, the reading is cancelled, and waited for.
         async let result = handOver(
-            source, to: chunks.continuation, ifChangedSince: validators, options: options)
+            source, to: chunks.continuation, whenAsked: wishes.stream, ifChangedSince: validators,
+            options: options)
         for try await chunk in chunks.stream {
             wishes.continuation.yield()
             try await body(chunk)
@@ -52,14 +54,14 @@ final class SourceReading: Sendable {
 
     private func handOver(
         _ source: FeedSource, to chunks: AsyncThrowingStream<[UInt8], any Error>.Continuation,
-        ifChangedSince validators: Validators?, options: FetchOptions
+        whenAsked wishes: AsyncStream<Void>, ifChangedSince validators: Validators?, options: FetchOptions
     ) async throws -> FetchResult {
         defer { chunks.finish() }
         var options = options
         options.arrived = { [self] arrival in arrived.withLock { $0 = arrival } }
         return try await source.read(ifChangedSince: validators, options: options) { chunk in
             chunks.yield(chunk)
-            var wishes = wishes.stream.makeAsyncIterator()
+            var wishes = wishes.makeAsyncIterator()
             // There is none when the task is cancelled.
             guard await wishes.next() != nil else { throw CancellationError() }
         }

@@ -18,7 +18,13 @@ extension DocumentImport {
             sweep?.startOver()
             try await askForDeletions()
         }
-        try await askForEvents(&group, progress)
+        while true {
+            do {
+                return try await askForEvents(&group, progress)
+            } catch is AnotherQuestion {
+                // Each time, the service is known to have one ability less.
+            }
+        }
     }
 
     // MARK: Deletions
@@ -77,7 +83,7 @@ extension DocumentImport {
             sweep?.deletions.append(try StatedDeletion(feature.bytes))
         } catch {
             let rejection = error
-            if rejection.reason == .status, sweep?.service.isRegistered == false { throw NoDeletions() }
+            if rejection.reason == .status, sweep?.service.isComplete == false { throw NoDeletions() }
             try intake.reject(deletion: feature, rejection)
         }
     }
@@ -106,7 +112,10 @@ extension DocumentImport {
             }
             if given >= plan.limit, plan.hadTooMany(window) { continue }
             plan.took(window, events: given)
-            if plan.next != nil { try await importBatches(&group) }
+            if plan.next != nil {
+                sweep?.isInParts = true
+                try await importBatches(&group)
+            }
         }
     }
 
@@ -120,7 +129,8 @@ extension DocumentImport {
         } catch let failure as FeedError where failure.status == 204 {
             return 0
         } catch let failure as FeedError where isRefusal(failure) {
-            throw try await unfit(failure)
+            try await findLack()
+            throw AnotherQuestion()
         }
         self.sweep?.made = sweep.made ?? scanner.metadata.generated
         return scanner.count
@@ -147,12 +157,9 @@ extension DocumentImport {
                 lack(.counts)
                 return nil
             }
-            throw lackOfUpdates
+            lack(.updates)
+            throw AnotherQuestion()
         }
-    }
-
-    private var lackOfUpdates: UnfitService {
-        UnfitService(service: "\(source)", reason: "it does not know updatedafter", asFor: .sweep)
     }
 
     // MARK: The service
@@ -162,7 +169,7 @@ extension DocumentImport {
         sweep.map { sweep in
             let end = Instant(milliseconds: sweep.moment.milliseconds + 86_400_000)
             return BackfillPlan(
-                range: EventService.Question.beginning..<end, isNewestFirst: true,
+                range: sweep.earliest..<end, isNewestFirst: true,
                 limit: sweep.service.limit, reached: end, expected: 0)
         }
     }
@@ -178,7 +185,7 @@ extension DocumentImport {
 
     /// Whether a service of which little is known says that it does not know what it was asked for.
     private func isRefusal(_ error: any Error) -> Bool {
-        guard sweep?.service.isRegistered == false else { return false }
+        guard sweep?.service.isComplete == false else { return false }
         return switch error {
         case is NoDeletions, FeedError.noInput: true
         case let error as FeedError: [400, 405, 406, 415, 501].contains(error.status)
@@ -191,32 +198,45 @@ extension DocumentImport {
         if ability == .deletions { sweep?.deletions = [] }
         let what =
             switch ability {
-            case .updates: "updatedafter"
+            case .updates:
+                "updatedafter, so it is asked for the last 3 days each time, and for the last 30 once a day"
             case .deletions: "includedeleted=only, so its deletions stay unknown"
             case .counts: "count"
+            case .geojson: "the USGS's GeoJSON, so its text is read"
+            case .limits: "limit"
             }
         logger.notice("import \(source): the service does not know \(what)")
     }
 
-    /// Why a service cannot be swept that refuses to say what was revised.
-    private func unfit(_ refusal: FeedError) async throws -> any Error {
-        guard let service = sweep?.service else { return refusal }
-        let hour = Instant(milliseconds: Instant.now.milliseconds - 3_600_000)
-        do {
-            try await FeedSource.url(service.query(EventService.Question(since: hour)))
-                .read(options: options.fetch) { _ in }
-        } catch let failure as FeedError where failure.status != 204 {
-            return UnfitService(
-                service: "\(source)", reason: "its answer to query is \(failure)", asFor: .sweep)
-        } catch is FeedError {
-            // It has nothing of the last hour, and knows the format.
+    /// Finds out what a service does not know that has refused a question.
+    ///
+    /// - Throws: `UnfitService` if it answers in no form that is read.
+    private mutating func findLack() async throws {
+        let hour = EventService.Question(since: Instant(milliseconds: Instant.now.milliseconds - 3_600_000))
+        while let service = sweep?.service {
+            do {
+                try await FeedSource.url(service.query(hour)).read(options: options.fetch) { _ in }
+            } catch let failure as FeedError where failure.status != 204 {
+                let rest: [EventService.Ability] = [.geojson, .limits]
+                guard isRefusal(failure), let ability = rest.first(where: service.abilities.contains) else {
+                    throw UnfitService(
+                        service: "\(source)", reason: "its answer to query is \(failure)", asFor: .sweep)
+                }
+                lack(ability)
+                continue
+            } catch is FeedError {
+                // It has nothing of the last hour, and knows the form.
+            }
+            return lack(.updates)
         }
-        return lackOfUpdates
     }
 }
 
 /// The service gave events that are there when it was asked for those that were deleted.
 private struct NoDeletions: Error {}
+
+/// The service has refused a question, and is known now to lack an ability.
+private struct AnotherQuestion: Error {}
 
 extension BackfillPlan {
     /// Notes that a window held more than the service gives at once. Nearly all that is revised is young, so the next one is

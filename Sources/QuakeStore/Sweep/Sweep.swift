@@ -4,6 +4,9 @@ import Feed
 ///
 /// It states who is there and who was deleted, never who is missing. The cursor is the service's own clock when a sweep began.
 /// It moves only when all of that sweep is in, so a sweep that fails, or is killed, is made again.
+///
+/// A service that does not know when it revised its events is swept by origin times: the last 3 days each time, and the last 30
+/// once a day. What it lacks of them is gone.
 struct Sweep: Sendable {
     /// With the abilities that it has shown so far.
     var service: EventService
@@ -16,15 +19,24 @@ struct Sweep: Sendable {
     /// When the service began to answer, by its own clock.
     var made: Instant?
     var deletions: [StatedDeletion] = []
+    /// When a complete sweep last asked for the last 30 days of origin times; nil if never.
+    let lastLong: Instant?
+    /// Whether it was too large for one answer. What moves from one part to another meanwhile is in none of them, so then nobody
+    /// is missing.
+    var isInParts = false
 
     /// How far sweeps overlap. What the service revises becomes visible a little later, and its servers' clocks differ.
     static let overlap: Int64 = 600_000
     /// How far the first sweep looks back.
     static let firstLook: Duration = .seconds(31 * 86_400)
 
-    init(of service: EventService, from cursor: Instant?, beginning: Instant?, at now: Instant) {
+    init(
+        of service: EventService, from cursor: Instant?, lastLong: Instant? = nil, beginning: Instant?,
+        at now: Instant
+    ) {
         self.service = service
         self.cursor = cursor
+        self.lastLong = lastLong
         started = now
         self.beginning =
             beginning
@@ -34,10 +46,27 @@ struct Sweep: Sendable {
     /// The moment of the statement. A service that does not say when it answered is believed to share this machine's time.
     var moment: Instant { made ?? started }
 
-    /// Only what was revised later is asked for.
-    var updatedAfter: Instant {
-        cursor.map { Instant(milliseconds: $0.milliseconds - Self.overlap) } ?? beginning
+    /// Only what was revised later is asked for; nil if the service does not know that.
+    var updatedAfter: Instant? {
+        if isByWindow { return nil }
+        return cursor.map { Instant(milliseconds: $0.milliseconds - Self.overlap) } ?? beginning
     }
+
+    // MARK: By origin times
+
+    var isByWindow: Bool { !service.abilities.contains(.updates) }
+
+    /// Whether the long window's turn has come.
+    var isLong: Bool { lastLong.map { started.milliseconds - $0.milliseconds >= Self.day } ?? true }
+
+    /// The earliest origin time that is asked for.
+    var earliest: Instant {
+        guard isByWindow else { return EventService.Question.beginning }
+        let window = Instant(milliseconds: started.milliseconds - (isLong ? 30 : 3) * Self.day)
+        return cursor == nil ? min(beginning, window) : window
+    }
+
+    private static let day: Int64 = 86_400_000
 
     /// Whether the service's clock now shows an earlier time than the cursor: one of the two was wrong, and nobody knows since
     /// when.
@@ -59,6 +88,7 @@ struct Sweep: Sendable {
 
     /// What the sweep says as a whole.
     var identity: FeedIdentity {
-        FeedIdentity(service: service.host, name: "sweep", generated: moment, window: nil)
+        let window = isByWindow && !isInParts && earliest < moment ? earliest...moment : nil
+        return FeedIdentity(service: service.host, name: "sweep", generated: moment, window: window)
     }
 }

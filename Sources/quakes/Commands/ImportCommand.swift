@@ -16,11 +16,15 @@ struct ImportCommand: AsyncParsableCommand {
             GeoJSON of the USGS, EMSC and GeoNet, QuakeML, text of FDSN event services, and gzip are recognised by their \
             content.
 
-            An event service is usgs, or the URL of another one up to its version number (https://HOST/fdsnws/event/1/). It is \
-            asked for all that it has revised or deleted since the last time, however old the earthquakes are. The feeds go by \
-            origin time, and never say what comes later:
+            An event service is one of \(EventService.registered.compactMap(\.name).joined(separator: ", ")), or the URL of \
+            another one up to its version number (https://HOST/fdsnws/event/1/). It is asked for all that it has revised or \
+            deleted since the last time, however old the earthquakes are. The feeds go by origin time, and never say what \
+            comes later:
 
                 quakes import all_hour all_day usgs --every 1m
+
+            A service that does not know when it revised its events is asked for the last 3 days each time, and for the \
+            last 30 once a day.
 
             The URL of another Quakes' changes (http://HOST:8080/changes) makes the table the same as that one's. A daemon waits \
             for each change, whatever --every says.

@@ -271,7 +271,7 @@ struct FollowTests {
 
     @Test(
         "A column that is renamed or dropped while a follower listens disappears with a fresh snapshot",
-        arguments: ["rename column extra to rest", "drop column extra"])
+        arguments: ["rename column extra to rest", "drop column extra cascade"])
     func columnGone(_ alteration: String) async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])

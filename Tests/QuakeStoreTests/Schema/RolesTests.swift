@@ -25,6 +25,7 @@ struct RolesTests {
             // Only the columns id, token, context and committed_at.
             "history.transaction": ["select"],
             "import.last_run": ["select"], "history.store": ["select"], "history.reader_lag": ["select"],
+            "report.coverage": ["select"],
         ],
         .reader: [
             "public.quake": ["select"],
@@ -33,6 +34,7 @@ struct RolesTests {
             "import.settled": ["select"], "import.last_run": ["select"],
             "history.transaction": ["select"], "history.change": ["select"], "history.store": ["select"],
             "history.reader": ["select"], "history.reader_lag": ["select"], "history.tracked": ["select"],
+            "report.coverage": ["select"],
         ],
         .report: ["import.migration": ["select"]],
     ]

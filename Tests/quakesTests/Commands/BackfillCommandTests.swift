@@ -241,20 +241,21 @@ struct BackfillCommandTests {
             (.whole(.notFound, Array("Not found".utf8)), quakeML, "its answer to count is HTTP status 404"),
             (quakeML, quakeML, "its answer to count is not a number"),
             (
-                .whole(.ok, Array("12".utf8)), quakeML,
-                "its answer to query is a broken document: an HTML or XML page"
+                .whole(.ok, Array("12".utf8)), .whole(.ok, Array("<!doctype html><p>Hello".utf8)),
+                "its answer to query is a broken document: an HTML page"
             ),
             (
-                .whole(.ok, Array("12".utf8)),
-                .whole(.ok, Array("#EventID|Time|Latitude|Longitude\n1|2|3|4\n".utf8)),
-                "its answer to query is a broken document: not a JSON object"
+                .whole(.ok, Array("12".utf8)), .whole(.ok, Array("no events today\n".utf8)),
+                "its answer to query is a broken document: neither GeoJSON"
             ),
         ]
     private static let quakeML = TestFeedServer.Answer.whole(
         .ok,
         Array("<?xml version=\"1.0\"?><q:quakeml xmlns:q=\"http://quakeml.org/xmlns/quakeml/1.2\"/>".utf8))
 
-    @Test("A service without GeoJSON or without a count ends with 65, and the error says what it lacks")
+    @Test(
+        "A service that answers in no form, or without a count, ends with 65, and the error says what it lacks"
+    )
     func unfitService() async throws {
         for service in Self.unfit {
             try await TestServer.shared.withDatabase { database in

@@ -134,7 +134,7 @@ struct ImportCommandTests {
     static let badInputs = [
         BadInput(
             testDescription: "an HTML page", document: "<!DOCTYPE html><html></html>", status: 65,
-            message: "an HTML or XML page, not GeoJSON, at byte 0"),
+            message: "an HTML page, not an earthquake document, at byte 0"),
         BadInput(
             testDescription: "a truncated document",
             document: String(SmallFeed.document([SmallFeed.feature("a")]).dropLast(10)), status: 65,

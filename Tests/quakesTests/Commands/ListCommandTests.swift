@@ -13,8 +13,8 @@ struct ListCommandTests {
 
             #expect(
                 outcome.output == """
-                    TIME (UTC)           MAG  TYPE  DEPTH KM  PLACE                     ALERT     LAT     LON  FELT  STATUS  UPDATED              URL  CODE
-                    1970-01-01 00:00:01  1.5            30.0  somewhere                        20.000  10.000                1970-01-01 00:00:01       q0a
+                    TIME (UTC)           MAG  MAG TYPE  TYPE  DEPTH KM  PLACE                         ALERT     LAT     LON  FELT  STATUS  UPDATED              URL  CODE
+                    1970-01-01 00:00:01  1.5                      30.0  somewhere                            20.000  10.000                1970-01-01 00:00:01       q0a
 
                     """)
         }

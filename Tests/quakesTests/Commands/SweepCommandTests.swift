@@ -91,7 +91,7 @@ struct SweepCommandTests {
     }
 
     @Test(
-        "A service that counts one thing and sends another ends with 65, one without GeoJSON names what is read"
+        "A service that counts one thing and sends another ends with 65, one in whose forms nothing is read names those"
     )
     func badData() async throws {
         let catalogue = TestCatalogue(now: Self.now, knows: [.count, .updatedAfter])
@@ -103,7 +103,7 @@ struct SweepCommandTests {
                 let quakes = command(database, through: server)
                 let unfit = try await quakes.run("import", TestCatalogue.service)
                 #expect(unfit.status == 65)
-                #expect(unfit.errors.contains("format=geojson"), "\(unfit.errors)")
+                #expect(unfit.errors.contains("GeoJSON or in the FDSN's text"), "\(unfit.errors)")
             }
         }
     }

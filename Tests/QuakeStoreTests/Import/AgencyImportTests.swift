@@ -173,14 +173,18 @@ struct AgencyImportTests {
                 let summary = try await other.importDocument(document)
                 #expect(summary.counts.inserted == 202)
                 let rows: Query = """
-                    select row(code, net, net_code, magnitude, magnitude_type, place, status, type, time, updated, nst,
+                    select row(code, net, net_code, magnitude,
+                               -- QuakeML has no type without a magnitude.
+                               case when magnitude is not null then magnitude_type end, place, status, type, time, updated, nst,
                                dmin, rms, gap, longitude, latitude, depth)::text as line
                     from quake order by code
                     """
                 let (here, there) = (try await database.query(rows), try await other.query(rows))
-                #expect(
-                    try here.map { try $0.decode("line", as: String.self) }
-                        == there.map { try $0.decode("line", as: String.self) })
+                for (one, other) in zip(here, there) {
+                    let (one, other): (String, String) = (try one.decode("line"), try other.decode("line"))
+                    #expect(one == other)
+                }
+                #expect(here.count == there.count)
             }
         }
     }

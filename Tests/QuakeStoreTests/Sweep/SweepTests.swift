@@ -404,19 +404,119 @@ struct SweepTests {
         }
     }
 
-    @Test(
-        "A service that does not know what was revised, or no GeoJSON, is refused with the reason",
-        arguments: [
-            ([TestCatalogue.Skill.count, .includeDeleted, .geojson], "it does not know updatedafter"),
-            ([.count, .updatedAfter], "its answer to query is"),
-        ])
-    func unfit(_ knows: [TestCatalogue.Skill], _ reason: String) async throws {
-        try await withCatalogue(knows: Set(knows)) { database, catalogue, server in
+    @Test("A service in whose forms nothing is read is refused with the reason")
+    func unfit() async throws {
+        try await withCatalogue(knows: [.count, .updatedAfter]) { database, catalogue, server in
             catalogue.change { $0.add(event("us1")) }
             let summary = try await database.sweep(through: server)
             let failure = try #require(summary.failure as? UnfitService)
-            #expect(failure.reason.contains(reason))
+            #expect(failure.reason.contains("its answer to query is"))
             #expect(try await database.cursor() == nil)
+        }
+    }
+
+    @Test(
+        "A service that does not know what was revised is asked by origin times, and what it lacks of them is gone",
+        arguments: [[TestCatalogue.Skill.count, .geojson], [.geojson], [.count, .geojson, .includeDeleted]])
+    func byWindow(_ knows: [TestCatalogue.Skill]) async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, knows: Set(knows))
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
+                catalogue.change { state in
+                    for (code, days) in [("us1", 1), ("us2", 1), ("us3", 2), ("us4", 10), ("us5", 60)] {
+                        let time = now - days * Self.day
+                        state.add(TestCatalogue.Event(code, time: time, updated: time + Self.minute))
+                    }
+                }
+                let first = try await database.sweep(through: server)
+                #expect(first.failure == nil)
+                #expect(try await database.revised().keys.sorted() == ["us1", "us2", "us3", "us4"])
+
+                catalogue.change { state in
+                    state.now += 5 * Self.minute
+                    state.events["us1"]?.updated = state.now - Self.minute
+                    state.events["us3"] = nil
+                    state.events["us4"] = nil
+                }
+                let second = try await database.sweep(through: server)
+                #expect(second.failure == nil)
+                #expect(second.counts.updated == 1 && second.counts.retracted == 1)
+                #expect(try await database.revised().keys.sorted() == ["us1", "us2", "us4"])
+
+                // Once a day, the last 30 days are asked for.
+                try await database.query("update import.sweep set long_at = long_at - interval '1 day'")
+                catalogue.change { $0.now += 5 * Self.minute }
+                let third = try await database.sweep(through: server)
+                #expect(third.counts.retracted == 1)
+                #expect(try await database.revised().keys.sorted() == ["us1", "us2"])
+            }
+        }
+    }
+
+    @Test(
+        "Of a service without GeoJSON, the text is read: what changed is a revision, and what it lacks is gone"
+    )
+    func byText() async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, knows: [.text])
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
+                catalogue.change { state in
+                    for number in 1...4 {
+                        let time = now - number * Self.day / 2
+                        state.add(TestCatalogue.Event("ex2026aaa\(number)", time: time, updated: time))
+                    }
+                }
+                let first = try await database.sweep(through: server)
+                #expect(first.failure == nil)
+                #expect(first.counts.inserted == 4)
+                let requests = server.requests.count
+
+                let second = try await database.sweep(through: server)
+                #expect(second.counts.unchanged == 4)
+                #expect(server.requests.count == requests + 1)
+
+                catalogue.change { state in
+                    state.events["ex2026aaa1"]?.magnitude = 5
+                    state.events["ex2026aaa2"] = nil
+                }
+                let third = try await database.sweep(through: server)
+                #expect(third.counts.updated == 1 && third.counts.retracted == 1)
+                let rows = try await database.query("select code, magnitude, url from quake order by code")
+                #expect(
+                    try rows.map { try $0.decode("code") } == [
+                        "ex:ex2026aaa1", "ex:ex2026aaa3", "ex:ex2026aaa4",
+                    ])
+                #expect(try rows[0].decode("magnitude") == 5.0)
+                #expect(
+                    try rows[0].decode("url")
+                        == "https://\(TestCatalogue.host)/fdsnws/event/1/query?eventid=ex2026aaa1")
+            }
+        }
+    }
+
+    @Test("A sweep by origin times that is cut into parts says of nobody that it is gone")
+    func byWindowInParts() async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, limit: 3, knows: [.count, .geojson])
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
+                catalogue.change { state in
+                    for number in 1...8 {
+                        let time = now - number * Self.day / 4
+                        state.add(TestCatalogue.Event("us\(number)", time: time, updated: time))
+                    }
+                }
+                #expect(try await database.sweep(through: server, { $0.sweepLimit = 3 }).counts.inserted == 8)
+                catalogue.change { state in
+                    state.now += 5 * Self.minute
+                    state.events["us5"] = nil
+                }
+                let second = try await database.sweep(through: server) { $0.sweepLimit = 3 }
+                #expect(second.failure == nil && second.counts.retracted == 0)
+                #expect(try await database.revised().count == 8)
+            }
         }
     }
 
