@@ -94,9 +94,7 @@ struct DrillTests {
 
     /// The block of commands that begins like this.
     private static func commands(beginning first: String) throws -> String {
-        let file = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../docs/operating.md").standardizedFileURL
-        let lines = try String(contentsOf: file, encoding: .utf8)
+        let lines = try String(contentsOf: projectFile("docs/operating.md"), encoding: .utf8)
             .split(separator: "\n", omittingEmptySubsequences: false)
         let start = try #require(lines.firstIndex { $0.hasPrefix("    \(first)") })
         return lines[start...].prefix { $0.hasPrefix("    ") }.joined(separator: "\n")
