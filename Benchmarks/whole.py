@@ -11,7 +11,9 @@ synthetic week passes in which events are published, revised and deleted as late
 693 events of magnitude 2.5 and more came 2 to 17 days after their origin, and 10 of 22 deleted Alaskan events went after 5 to 10
 days. Here, 27 % come 2 to 17 days late, each event is revised once within 10 days, and 3 % are deleted within 10 days.
 
-    Benchmarks/whole.py [--replay DIR] [--days N] [--step MINUTES] [--seed S] [--json]
+--idle measures instead what a sweep costs that brings nothing, in a daemon, beside `psql -c 'select 1'`.
+
+    Benchmarks/whole.py [--replay DIR | --idle] [--days N] [--step MINUTES] [--seed S] [--json]
 """
 
 import argparse
@@ -22,13 +24,16 @@ import http.server
 import json
 import os
 import random
-import re
+import statistics
 import subprocess
 import sys
 import threading
+import time
 import urllib.parse
 
+import goals
 from cluster import QUAKES, Cluster
+from cluster import run as measured
 
 HOST = "earthquake.usgs.gov"
 FEED = f"http://{HOST}/earthquakes/feed/v1.0/summary/all_day.geojson"
@@ -191,6 +196,26 @@ def run(cluster, catalogue, steps, sources, hours, counts_week=False):
             "events": len(truth), "requests": catalogue.requests}
 
 
+def idle(cluster, catalogue):
+    """The wall time of a sweep without news, and of psql."""
+    catalogue.reset()
+    catalogue.now = 1_750_000_000_000
+    catalogue.put(feature("ak1", 1, catalogue.now - DAY, catalogue.now - HOUR))
+    environment = {**cluster.env, "http_proxy": f"http://127.0.0.1:{catalogue.server_port}"}
+    daemon = subprocess.Popen([QUAKES, "import", SERVICE, "--every", "300ms", "--sweep-every", "300ms", "--database", cluster.url],
+                              env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    psql = []
+    time.sleep(3)
+    for _ in range(40):
+        psql.append(measured("psql", cluster.url, "-c", "select 1", env=cluster.env, stdout=subprocess.DEVNULL)["wall"])
+        time.sleep(0.3)
+    daemon.terminate()
+    daemon.wait()
+    sweeps = [float(line) for line in cluster.sql(
+        "select extract(epoch from finished - started) from import.run where outcome = 'done' order by id offset 3").splitlines()]
+    return statistics.median(sweeps), statistics.median(psql), len(sweeps)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--replay", metavar="DIR")
@@ -198,8 +223,14 @@ def main():
     parser.add_argument("--step", type=int, default=60, help="minutes between two imports")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hours", default="0,2,6,48", help="how long the interruptions of a replay are")
+    parser.add_argument("--idle", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.idle:
+        with Cluster() as cluster:
+            sweep, psql, count = idle(cluster, Catalogue())
+        print(f"{count} sweeps without news: {sweep * 1000:.1f} ms; psql -c 'select 1': {psql * 1000:.1f} ms")
+        return goals.tell([goals.at_most("a sweep without news / psql -c 'select 1': wall", sweep / psql, 1.5)])
     modes = {"feed alone": [FEED], "sweeps alone": [SERVICE], "both": [FEED, SERVICE]}
     if options.replay:
         steps = lambda catalogue: replay(options.replay, catalogue)
