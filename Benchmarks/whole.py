@@ -202,7 +202,7 @@ def idle(cluster, catalogue):
     catalogue.now = 1_750_000_000_000
     catalogue.put(feature("ak1", 1, catalogue.now - DAY, catalogue.now - HOUR))
     environment = {**cluster.env, "http_proxy": f"http://127.0.0.1:{catalogue.server_port}"}
-    daemon = subprocess.Popen([QUAKES, "import", SERVICE, "--every", "300ms", "--sweep-every", "300ms", "--database", cluster.url],
+    daemon = subprocess.Popen([QUAKES, "import", SERVICE, "--every", "0.3s", "--sweep-every", "0.3s", "--database", cluster.url],
                               env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     psql = []
     time.sleep(3)
