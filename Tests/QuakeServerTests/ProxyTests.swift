@@ -107,7 +107,16 @@ struct ProxyTests {
             let stream = Task {
                 try await Subprocess.run(
                     .name("sh"),
-                    arguments: ["-c", "curl -ksN --http2 \(service)/changes?after=now | grep -m1 '\"key\"'"],
+                    arguments: [
+                        "-c",
+                        """
+                        pipe=$(mktemp -u) && mkfifo "$pipe"
+                        curl -ksN --http2 "\(service)/changes?after=now" > "$pipe" &
+                        grep -m1 '"key"' < "$pipe"
+                        kill $!
+                        rm "$pipe"
+                        """,
+                    ],
                     output: .string(limit: 1 << 20), error: .discarded
                 ).standardOutput
             }
