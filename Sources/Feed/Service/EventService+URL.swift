@@ -43,7 +43,7 @@ extension EventService {
 
     /// Asks for a number of events.
     ///
-    /// - Returns: nil if the answer is no number.
+    /// - Returns: nil if the answer is not a number.
     /// - Throws: `FeedError`, `CancellationError`.
     public static func count(at url: String, options: FetchOptions) async throws -> Int? {
         var bytes: [UInt8] = []

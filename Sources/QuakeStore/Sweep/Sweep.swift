@@ -2,11 +2,11 @@ import Feed
 
 /// One sweep of an event service: all that it has revised and deleted since the last one, whatever the origin times.
 ///
-/// It states who is there and who was deleted, never who is missing. The cursor is the service's own clock when a sweep began.
+/// It states who is there and who was deleted. The cursor is the service's own clock when a sweep began.
 /// It moves only when all of that sweep is in, so a sweep that fails, or is killed, is made again.
 ///
 /// A service that does not know when it revised its events is swept by origin times: the last 3 days each time, and the last 30
-/// once a day. What it lacks of them is gone.
+/// once a day. Only such a sweep also states who is missing.
 struct Sweep: Sendable {
     /// With the abilities that it has shown so far.
     var service: EventService

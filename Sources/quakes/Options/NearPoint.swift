@@ -31,7 +31,7 @@ struct NearPoint {
     /// How a caption calls it.
     var words: String { town ?? "\(latitude), \(longitude)" }
 
-    /// The parts between commas, nil for what is no number.
+    /// The parts between commas, nil for one that is not a number.
     static func numbers(_ text: String) -> [Double?] {
         text.split(separator: ",", omittingEmptySubsequences: false).map {
             Double(String($0.trimmingPrefix { $0 == " " }))
