@@ -28,13 +28,19 @@ class Proxy:
     FILES = {"nginx": "nginx.conf", "haproxy": "haproxy.cfg", "varnish": "varnish.vcl"}
 
     def __init__(self, cluster, name, port):
-        self.port, home = free_port(), tempfile.mkdtemp(dir=cluster.home)
+        self.port, self.tls_port, home = free_port(), free_port(), tempfile.mkdtemp(dir=cluster.home)
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost",
+             "-keyout", f"{home}/quakes.key", "-out", f"{home}/quakes.crt"], check=True, capture_output=True)
+        with open(f"{home}/quakes.pem", "w") as both: # haproxy takes both in one file
+            both.writelines(open(f"{home}/quakes.{part}").read() for part in ("crt", "key"))
         path = f"{home}/{self.FILES[name]}"
         with open(f"{HERE}/../deploy/proxies/{self.FILES[name]}") as file:
             text = file.read()
         for old, new in (("127.0.0.1:8080", f"127.0.0.1:{port}"), ('"8080"', f'"{port}"'),
                          ("listen 80;", f"listen 127.0.0.1:{self.port} backlog=4096;"),
-                         ("bind :80", f"bind 127.0.0.1:{self.port}"), ("/var/cache/nginx", home)):
+                         ("bind :80", f"bind 127.0.0.1:{self.port}"), ("/var/cache/nginx", home), ("/etc/ssl", home),
+                         ("listen 443", f"listen 127.0.0.1:{self.tls_port}"), ("bind :443", f"bind 127.0.0.1:{self.tls_port}")):
             text = text.replace(old, new)
         with open(path, "w") as file:
             file.write(text)
