@@ -13,7 +13,7 @@ import Synchronization
 /// text in UTC with milliseconds, arrays and JSON as JSON text. NaN, which SQLite lacks, is null. The table `position`
 /// has one row, which says up to where the rows are current, and of which shape of the server's table they are. Both tables change in one SQLite transaction: kill the
 /// process at any moment, and it resumes exactly. A third table, `quake_new`, is there while a fresh snapshot is taken.
-public final class SQLiteView: View {
+public final class SQLiteView: ReaderView {
     /// "quak", which marks the file as a view (https://www.sqlite.org/fileformat2.html#application_id).
     static let applicationID = 0x7175_616B
     /// The version of the file's form. A view of another form is rebuilt.
@@ -82,7 +82,7 @@ public final class SQLiteView: View {
         return configuration
     }
 
-    // MARK: View
+    // MARK: ReaderView
 
     public func position() async throws -> Position? {
         do {

@@ -17,7 +17,7 @@ func withView(_ body: (TestDatabase, String) async throws -> Void) async throws 
 extension TestDatabase {
     /// Applies one pass.
     @discardableResult
-    func catchUp(_ view: some View, log: RecordedLog = RecordedLog()) async throws -> Position {
+    func catchUp(_ view: some ReaderView, log: RecordedLog = RecordedLog()) async throws -> Position {
         try await Follower(try options(), view: view, name: nil, logger: log.logger).catchUp()
     }
 

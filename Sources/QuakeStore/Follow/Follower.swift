@@ -6,7 +6,7 @@ import PostgreSQL
 ///
 /// A notification is only a hint. The follower also polls at an interval, so that a lost notification costs time, never
 /// a change. After each pass, the view holds a state that the database really had.
-public struct Follower<V: View>: Sendable {
+public struct Follower<V: ReaderView>: Sendable {
     private let options: ConnectionOptions
     private let view: V
     /// The name under which the position is reported to `history.reader`; nil to report nothing.

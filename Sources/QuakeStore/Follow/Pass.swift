@@ -7,7 +7,7 @@ import Synchronization
 /// A pass never mixes states of different moments. It is a transaction that holds the table from before its snapshot; or,
 /// where it is prepared, a single statement, so that many followers cost the server little. The functions in that statement
 /// are STABLE, and see what the statement sees (https://www.postgresql.org/docs/current/xfunc-volatility.html). Rows are streamed: a view that keeps none of them
-/// needs constant memory. Only valid inside `View.apply`, which reads it once.
+/// needs constant memory. Only valid inside `ReaderView.apply`, which reads it once.
 public struct Pass: Sendable {
     /// nil when the view continues from its position; otherwise the view drops what it holds.
     public let freshStart: FreshStart?

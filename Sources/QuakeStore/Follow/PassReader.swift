@@ -2,7 +2,7 @@ import Logging
 import PostgreSQL
 
 /// Reads pass after pass over one connection and hands them to a view.
-struct PassReader<V: View> {
+struct PassReader<V: ReaderView> {
     let connection: Connection
     let view: V
     let name: String?

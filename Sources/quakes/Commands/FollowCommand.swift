@@ -70,7 +70,7 @@ struct FollowCommand: AsyncParsableCommand {
         }
     }
 
-    private func follow(_ view: some View) async throws {
+    private func follow(_ view: some ReaderView) async throws {
         let database = try await database.located()
         if once {
             try await database.withConnection(for: .reader) { _ in }
@@ -90,7 +90,7 @@ struct FollowCommand: AsyncParsableCommand {
     }
 
     /// Shows at a terminal how far the first pass into a file is. Lines of a stream show it themselves.
-    private static func observer(of view: some View) -> (@Sendable (PassProgress) -> Void)? {
+    private static func observer(of view: some ReaderView) -> (@Sendable (PassProgress) -> Void)? {
         guard view is SQLiteView, StandardError.isTerminal else { return nil }
         let line = Mutex(ProgressLine())
         return { progress in

@@ -442,7 +442,7 @@ extension TestServer {
 
 /// A view that stops at the first row of its first pass until it is released. It reads each pass with one statement, as
 /// views do: a session that is idle in a transaction is not cancelled but ended.
-private final class HeldView: View {
+private final class HeldView: ReaderView {
     private struct State {
         var isReading = false
         var isReleased = false

@@ -10,7 +10,7 @@ import Testing
 
 /// A view in memory that takes each pass both ways, row by row and line by line, and compares what it then holds with the
 /// table of the same snapshot.
-final class MemoryView: View {
+final class MemoryView: ReaderView {
     struct State: Sendable {
         var position: Position?
         var columns: [ViewColumn] = []
@@ -122,7 +122,7 @@ extension ViewValue {
 extension TestDatabase {
     /// Follows into `view` while `body` runs; a lost connection is made anew without much waiting.
     func following(
-        _ view: some View, name: String? = nil, poll: PollInterval = PollInterval(),
+        _ view: some ReaderView, name: String? = nil, poll: PollInterval = PollInterval(),
         logger: Logger = .quiet, _ body: () async throws -> Void
     ) async throws {
         let follower = Follower(
@@ -141,7 +141,9 @@ extension TestDatabase {
 
     /// Catches up once.
     @discardableResult
-    func catchUp(_ view: some View, name: String? = nil, logger: Logger = .quiet) async throws -> Position {
+    func catchUp(_ view: some ReaderView, name: String? = nil, logger: Logger = .quiet) async throws
+        -> Position
+    {
         try await Follower(try options(), view: view, name: name, logger: logger).catchUp()
     }
 

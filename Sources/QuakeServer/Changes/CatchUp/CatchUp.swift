@@ -5,7 +5,7 @@ import Synchronization
 
 /// A pass that was read from the database for clients who need it, and waits for all of them. It ends when the last of them
 /// has gone.
-final class CatchUp: View {
+final class CatchUp: ReaderView {
     let start: ChangesRequest.Start
     let form: StreamForm
     /// That of the live passes when it was begun.
@@ -80,7 +80,7 @@ final class CatchUp: View {
         return true
     }
 
-    // MARK: View
+    // MARK: ReaderView
 
     func position() -> Position? { state.withLock { $0.position } }
 

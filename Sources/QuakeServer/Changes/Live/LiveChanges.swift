@@ -18,7 +18,7 @@ import Synchronization
 /// - **The bound over all pieces** is `pieceSize`. Only clients that do not read keep pieces alive. Beyond the bound, the one
 ///   that has not moved for the longest time is dropped, and no other waits.
 /// - **What is not here** comes from the database, by `CatchUps`.
-final class LiveChanges: View, Sendable {
+final class LiveChanges: ReaderView, Sendable {
     private let settings: ServerSettings
     private let logger: Logger
     private let state = Mutex(State())

@@ -8,7 +8,7 @@ import Synchronization
 ///     {"row":{…}}                                           a row of the snapshot
 ///     {"token":7,…,"operation":"update","before":{…},"row":{…}}   a change
 ///     {"store":"…","token":7,"committed_at":"…"}            the end of a pass, and the reader's new position
-struct ChangeStream: View {
+struct ChangeStream: ReaderView {
     /// nil keeps no position: each start begins with a snapshot.
     let tokenFile: TokenFile?
     private let state: State

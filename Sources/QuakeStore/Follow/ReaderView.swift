@@ -1,5 +1,5 @@
 /// Something that follows the table: a local copy, or a stream.
-public protocol View: Sendable {
+public protocol ReaderView: Sendable {
     /// The view's position; nil when it holds nothing yet. Read once per connection.
     func position() async throws -> Position?
 

@@ -1,7 +1,7 @@
 import Logging
 import PostgreSQL
 
-extension View {
+extension ReaderView {
     /// Applies what has changed since the view's position, over a connection that the caller lends.
     ///
     /// - Parameter whenBehind: what to do on a hot standby that is behind the view.
