@@ -9,6 +9,8 @@ public struct TestEventService: Sendable {
     public let count: Int
     /// How many it gives without a word, where there are more.
     public var most = Int.max
+    /// Whether it knows what the standard asks for and no more: text, and no count.
+    public var isPlain = false
     /// Of the events that it counts, those that it never gives.
     public var isHidden: @Sendable (_ number: Int) -> Bool = { _ in false }
     /// Milliseconds between two events.
@@ -27,6 +29,10 @@ public struct TestEventService: Sendable {
         let url = URLComponents(string: request.uri)
         let values = Dictionary(
             (url?.queryItems ?? []).map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { $1 })
+        if isPlain {
+            if url?.path.hasSuffix("/count") == true { return .whole(.notFound, []) }
+            if values["format"] != "text" { return .whole(.badRequest, Array("Unknown format".utf8)) }
+        }
         guard let start = values["starttime"].flatMap(milliseconds),
             let end = values["endtime"].flatMap(milliseconds)
         else { return .whole(.badRequest, Array("Bad time".utf8)) }
@@ -37,14 +43,24 @@ public struct TestEventService: Sendable {
         if found == 0 { return .whole(.noContent, []) }
         guard found <= limit else {
             return .whole(
-                .badRequest, Array("\(found) matching events exceeds search limit of \(limit)".utf8))
+                isPlain ? .tooLarge : .badRequest,
+                Array("\(found) matching events exceeds search limit of \(limit)".utf8))
         }
+        let numbers = (first...last).filter { !isHidden($0) }.prefix(most)
+        if isPlain { return .whole(.ok, Array(text(numbers).utf8)) }
         let now = Int(Date().timeIntervalSince1970 * 1000)
-        let features = (first...last).filter { !isHidden($0) }.prefix(most).map(feature).joined(
-            separator: ",")
+        let features = numbers.map(feature).joined(separator: ",")
         let document =
             "{\"type\":\"FeatureCollection\",\"metadata\":{\"generated\":\(now),\"url\":\"http://127.0.0.1\(request.uri)\"},\"features\":[\(features)]}"
         return .whole(.ok, Array(document.utf8))
+    }
+
+    private func text(_ numbers: ArraySlice<Int>) -> String {
+        let header =
+            "#EventID|Time|Latitude|Longitude|Depth/km|Author|Catalog|Contributor|ContributorID|MagType|Magnitude|MagAuthor|EventLocationName\n"
+        return numbers.reduce(into: header) { text, number in
+            text += "q0\(number)|\(time(number * Self.interval))|2|1|3|a|a|a|q0\(number)|ml|1|a|Somewhere\n"
+        }
     }
 
     private func feature(_ number: Int) -> String {

@@ -58,6 +58,7 @@ public enum TestStatus: String, Sendable, CustomStringConvertible {
     case notFound = "404 Not Found"
     case requestTimeout = "408 Request Timeout"
     case gone = "410 Gone"
+    case tooLarge = "413 Content Too Large"
     case unprocessableEntity = "422 Unprocessable Entity"
     case tooManyRequests = "429 Too Many Requests"
     case internalServerError = "500 Internal Server Error"

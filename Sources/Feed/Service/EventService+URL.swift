@@ -9,6 +9,7 @@ extension EventService {
         public var until: Instant?
         /// Only events that were revised, or deleted, after this time.
         public var updatedAfter: Instant?
+        public var minimumMagnitude: Double?
         /// Whether the deleted events are asked for, and nothing else. Together with the others, the USGS's service takes minutes
         /// for them, and their rows have no type, so a type must not be asked for.
         public var isOfDeletions = false
@@ -25,6 +26,7 @@ extension EventService {
             // The standard's windows have their end.
             if let until { text += "&endtime=\(Instant(milliseconds: until.milliseconds - 1))" }
             if let updatedAfter { text += "&updatedafter=\(updatedAfter)" }
+            if let minimumMagnitude { text += "&minmagnitude=\(minimumMagnitude)" }
             if isOfDeletions { text += "&includedeleted=only" }
             return text
         }

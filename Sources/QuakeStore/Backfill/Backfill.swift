@@ -5,16 +5,13 @@ import PostgreSQL
 /// Imports a stretch of the past from an FDSN event service, window by window
 /// (https://earthquake.usgs.gov/fdsnws/event/1/, https://www.fdsn.org/webservices/).
 ///
-/// The service has to answer in the GeoJSON of the USGS, and to count: see `UnfitService`.
-///
 /// A service returns at most about 20,000 events at once, so the stretch is cut into windows that hold fewer. Each
 /// window is counted, imported, and settled like a feed if all that was counted came. If less came, the service gives less
 /// at once than it should, and the windows become smaller. The progress is recorded after each window, and an interrupted
 /// backfill continues from there.
 public struct Backfill: Sendable {
     public struct Options: Sendable {
-        /// The service's base URL, without `/query`.
-        public var service = "https://earthquake.usgs.gov/fdsnws/event/1"
+        public var service = EventService.usgs
         /// The earliest origin time.
         public var from: Instant
         /// The end of the origin times, exclusive; nil means now or, when resuming, the end of the unfinished backfill.
@@ -36,7 +33,7 @@ public struct Backfill: Sendable {
     /// The progress of a backfill.
     public struct Progress: Sendable, Equatable {
         public var events = 0
-        /// How many events the service counted at the start.
+        /// How many events the service counted at the start; 0 if it does not count.
         public var expected = 0
         public var requests = 0
         /// Everything between the beginning and here is imported.
@@ -63,7 +60,7 @@ public struct Backfill: Sendable {
     private var name: String { "backfill \(service)" }
 
     /// The service as the database and errors name it: without user and password.
-    private var service: String { "\(FeedSource.url(options.service))" }
+    private var service: String { "\(options.service.source)" }
 
     /// Imports the rest of the stretch.
     ///
@@ -71,35 +68,24 @@ public struct Backfill: Sendable {
     ///   `ShortAnswer` when the service does not give what it counts, however little it is asked for; `FeedError`,
     ///   `PostgresError` or any other error that ends a run. The next call continues where this one stopped.
     public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress {
-        let lock = RunLog(connection: connection, source: .url(options.service), name: name)
+        let lock = RunLog(connection: connection, source: options.service.source, name: name)
         try await lock.lock()
-        var state = try await begin()
+        var windows = ServiceWindows(
+            of: options.service, limit: options.limit, for: .backfill, pace: options.pace, fetch: fetch)
+        windows.minimumMagnitude = options.minimumMagnitude
+        var state = try await begin(&windows)
         progress(state.progress)
+        try await windows.findForm()
+        let (expected, earlier) = (state.progress.expected, state.progress.requests)
         var plan = BackfillPlan(
             range: state.range, isNewestFirst: options.isNewestFirst, limit: options.limit,
-            reached: state.progress.reached, expected: state.progress.expected - state.progress.events)
-        while let window = plan.next {
-            let count = try await count(window, &state)
-            if count > plan.limit, plan.hadTooMany(window, count: count) { continue }
-            var given = 0
-            do {
-                if count > 0 { given = try await importing(window, of: count, limit: plan.limit, &state) }
-            } catch let short as ShortAnswer {
-                // If the service counts no more by now, some of them have just gone.
-                let isStillMore = try await self.count(window, &state) > short.given
-                if plan.hadTooFew(window, isStillMore ? short : nil) { continue }
-                throw short
-            } catch let refusal as FeedError where [400, 413].contains(refusal.status) {
-                // Too many events were asked for, or the request is wrong. If the service's own count is within the limit,
-                // it refused the window for another reason.
-                let count = try await self.count(window, &state)
-                guard count > plan.limit, plan.hadTooMany(window, count: count) else { throw refusal }
-                continue
-            }
-            if given >= plan.limit, plan.hadTooMany(window, count: nil) { continue }
-            plan.took(window, events: given)
+            reached: state.progress.reached, expected: expected > 0 ? expected - state.progress.events : nil)
+        try await windows.walk(&plan) { window, count, limit, url in
+            try await importing(window, of: count, limit: limit, from: url, &state)
+        } took: { _, given, plan, requests in
             state.progress.events += given
             state.progress.reached = plan.reached
+            state.progress.requests = earlier + requests
             try await note(state)
             progress(state.progress)
         }
@@ -112,15 +98,14 @@ public struct Backfill: Sendable {
 
     /// Imports one window.
     ///
-    /// - Parameter count: how many events the service counts there.
+    /// - Parameter count: how many events the service counts there, if it does.
     /// - Returns: how many it gave.
     /// - Throws: `ShortAnswer` when these are fewer.
     private func importing(
-        _ window: Range<Instant>, of count: Int, limit: Int, _ state: inout State
+        _ window: Range<Instant>, of count: Int?, limit: Int, from url: String, _ state: inout State
     ) async throws -> Int {
-        try await pace(&state)
         let summary = try await importer.run(
-            .url(url("query", window) + "&orderby=time-asc"),
+            .url(url),
             window: ImportWindow(
                 name: name, range: window, isPartial: options.minimumMagnitude != nil, count: count,
                 limit: limit))
@@ -128,45 +113,15 @@ public struct Backfill: Sendable {
         switch summary.failure {
         case nil: return summary.counts.seen
         case let failure as FeedError where failure.status == 204:
+            guard let count else { return 0 }
             throw ShortAnswer(window: window, given: 0, counted: count)
-        // The USGS's documents say first what they are. One that does not never was one; others broke on the way.
-        case let failure as FeedError where failure.isBrokenDocument && summary.feed == nil:
-            throw UnfitService(service: service, reason: "its answer to query is a \(failure)")
+        // What has said nothing of itself, and has no event, never was a document of events. Others broke on the way.
+        case let failure as FeedError
+        where failure.isBrokenDocument && summary.feed == nil && summary.counts.seen == 0:
+            throw UnfitService(
+                service: service, reason: "its answer to query is a \(failure)", asFor: .backfill)
         case let failure?: throw failure
         }
-    }
-
-    // MARK: The service
-
-    private func url(_ method: String, _ window: Range<Instant>) -> String {
-        let format = method == "count" ? "text" : "geojson"
-        let magnitude = options.minimumMagnitude.map { "&minmagnitude=\($0)" } ?? ""
-        return
-            "\(options.service)/\(method)?format=\(format)&starttime=\(window.lowerBound)&endtime=\(window.last)\(magnitude)"
-    }
-
-    /// Waits before a request, and counts it.
-    private func pace(_ state: inout State) async throws {
-        try await Task.sleep(for: options.pace)
-        state.progress.requests += 1
-    }
-
-    private func count(_ window: Range<Instant>, _ state: inout State) async throws -> Int {
-        try await pace(&state)
-        return try await count(window)
-    }
-
-    private func count(_ window: Range<Instant>) async throws -> Int {
-        let count: Int?
-        do {
-            count = try await EventService.count(at: url("count", window), options: fetch)
-        } catch let failure as FeedError {
-            throw UnfitService(service, counting: failure) ?? failure as any Error
-        }
-        guard let count else {
-            throw UnfitService(service: service, reason: "its answer to count is not a number")
-        }
-        return count
     }
 
     // MARK: What is kept
@@ -178,7 +133,7 @@ public struct Backfill: Sendable {
     }
 
     /// Resumes the unfinished backfill, or begins a new one.
-    private func begin() async throws -> State {
+    private func begin(_ windows: inout ServiceWindows) async throws -> State {
         if options.startsOver {
             try await connection.repeating(
                 "delete from import.backfill where \(isUnfinished)", to: "discard the unfinished backfill")
@@ -191,19 +146,19 @@ public struct Backfill: Sendable {
             return state
         }
         let range = options.from..<max(options.from, options.to ?? .now)
-        let expected = range.isEmpty ? 0 : try await count(range)
+        let expected = range.isEmpty ? 0 : try await windows.count(range) ?? 0
         let reached = options.isNewestFirst ? range.upperBound : range.lowerBound
         let row = try await connection.repeating(
             """
             insert into import.backfill
                 (service, window_start, window_end, minimum_magnitude, newest_first, reached, expected, requests)
             values (\(service), \(range.lowerBound), \(range.upperBound), \(options.minimumMagnitude),
-                    \(options.isNewestFirst), \(reached), \(expected), 1)
+                    \(options.isNewestFirst), \(reached), \(expected), \(windows.requests))
             returning id
             """, to: "begin the backfill")[0]
         return State(
             id: try row.decode("id"), range: range,
-            progress: Progress(expected: expected, requests: 1, reached: reached))
+            progress: Progress(expected: expected, reached: reached))
     }
 
     /// Whether a backfill is the one to resume.

@@ -22,16 +22,19 @@ struct BackfillPlan {
 
     /// The share of the limit that a window should hold, so that a few more events than expected still fit.
     private static let fill = 0.9
+    /// The length of the first window of a service that does not count: 30 days, in milliseconds.
+    private static let firstLook = 30.0 * 86_400_000
 
     /// - Parameters:
-    ///   - expected: how many events the service counts in the rest of the stretch.
-    init(range: Range<Instant>, isNewestFirst: Bool, limit: Int, reached: Instant, expected: Int) {
+    ///   - expected: how many events the service counts in the rest of the stretch; nil if it does not count.
+    init(range: Range<Instant>, isNewestFirst: Bool, limit: Int, reached: Instant, expected: Int?) {
         self.range = range
         self.isNewestFirst = isNewestFirst
         self.limit = limit
         self.reached = reached
         density = 0
-        density = Double(expected) / Double(max(1, left))
+        density =
+            expected.map { Double($0) / Double(max(1, left)) } ?? Double(limit) * Self.fill / Self.firstLook
     }
 
     /// The length of the rest of the stretch, in milliseconds.

@@ -7,25 +7,28 @@ public struct ImportWindow: Sendable {
     let range: Range<Instant>
     /// Whether small events are left out.
     let isPartial: Bool
-    /// How many events the service counts there. A document with fewer features was cut off.
-    let count: Int
+    /// How many events the service counts there, if it counts. A document with fewer features was cut off.
+    let count: Int?
     /// A document with this many features may have been cut off.
     let limit: Int
     /// What asks: the history names it as what showed an event to be withdrawn.
     var label = "backfill"
+    /// When it was asked: the moment of an answer that does not say when it was made.
+    let asked = Instant.now
 
     func identity(_ metadata: FeedMetadata, of source: FeedSource, features: Int) -> FeedIdentity? {
-        guard features >= count, features < limit, let generated = metadata.generated,
+        guard features >= count ?? 0, features < limit,
             let service = FeedIdentity.host(of: metadata.url) ?? FeedIdentity.host(of: "\(source)")
         else { return nil }
         let feed = "\(label) \(range.lowerBound)/\(range.upperBound)"
         // The origin times for which the document has every event.
         let times = isPartial ? nil : range.lowerBound...range.last
-        return FeedIdentity(service: service, name: feed, generated: generated, window: times)
+        return FeedIdentity(
+            service: service, name: feed, generated: metadata.generated ?? asked, window: times)
     }
 
     func check(_ counts: ImportCounts) throws {
-        guard counts.seen >= count else {
+        if let count, counts.seen < count {
             throw ShortAnswer(window: range, given: counts.seen, counted: count)
         }
     }

@@ -34,7 +34,7 @@ struct DocumentImport {
         self.sweep = sweep
         self.options = options
         self.logger = logger
-        scanner = DocumentScanner(host: source.host)
+        scanner = DocumentScanner(host: source.host, isAnswer: window != nil)
         intake = Intake(batchSize: options.batchSize)
     }
 
@@ -217,7 +217,8 @@ struct DocumentImport {
             }
         // Metadata may also follow the features.
         let maySettle = identity != nil || (window != nil || !scanner.sawMetadata) && !isLast
-        var settling = Settling(made: scanner.metadata.generated, feed: identity?.name ?? "")
+        var settling = Settling(
+            made: scanner.metadata.generated ?? window?.asked, feed: identity?.name ?? "")
         settling.notesPresence = maySettle && options.retraction != .never
         // A broken service may send an empty list.
         if isLast, scanner.count > 0 {

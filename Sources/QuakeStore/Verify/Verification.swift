@@ -54,6 +54,8 @@ public struct Verification: Sendable {
         public var requests = 0
         /// The windows in which events were asked for, and how many each had.
         var windows: [(range: Range<Instant>, count: Int)] = []
+        /// The service, with what is known by now of what it can do.
+        var service = EventService.usgs
     }
 
     /// What was revised within this time is left out: the worker may not have asked for it yet. In milliseconds.
@@ -91,26 +93,29 @@ public struct Verification: Sendable {
                 truncate pg_temp.listed;
                 set client_min_messages = notice
                 """, to: "prepare to compare")
-        var made = Instant.now
+        let limit = imports.sweepLimit ?? service.limit
+        var windows = ServiceWindows(
+            of: service, limit: limit, for: .verification, pace: options.pace, fetch: imports.fetch)
+        try await windows.findForm()
         var plan = BackfillPlan(
-            range: options.from..<options.to, isNewestFirst: false,
-            limit: imports.sweepLimit ?? service.limit,
-            reached: options.from, expected: 0)
-        while let window = plan.next {
-            let count = try await count(window, &outcome)
-            if count > plan.limit, plan.hadTooMany(window, count: count) { continue }
-            let answer = try await read(window, &outcome)
-            if answer.given < count, try await self.count(window, &outcome) > answer.given {
-                throw ShortAnswer(window: window, given: answer.given, counted: count)
-            }
-            if answer.given >= plan.limit, plan.hadTooMany(window, count: nil) { continue }
+            range: options.from..<options.to, isNewestFirst: false, limit: limit, reached: options.from,
+            expected: windows.service.abilities.contains(.counts) ? 0 : nil)
+        var made = Instant.now
+        var answer: Answer?
+        try await windows.walk(&plan) { window, count, _, url in
+            answer = try await read(url)
+            let given = answer?.given ?? 0
+            if let count, given < count { throw ShortAnswer(window: window, given: given, counted: count) }
+            return given
+        } took: { window, given, _, _ in
+            outcome.events += given
+            outcome.windows.append((window, given))
+            guard given > 0, let answer else { return }
             made = min(made, answer.made)
             outcome.findings += try await compare(answer)
-            outcome.events += answer.given
             outcome.rejected += answer.batch.rejections.count
-            outcome.windows.append((window, answer.given))
-            plan.took(window, events: answer.given)
         }
+        (outcome.service, outcome.requests) = (windows.service, windows.requests)
         outcome.findings += try await surplus(made)
         return outcome
     }
@@ -123,51 +128,29 @@ public struct Verification: Sendable {
         let made: Instant
     }
 
-    private func question(_ window: Range<Instant>) -> EventService.Question {
-        EventService.Question(since: window.lowerBound, until: window.upperBound)
-    }
-
-    private func count(_ window: Range<Instant>, _ outcome: inout Outcome) async throws -> Int {
-        try await pace(&outcome)
-        guard
-            let count = try await EventService.count(
-                at: service.count(question(window)), options: imports.fetch)
-        else {
-            throw UnfitService(
-                service: "\(service.source)", reason: "its answer to count is not a number",
-                asFor: .verification)
-        }
-        return count
-    }
-
-    private func read(_ window: Range<Instant>, _ outcome: inout Outcome) async throws -> Answer {
-        try await pace(&outcome)
+    /// - Returns: nil if the service has nothing there.
+    private func read(_ url: String) async throws -> Answer? {
+        let asked = Instant.now
         var intake = Intake(batchSize: .max)
         intake.keeping = .row
-        var scanner = FeatureScanner()
+        var scanner = DocumentScanner(host: service.host, isAnswer: true)
+        func add(_ feature: RawFeature) throws -> Bool {
+            _ = try intake.add(feature)
+            return true
+        }
         do {
-            try await FeedSource.url(service.query(question(window))).read(options: imports.fetch) { chunk in
+            try await FeedSource.url(url).read(options: imports.fetch) { chunk in
                 var position = 0
                 while position < chunk.count {
-                    position = try chunk.withUnsafeBufferPointer { bytes in
-                        try scanner.scan(bytes, from: position) { feature in
-                            _ = try intake.add(feature)
-                            return true
-                        }
-                    }
+                    position = try chunk.withUnsafeBufferPointer { try scanner.scan($0, from: position, add) }
                 }
             }
-            try scanner.finish()
+            while try !scanner.finish(add) {}
         } catch let failure as FeedError where failure.status == 204 {
-            // It has nothing there.
+            return nil
         }
         return Answer(
-            batch: intake.batches[0], given: scanner.count, made: scanner.metadata.generated ?? .now)
-    }
-
-    private func pace(_ outcome: inout Outcome) async throws {
-        if outcome.requests > 0 { try await imports.fetch.sleep(options.pace) }
-        outcome.requests += 1
+            batch: intake.batches[0], given: scanner.count, made: scanner.metadata.generated ?? asked)
     }
 
     // MARK: The table
@@ -242,13 +225,15 @@ public struct Verification: Sendable {
     /// - Throws: whatever ends one of them, such as `BrakeHeld`.
     public func repair(_ outcome: Outcome) async throws -> ImportCounts {
         var counts = ImportCounts()
+        let service = outcome.service
         let newer = outcome.findings.filter { $0.kind == .newer }
         if !newer.isEmpty { try await delete(newer) }
         for (window, count) in outcome.windows
         where outcome.findings.contains(where: { window.contains($0.time) }) {
             try await imports.fetch.sleep(options.pace)
             let summary = try await importer.run(
-                .url(service.query(question(window))),
+                .url(
+                    service.query(EventService.Question(since: window.lowerBound, until: window.upperBound))),
                 window: ImportWindow(
                     name: "verify \(service.source)", range: window, isPartial: false, count: count,
                     limit: imports.sweepLimit ?? service.limit, label: "verify"))

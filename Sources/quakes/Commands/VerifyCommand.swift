@@ -18,18 +18,7 @@ struct VerifyCommand: AsyncParsableCommand {
                 quakes verify --from 2020-01-01 --to 2020-02-01 --repair
             """)
 
-    @Option(
-        help: ArgumentHelp("Only events from this time on, such as 2020-01-01 or 30d.", valueName: "date"))
-    var from: TimeArgument
-
-    @Option(help: ArgumentHelp("Only events before this time. (default: now)", valueName: "date"))
-    var to: TimeArgument?
-
-    @Option(
-        help: ArgumentHelp(
-            "The event service: usgs, or the URL of another one, up to and including its version number.",
-            valueName: "service"))
-    var service = "usgs"
+    @OptionGroup var stretch: ServiceStretch
 
     @Flag(help: "Import and delete what was found to differ.")
     var `repair` = false
@@ -39,9 +28,6 @@ struct VerifyCommand: AsyncParsableCommand {
             "Whether --repair deletes events that the service does not have: auto (unless suspiciously many), force (always) or never.",
             valueName: "auto|force|never"))
     var retract = Importer.Retraction.auto
-
-    @Option(help: ArgumentHelp("The shortest wait between two requests.", valueName: "duration"))
-    var pace = DurationArgument(argument: "1s")!
 
     @Option(help: "A table for people, one JSON array, or CSV.")
     var format = Format.table
@@ -54,19 +40,11 @@ struct VerifyCommand: AsyncParsableCommand {
         case table, json, csv
     }
 
-    func validate() throws {
-        if let to, to.instant <= from.instant { throw ValidationError("--to must be later than --from") }
-        guard EventService(FeedSource(service)) != nil else {
-            throw ValidationError(
-                "--service takes usgs, or a URL such as https://HOST/fdsnws/event/1/, not \(FeedSource(service))"
-            )
-        }
-    }
-
     func run() async throws {
-        var options = Verification.Options(from: from.instant, to: to?.instant ?? .now)
-        options.service = EventService(FeedSource(service)) ?? .usgs
-        options.pace = pace.duration
+        var options = Verification.Options(
+            from: stretch.from.instant, to: stretch.to?.instant ?? .now)
+        options.service = stretch.service
+        options.pace = stretch.pace.duration
         var imports = Importer.Options()
         imports.retraction = retract
         imports.fetch = fetch.options

@@ -13,10 +13,15 @@ struct BackfillLine {
         let done = progress.events - first
         let left = max(0, progress.expected - progress.events)
         let elapsed = ContinuousClock.now - start
-        let estimate = done > 0 ? ", about \((elapsed * (Double(left) / Double(done))).rough) left" : ""
-        let percent = progress.expected > 0 ? "\(min(99, progress.events * 100 / progress.expected))%, " : ""
+        let estimate =
+            done > 0 && progress.expected > 0
+            ? ", about \((elapsed * (Double(left) / Double(done))).rough) left" : ""
+        let expected =
+            progress.expected > 0
+            ? ("\(min(99, progress.events * 100 / progress.expected))%, ", " of about \(progress.expected)")
+            : ("", "")
         let text =
-            "backfill: \(percent)\(progress.events) of about \(progress.expected) events, up to \(progress.reached.shortText)\(estimate)"
+            "backfill: \(expected.0)\(progress.events)\(expected.1) events, up to \(progress.reached.shortText)\(estimate)"
         if StandardError.isTerminal {
             StandardError.replaceLine(text)
         } else if ContinuousClock.now >= next {

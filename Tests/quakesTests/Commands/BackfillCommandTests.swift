@@ -235,10 +235,37 @@ struct BackfillCommandTests {
         }
     }
 
+    @Test(
+        "A service that has text and does not count is read in smaller and smaller windows; what it no longer has goes"
+    )
+    func plainService() async throws {
+        try await TestServer.shared.withDatabase { database in
+            var service = TestEventService(count: 200, limit: 60)
+            service.isPlain = true
+            func backfill() async throws -> QuakesCommand.Outcome {
+                try await TestFeedServer.run(answering: service.answer) { server in
+                    try await QuakesCommand().run(
+                        Self.backfill(from: server, into: database) + ["--per-request", "60"]
+                            + service.stretch)
+                }
+            }
+            let first = try await backfill()
+            #expect(first.status == 0, "\(first.errors)")
+            #expect(first.output.hasPrefix("200 seen, 200 inserted"), "\(first.output)")
+            service.isHidden = { $0 == 77 }
+            let second = try await backfill()
+            #expect(second.output.contains("1 retracted"), "\(second.output)\(second.errors)")
+            #expect(try await database.query("select from quake").count == 199)
+        }
+    }
+
     /// What an answer to one of the two requests may be, and how the error names it.
     private static let unfit: [(count: TestFeedServer.Answer, query: TestFeedServer.Answer, reason: String)] =
         [
-            (.whole(.notFound, Array("Not found".utf8)), quakeML, "its answer to count is HTTP status 404"),
+            (
+                .whole(.notFound, Array("Not found".utf8)), .whole(.notFound, Array("Not found".utf8)),
+                "its answer to query is cannot read"
+            ),
             (quakeML, quakeML, "its answer to count is not a number"),
             (
                 .whole(.ok, Array("12".utf8)), .whole(.ok, Array("<!doctype html><p>Hello".utf8)),
@@ -254,7 +281,7 @@ struct BackfillCommandTests {
         Array("<?xml version=\"1.0\"?><q:quakeml xmlns:q=\"http://quakeml.org/xmlns/quakeml/1.2\"/>".utf8))
 
     @Test(
-        "A service that answers in no form, or without a count, ends with 65, and the error says what it lacks"
+        "A service that answers in no form, or with a count that is none, ends with 65, and the error says what it lacks"
     )
     func unfitService() async throws {
         for service in Self.unfit {
@@ -267,9 +294,9 @@ struct BackfillCommandTests {
                             + ["--from", "2020-01-01", "--to", "2020-01-02"])
                     #expect(outcome.status == 65)
                     #expect(
-                        outcome.errors.contains("\(server.url("/fdsnws/event/1")): \(service.reason)"),
+                        outcome.errors.contains("\(server.url("/fdsnws/event/1/")): \(service.reason)"),
                         "\(outcome.errors)")
-                    #expect(outcome.errors.contains("format=geojson"))
+                    #expect(outcome.errors.contains("the USGS's GeoJSON or in the FDSN's text"))
                 }
             }
         }

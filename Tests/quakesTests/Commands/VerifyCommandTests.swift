@@ -25,7 +25,7 @@ struct VerifyCommandTests {
                 #expect(try await quakes.run("import", TestCatalogue.service).status == 0)
                 let whole = try await quakes.run(verify)
                 #expect(whole.status == 0 && whole.output == "", "\(whole.errors)")
-                #expect(whole.errors == "quakes: 20 events there; 0 differ; 2 requests\n")
+                #expect(whole.errors == "quakes: 20 events there; 0 differ; 3 requests\n")
                 #expect(try await quakes.run(verify + ["--format", "json"]).output == "[]\n")
 
                 try await database.query("delete from quake where code = 'us7'")
@@ -50,11 +50,32 @@ struct VerifyCommandTests {
         }
     }
 
+    @Test("A service that has text and does not count is compared all the same")
+    func plainService() async throws {
+        try await TestServer.shared.withDatabase { database in
+            var service = TestEventService(count: 50, limit: 20_000)
+            service.isPlain = true
+            try await TestFeedServer.run(answering: service.answer) { server in
+                let stretch =
+                    service.stretch + [
+                        "--service", server.url("/fdsnws/event/1/"), "--pace", "0s", "--database",
+                        database.url,
+                    ]
+                #expect(try await QuakesCommand().run(["backfill"] + stretch).status == 0)
+                let whole = try await QuakesCommand().run(["verify"] + stretch)
+                #expect(whole.status == 0 && whole.errors.contains("50 events there"), "\(whole.errors)")
+                try await database.query("delete from quake where code like '%7'")
+                let outcome = try await QuakesCommand().run(["verify", "--format", "csv"] + stretch)
+                #expect(outcome.status == 65 && outcome.output.split(separator: "\nmissing,").count == 6)
+            }
+        }
+    }
+
     @Test(
         "What it cannot do is wrong usage",
         arguments: [
             (["--from", "2020-01-02", "--to", "2020-01-01"], "--to must be later"),
-            (["--from", "1d", "--service", "all_day"], "--service takes usgs"),
+            (["--from", "1d", "--service", "all_day"], "--service takes a name such as usgs"),
         ])
     func usage(_ arguments: [String], _ reason: String) async throws {
         let outcome = try await QuakesCommand().run(["verify"] + arguments)

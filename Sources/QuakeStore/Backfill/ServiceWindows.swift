@@ -1,0 +1,137 @@
+import Feed
+
+/// Asks an event service about a stretch of origin times: window by window, each with fewer events than the service gives at
+/// once, with a pause before each request.
+///
+/// What the service cannot do is found out on the way. One that does not count is asked for what may be too much, and then for
+/// less.
+struct ServiceWindows {
+    private(set) var service: EventService
+    let purpose: UnfitService.Purpose
+    var minimumMagnitude: Double?
+    let pace: Duration
+    let fetch: FetchOptions
+    private(set) var requests = 0
+
+    /// - Parameter limit: how many events the service gives at once.
+    init(
+        of service: EventService, limit: Int, for purpose: UnfitService.Purpose, pace: Duration,
+        fetch: FetchOptions
+    ) {
+        self.service = service
+        self.service.limit = limit
+        (self.purpose, self.pace, self.fetch) = (purpose, pace, fetch)
+    }
+
+    private func question(_ window: Range<Instant>) -> EventService.Question {
+        var question = EventService.Question(since: window.lowerBound, until: window.upperBound)
+        question.minimumMagnitude = minimumMagnitude
+        return question
+    }
+
+    func query(_ window: Range<Instant>) -> String { service.query(question(window)) }
+
+    /// Waits before a request, and counts it.
+    mutating func request() async throws {
+        if requests > 0 { try await fetch.sleep(pace) }
+        requests += 1
+    }
+
+    /// How many events there are; nil if the service does not count.
+    mutating func count(_ window: Range<Instant>) async throws -> Int? {
+        guard service.abilities.contains(.counts) else { return nil }
+        try await request()
+        do {
+            guard
+                let count = try await EventService.count(at: service.count(question(window)), options: fetch)
+            else { throw unfit("its answer to count is not a number") }
+            return count
+        } catch let refusal as FeedError where service.isRefusal(refusal) {
+            service.abilities.remove(.counts)
+            return nil
+        }
+    }
+
+    /// Finds out what a service that is not registered answers in.
+    mutating func findForm() async throws {
+        guard service.name == nil else { return }
+        let hour = Instant(milliseconds: Instant.now.milliseconds - 3_600_000)..<Instant.now
+        while true {
+            try await request()
+            do {
+                try await FeedSource.url(query(hour)).read(options: fetch) { _ in }
+            } catch let failure as FeedError where failure.status != 204 {
+                guard service.isRefusal(failure) else { throw failure }
+                let rest: [EventService.Ability] = [.geojson, .limits]
+                guard let ability = rest.first(where: service.abilities.contains) else {
+                    throw unfit("its answer to query is \(failure)")
+                }
+                service.abilities.remove(ability)
+                continue
+            } catch is FeedError {
+                // It has nothing of the last hour, and knows the form.
+            }
+            return
+        }
+    }
+
+    func unfit(_ reason: String) -> UnfitService {
+        UnfitService(service: "\(service.source)", reason: reason, asFor: purpose)
+    }
+
+    /// Goes through the rest of a plan.
+    ///
+    /// - Parameters:
+    ///   - read: reads a window of which the service counts so many, if it counts, and gives so many at once; returns how many it
+    ///     gave. `ShortAnswer` if these are fewer than it counts.
+    ///   - took: called after each window that is done.
+    /// - Throws: `ShortAnswer` when the service does not give what it counts, however little it is asked for; `FeedError`, and what
+    ///   the closures throw.
+    mutating func walk(
+        _ plan: inout BackfillPlan,
+        read: (_ window: Range<Instant>, _ count: Int?, _ limit: Int, _ url: String) async throws -> Int,
+        took: (_ window: Range<Instant>, _ given: Int, _ plan: BackfillPlan, _ requests: Int) async throws ->
+            Void
+    ) async throws {
+        while let window = plan.next {
+            let count = try await count(window)
+            if let count, count > plan.limit, plan.hadTooMany(window, count: count) { continue }
+            var given = 0
+            do {
+                if count != 0 {
+                    try await request()
+                    given = try await read(window, count, plan.limit, query(window))
+                }
+            } catch let short as ShortAnswer {
+                // If the service counts no more by now, some of them have just gone.
+                let isStillMore = try await self.count(window) ?? short.counted > short.given
+                if plan.hadTooFew(window, isStillMore ? short : nil) { continue }
+                throw short
+            } catch let refusal as FeedError where [400, 413].contains(refusal.status) {
+                // Too many events were asked for, or the request is wrong. If the service's own count is within the limit, or
+                // this is not the standard's word for too many, it refused the window for another reason.
+                let count = try await self.count(window)
+                guard count.map({ $0 > plan.limit }) ?? (refusal.status == 413),
+                    plan.hadTooMany(window, count: count)
+                else { throw refusal }
+                continue
+            }
+            if given >= plan.limit, plan.hadTooMany(window, count: nil) { continue }
+            plan.took(window, events: given)
+            try await took(window, given, plan, requests)
+        }
+    }
+}
+
+extension EventService {
+    /// Whether an answer says that the service does not know what it was asked for. Of one that is known to do everything, a
+    /// refusal is a failure.
+    func isRefusal(_ error: any Error) -> Bool {
+        guard !isComplete else { return false }
+        return switch error {
+        case FeedError.noInput: true
+        case let error as FeedError: [400, 405, 406, 415, 501].contains(error.status)
+        default: false
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import Feed
+import QuakeStore
+
+/// A stretch of origin times at an event service.
+struct ServiceStretch: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("Only events from this time on, such as 2020-01-01 or 30d.", valueName: "date"))
+    var from: TimeArgument
+
+    @Option(help: ArgumentHelp("Only events before this time. (default: now)", valueName: "date"))
+    var to: TimeArgument?
+
+    @Option(
+        name: .customLong("service"),
+        help: ArgumentHelp(
+            "The event service: the name of one that import knows, such as usgs or gfz, or the URL of another one, up to and including its version number.",
+            valueName: "service"))
+    var serviceName = "usgs"
+
+    @Option(help: ArgumentHelp("The shortest wait between two requests.", valueName: "duration"))
+    var pace = DurationArgument(argument: "1s")!
+
+    /// nil if it is none.
+    private var found: EventService? {
+        EventService(FeedSource(serviceName)) ?? EventService(FeedSource(serviceName + "/"))
+    }
+    var service: EventService { found ?? .usgs }
+
+    func validate() throws {
+        if let to, to.instant <= from.instant { throw ValidationError("--to must be later than --from") }
+        guard found != nil else {
+            throw ValidationError(
+                "--service takes a name such as usgs, or a URL such as https://HOST/fdsnws/event/1/, not \(FeedSource(serviceName))"
+            )
+        }
+    }
+}
