@@ -48,8 +48,8 @@ struct Responder: Sendable {
         (self.accessLog, self.scope) = (accessLog, scope)
         room = SpoolRoom(settings)
         live = LiveChanges(settings, logger: logger)
-        index = PageFile.index(below: settings.basePath)
-        embedded = PageFile.index(below: settings.basePath, isFramed: true)
+        index = PageFile.index(below: settings.basePath, at: settings.baseURL)
+        embedded = PageFile.index(below: settings.basePath, at: settings.baseURL, isFramed: true)
         bounds = ClientBounds(settings)
         catchUps = CatchUps(live, room, sessions, settings, logger: logger)
         status = SharedReading {
