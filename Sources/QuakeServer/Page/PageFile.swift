@@ -24,6 +24,7 @@ struct PageFile: Sendable {
         "card.png": PackageResources.card_png,
         "catalogue.js": PackageResources.catalogue_js,
         "condition.js": PackageResources.condition_js,
+        "coverage.js": PackageResources.coverage_js,
         "detail.js": PackageResources.detail_js,
         "dom.js": PackageResources.dom_js,
         "dots.js": PackageResources.dots_js,

@@ -187,6 +187,7 @@ struct Responder: Sendable {
         case .metrics: return .reply(await metricsReply(accepted: request.headerFields[.accept]))
         case .summary(let feed): return .answer(feed.answer(baseURL: baseURL(of: request)))
         case .detail(let code): return .answer(DetailFeed.answer(of: code))
+        case .coverage: return .answer(HeldPeriod.answer())
         case .event(let path):
             return try EventService.route(
                 path: path, query: target.query ?? "", baseURL: baseURL(of: request), settings)

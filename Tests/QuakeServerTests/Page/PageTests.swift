@@ -126,6 +126,29 @@ struct PageTests {
         }
     }
 
+    @Test("Which periods are held is told to everybody, also where nothing else has changed")
+    func coverage() async throws {
+        try await TestServer.shared.withDatabase { database in
+            _ = try await database.query(
+                """
+                select import.note_coverage('a', 2.5, '[2020-01-01+00,2020-02-01+00)', 0, 170, 10, -170),
+                       import.note_coverage('b', null, '[2020-01-20+00,2020-02-10+00)')
+                """)
+            try await TestSite.run(of: database) { site in
+                let answer = try await site.get("/coverage")
+                #expect(answer.headers["content-type"] == "application/json; charset=utf-8")
+                #expect(
+                    answer.text == """
+                        {"held":[{"from":"2020-01-01T00:00:00.000Z","until":"2020-02-01T00:00:00.000Z",\
+                        "minimum_magnitude":2.5,"box":[0.0,170.0,10.0,-170.0]},
+                        {"from":"2020-01-20T00:00:00.000Z","until":"2020-02-10T00:00:00.000Z",\
+                        "minimum_magnitude":null,"box":null}]}
+
+                        """)
+            }
+        }
+    }
+
     @Test("Other sites may show it in a frame at /embed, and nowhere else")
     func frames() async throws {
         try await TestServer.shared.withDatabase { database in
