@@ -1,15 +1,6 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The live page, in Sources/QuakeServer/Page/Files. Each file is embedded in the executable.
-let pageFiles = [
-    "alerts.js", "borders.txt", "catalogue.js", "condition.js", "detail.js", "dom.js", "earth.js",
-    "fields.js", "format.js", "icon.svg", "index.html", "legend.js", "list.js", "live.js", "machine.js",
-    "main.js", "manifest.webmanifest", "map.js", "notify.js", "page.css", "plates.txt",
-    "projection.js", "quake.js", "scale.js", "service.js", "settings.js", "share.js", "status.js",
-    "timeline.js", "tooltip.js", "view.js",
-]
-
 // Quakes runs on Linux. The targets carry the architecture: a backward arrow does not compile.
 //
 //     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ CCurl (libcurl), CLibXML2, CZlib, QueueExecutor
@@ -119,7 +110,8 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             exclude: ["Page/package.json"],
-            resources: pageFiles.map { .embedInCode("Page/Files/\($0)") }
+            // The live page: each file of the folder is embedded in the executable.
+            resources: [.embedInCode("Page/Files")]
         ),
         .executableTarget(
             name: "quakes",

@@ -267,19 +267,6 @@ def searched(page):
     drop("q9search")
 
 
-def embedded(page):
-    put("q9embed", 7.9, "Frameville", minutes=1)
-    page.open("embed?minmag=7.5")
-    page.row_with("q9embed", "Frameville")
-    hidden = page.browser.run("return ['#filters', '.tools'].map((each) => getComputedStyle(document.querySelector(each)).display)")
-    expect(hidden == ["none", "none"], f"shown in a frame: {hidden}")
-    whole = page.browser.run("return document.getElementById('whole').href")
-    expect(urllib.parse.urlparse(whole)[2:5:2] == ("/", "minmag=7.5"), f"the whole page is {whole}")
-    put("q9embed", 8.0, "Frameville", minutes=1)
-    page.row_with("q9embed", "8.0")
-    drop("q9embed")
-
-
 def alerts(page):
     browser = page.browser
     browser.devtools("Browser.grantPermissions", {"permissions": ["notifications", "geolocation"]})
@@ -341,4 +328,4 @@ def alerts(page):
 
 CHECKS = [empty_selection, true_states, dead_stream, back_after_play, one_zone, no_earthquakes, canvas_at_rest, rows_stay,
           stored_by_another_version, nothing_over_the_map, chosen_on_the_map, beside_the_pointer, what_matters_stands_out,
-          plain_words, searched, embedded, alerts]
+          plain_words, searched, alerts]

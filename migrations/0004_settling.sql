@@ -528,16 +528,19 @@ comment on column import.coverage.noted_at is 'When they last grew.';
 create function import.note_coverage(
     service text, minimum_magnitude double precision, period tstzrange, south double precision default -90,
     west double precision default -180, north double precision default 90, east double precision default 180) returns void
-language sql
+-- In SQL, each call would be planned anew: five times the cost, at each turn of a daemon.
+language plpgsql
 set search_path = pg_catalog, pg_temp
-begin atomic
+as $$
+begin
     insert into import.coverage as known (service, minimum_magnitude, south, west, north, east, periods)
     select $1, coalesce($2, '-infinity'), $4, $5, $6, $7, tstzmultirange($3)
     where $1 is not null and not isempty($3) and not lower_inf($3) and not upper_inf($3)
     on conflict on constraint coverage_pkey do update
     set periods = known.periods + excluded.periods, noted_at = excluded.noted_at
     where not known.periods @> excluded.periods;
-end;
+end
+$$;
 comment on function import.note_coverage(
     text, double precision, tstzrange, double precision, double precision, double precision, double precision) is
     'Notes that a service''s events with these origin times are held, from a magnitude on and in an area.';

@@ -505,6 +505,98 @@ end;
 comment on function report.aftershock_rate(text, double precision, double precision, double precision) is
     'Rate of the aftershocks that report.aftershocks() gives, in bins of time that each grow by a factor of 10^0.2. For an Omori–Utsu fit, choose a minimum magnitude above the completeness right after the mainshock.';
 
+-- What several agencies say of one earthquake. Nothing is merged: an earthquake that two agencies report is two rows.
+
+create function report.agency(network text) returns text
+language sql immutable parallel safe
+return case when network = any ('{ak,at,atlas,av,cdmg,cgs,choy,ci,duputel,ew,gcmt,hv,iscgem,iscgemsup,ismp,ismpkansas,ld,mb,
+    nc,nm,nn,ok,ott,pde,pr,pt,se,tx,us,usauto,ushis,uu,uw,usgs}'::text[])
+            then 'usgs' else network end;
+comment on function report.agency(text) is
+    'The agency whose events have this network: usgs for the networks of its catalogue, ComCat; else the network, such as gfz.';
+
+create function report.check_agency_comparison(
+    since timestamptz, until timestamptz, minimum_magnitude double precision, within_s double precision,
+    within_km double precision) returns boolean
+language plpgsql immutable parallel safe as $$
+begin
+    if until < since then
+        raise invalid_parameter_value using message = 'until is earlier than since';
+    elsif minimum_magnitude = 'nan' then
+        raise invalid_parameter_value using message = 'minimum_magnitude is not a number';
+    elsif within_s not between 0 and 86400 then
+        raise invalid_parameter_value using message = 'within_s is not between 0 and 86400';
+    elsif within_km not between 0 and 20038 then
+        raise invalid_parameter_value using message = 'within_km is not between 0 and 20038';
+    end if;
+    return true;
+end $$;
+comment on function report.check_agency_comparison(timestamptz, timestamptz, double precision, double precision, double precision) is
+    'Refuses parameters of report.agency_comparison() that cannot be meant, such as a negative distance; else true. Null means not given.';
+
+create type report.agency_comparison as (
+    origin_time timestamptz, place text, code_1 text, code_2 text, time_difference_s double precision,
+    distance_km double precision, depth_difference_km double precision, magnitude_difference double precision,
+    magnitude_1 double precision, magnitude_type_1 text, magnitude_2 double precision, magnitude_type_2 text,
+    depth_1_km double precision, depth_2_km double precision, is_nearest boolean);
+comment on type report.agency_comparison is 'A row of report.agency_comparison().';
+comment on column report.agency_comparison.origin_time is 'Origin time of the first agency''s event.';
+comment on column report.agency_comparison.place is 'Its place, or that of the other one''s event if it has none.';
+comment on column report.agency_comparison.code_1 is 'The first agency''s event.';
+comment on column report.agency_comparison.code_2 is 'The second agency''s event.';
+comment on column report.agency_comparison.time_difference_s is 'How much later the second agency''s origin time is, in seconds.';
+comment on column report.agency_comparison.distance_km is 'Distance between the epicentres, in km.';
+comment on column report.agency_comparison.depth_difference_km is 'How much deeper the second agency''s event is, in km.';
+comment on column report.agency_comparison.magnitude_difference is 'How much larger the second agency''s magnitude is. Mind the types: an mb is no Mw.';
+comment on column report.agency_comparison.magnitude_1 is 'The first agency''s magnitude.';
+comment on column report.agency_comparison.magnitude_type_1 is 'The method behind it.';
+comment on column report.agency_comparison.magnitude_2 is 'The second agency''s magnitude.';
+comment on column report.agency_comparison.magnitude_type_2 is 'The method behind it.';
+comment on column report.agency_comparison.depth_1_km is 'The first agency''s depth, in km. Many depths are not measured, but fixed: 10 km is one of those.';
+comment on column report.agency_comparison.depth_2_km is 'The second agency''s depth, in km.';
+comment on column report.agency_comparison.is_nearest is 'Whether neither event has a nearer one at the other agency, by time and distance together, each as a part of its window. Such pairs are one to one.';
+
+create function report.agency_comparison(
+    agency_1 text, agency_2 text, since timestamptz default '-infinity', until timestamptz default 'infinity',
+    minimum_magnitude double precision default '-infinity', within_s double precision default 16,
+    within_km double precision default 100)
+returns setof report.agency_comparison
+language sql stable parallel safe
+begin atomic
+    with allowed as materialized (
+        select coalesce($6, 16) as s, coalesce($7, 100) as km, greatest(0, least(coalesce($6, 16), 86400)) * interval '1 second' as duration
+        where report.check_agency_comparison($3, $4, $5, $6, $7)),
+    pair as materialized (
+        select a.origin_time, coalesce(a.place, b.place) as place, a.code as code_1, b.code as code_2, b.seconds, b.km,
+               a.magnitude as magnitude_1, a.magnitude_type as type_1, b.magnitude as magnitude_2, b.magnitude_type as type_2,
+               a.depth_km as depth_1, b.depth_km as depth_2,
+               coalesce(power(b.seconds / nullif(allowed.s, 0), 2), 0) + coalesce(power(b.km / nullif(allowed.km, 0), 2), 0)
+                   as farness
+        from allowed
+        cross join report.event a
+        cross join lateral (
+            select e.code, e.place, e.magnitude, e.magnitude_type, e.depth_km,
+                   report.seconds(e.origin_time - a.origin_time) as seconds,
+                   report.distance_km(a.latitude, a.longitude, e.latitude, e.longitude) as km
+            from report.event e
+            where e.origin_time between a.origin_time - allowed.duration and a.origin_time + allowed.duration
+              and report.agency(e.network) = lower($2) and e.code <> a.code
+              and abs(e.latitude - a.latitude) <= allowed.km / 111.0
+              and report.distance_km(a.latitude, a.longitude, e.latitude, e.longitude) <= allowed.km
+            -- Without it, the planner may take the agencies for small, and compare each event with each.
+            offset 0) as b
+        where report.agency(a.network) = lower($1)
+          and a.origin_time >= coalesce($3, '-infinity') and a.origin_time < coalesce($4, 'infinity')
+          and (coalesce($5, '-infinity') = '-infinity' or a.magnitude >= $5))
+    select origin_time, place, code_1, code_2, seconds, km, depth_2 - depth_1, magnitude_2 - magnitude_1,
+           magnitude_1, type_1, magnitude_2, type_2, depth_1, depth_2,
+           row_number() over (partition by code_1 order by farness, code_2 collate "C") = 1
+           and row_number() over (partition by code_2 order by farness, code_1 collate "C") = 1
+    from pair order by origin_time, code_1 collate "C", farness;
+end;
+comment on function report.agency_comparison(text, text, timestamptz, timestamptz, double precision, double precision, double precision) is
+    'Events of two agencies that may be one earthquake, with what the agencies differ in: origins within a window of time and distance, by default the 16 s and 100 km within which the USGS associates events (Product Distribution Layer, DefaultAssociator). In a dense sequence an event may be in several pairs: is_nearest picks one. The magnitude asked for is that of the first agency.';
+
 -- `extra` has what QuakeML says of mechanisms (Sources/Feed/XMLEvents/QuakeMLExtra.swift). Any writer may put something else
 -- there: what is no number that fits is null here.
 create view report.focal_mechanism as

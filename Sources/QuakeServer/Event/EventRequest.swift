@@ -159,15 +159,15 @@ extension QuakeSelection {
         ]
         for (property, low, high) in numbers { ranges[property] = try parameters.range(low, high) }
         let texts: [(Property, EventParameter)] = [
-            (.code, .eventid), (.net, .catalog), (.sources, .contributor), (.status, .reviewstatus),
-            (.alert, .alertlevel), (.types, .producttype), (.ids, .productcode),
-            (.magnitudeType, .magnitudetype),
+            (.code, .eventid), (.net, .catalog), (.status, .reviewstatus), (.alert, .alertlevel),
+            (.types, .producttype), (.ids, .productcode), (.magnitudeType, .magnitudetype),
         ]
         _ = try parameters.choice(.reviewstatus)
         for (property, parameter) in texts { values[property] = try parameters.list(parameter) }
         // Words for not narrowing the selection; an event has one magnitude, which is the preferred one.
         if parameters.text(.reviewstatus) == "all" { values[.status] = nil }
         if ["all", "preferred"].contains(parameters.text(.magnitudetype)) { values[.magnitudeType] = nil }
+        contributors = try parameters.list(.contributor)
         types = try parameters.list(.eventtype)
     }
 

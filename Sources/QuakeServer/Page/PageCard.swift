@@ -42,7 +42,7 @@ extension Responder {
         else { return plain }
         do {
             guard let card = try await card(of: code, for: customer) else { return plain }
-            return .index(below: settings.basePath, isFramed: isFramed, card)
+            return .index(below: settings.basePath, at: settings.baseURL, isFramed: isFramed, card)
         } catch {
             logger.warning("the page of \(code.debugDescription) has no card: \(error)")
             return plain

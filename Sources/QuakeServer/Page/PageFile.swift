@@ -1,15 +1,18 @@
 import Charts
 import HTTPTypes
+import XML
 
 /// A file of the live page. All of them lie in the executable, and are compressed once, but for the page of an event.
 struct PageFile: Sendable {
     let name: String
     let bytes: [UInt8]
-    let compressed: [UInt8]
+    /// nil if it does not become smaller.
+    let compressed: [UInt8]?
     /// Whether other sites may show it in a frame.
     private let isFramed: Bool
 
-    /// By path.
+    /// By path. A new file is a line in `contents`; all else follows: its path, its loading with the page, its place in the
+    /// executable. A test notices a file in the folder that has no line.
     static let all: [String: PageFile] = Dictionary(
         uniqueKeysWithValues: contents.map { name, bytes in
             ("/page/\(name)", PageFile(name, bytes))
@@ -18,13 +21,19 @@ struct PageFile: Sendable {
     private static let contents: [String: [UInt8]] = [
         "alerts.js": PackageResources.alerts_js,
         "borders.txt": PackageResources.borders_txt,
+        "card.png": PackageResources.card_png,
         "catalogue.js": PackageResources.catalogue_js,
         "condition.js": PackageResources.condition_js,
+        "coverage.js": PackageResources.coverage_js,
         "detail.js": PackageResources.detail_js,
         "dom.js": PackageResources.dom_js,
+        "dots.js": PackageResources.dots_js,
         "earth.js": PackageResources.earth_js,
         "fields.js": PackageResources.fields_js,
         "format.js": PackageResources.format_js,
+        "gestures.js": PackageResources.gestures_js,
+        "icon-192.png": PackageResources.icon_192_png,
+        "icon-512.png": PackageResources.icon_512_png,
         "icon.svg": PackageResources.icon_svg,
         "land.txt": Land.text,
         "legend.js": PackageResources.legend_js,
@@ -53,10 +62,16 @@ struct PageFile: Sendable {
     /// The page itself. It names its files by their whole paths, because its own has a slash at the end or not.
     ///
     /// - Parameters:
+    ///   - baseURL: where the server is found from outside; nil if it was not told. Who shares a link finds the page's picture
+    ///     by it.
     ///   - isFramed: whether it is for a frame of any other site.
     ///   - card: what a link to it shows where it is shared; nil for that of the page as such.
-    static func index(below basePath: String, isFramed: Bool = false, _ card: PageCard? = nil) -> PageFile {
+    static func index(
+        below basePath: String, at baseURL: String?, isFramed: Bool = false, _ card: PageCard? = nil
+    ) -> PageFile {
         var text = String(decoding: PackageResources.index_html, as: UTF8.self)
+            .replacing("<!-- modules -->", with: modules)
+            .replacing("=\"/page/card.png", with: "=\"\(xmlEscaped(baseURL ?? basePath))/page/card.png")
             .replacing("=\"/", with: "=\"\(basePath)/")
         if isFramed {
             text = text.replacing("<html lang=\"en\">", with: "<html lang=\"en\" class=\"embed\">")
@@ -65,10 +80,14 @@ struct PageFile: Sendable {
         return PageFile("index.html", Array(text.utf8), isFramed: isFramed)
     }
 
+    /// Asks for all modules at once. Without it, a browser finds each of them only in the one that imports it.
+    private static let modules = contents.keys.sorted().filter { $0.hasSuffix(".js") && $0 != "main.js" }
+        .map { "<link rel=\"modulepreload\" href=\"/page/\($0)\">" }.joined(separator: "\n")
+
     private init(_ name: String, _ bytes: [UInt8], isFramed: Bool = false) {
         (self.name, self.bytes, self.isFramed) = (name, bytes, isFramed)
         var encoder = GzipEncoder(level: 9)
-        compressed = encoder.compress(bytes, isLast: true)
+        compressed = name.hasSuffix(".png") ? nil : encoder.compress(bytes, isLast: true)
     }
 
     private var contentType: String {
@@ -76,6 +95,7 @@ struct PageFile: Sendable {
         case "html": "text/html; charset=utf-8"
         case "css": "text/css; charset=utf-8"
         case "js": "text/javascript; charset=utf-8"
+        case "png": "image/png"
         case "svg": "image/svg+xml"
         case "webmanifest": "application/manifest+json"
         default: "text/plain; charset=utf-8"
@@ -91,8 +111,8 @@ struct PageFile: Sendable {
 
     /// The file, or 304 to a client that has it.
     func reply(to fields: HTTPFields) -> Reply {
-        let isCompressed = AcceptedEncoding.prefersGzip(fields[.acceptEncoding])
-        let tag = EntityTag(of: bytes, isCompressed: isCompressed)
+        let packed = AcceptedEncoding.prefersGzip(fields[.acceptEncoding]) ? compressed : nil
+        let tag = EntityTag(of: bytes, isCompressed: packed != nil)
         let isKnown = tag.isNamed(by: fields[.ifNoneMatch], isThere: true)
         var reply = Reply(isKnown ? 304 : 200, contentType)
         reply.headers = [
@@ -100,8 +120,8 @@ struct PageFile: Sendable {
             ("Referrer-Policy", "no-referrer"),
         ]
         guard !isKnown else { return reply }
-        if isCompressed { reply.headers.append(("Content-Encoding", "gzip")) }
-        reply.body = isCompressed ? compressed : bytes
+        if packed != nil { reply.headers.append(("Content-Encoding", "gzip")) }
+        reply.body = packed ?? bytes
         return reply
     }
 }

@@ -48,8 +48,8 @@ struct Responder: Sendable {
         (self.accessLog, self.scope) = (accessLog, scope)
         room = SpoolRoom(settings)
         live = LiveChanges(settings, logger: logger)
-        index = PageFile.index(below: settings.basePath)
-        embedded = PageFile.index(below: settings.basePath, isFramed: true)
+        index = PageFile.index(below: settings.basePath, at: settings.baseURL)
+        embedded = PageFile.index(below: settings.basePath, at: settings.baseURL, isFramed: true)
         bounds = ClientBounds(settings)
         catchUps = CatchUps(live, room, sessions, settings, logger: logger)
         status = SharedReading {
@@ -187,6 +187,7 @@ struct Responder: Sendable {
         case .metrics: return .reply(await metricsReply(accepted: request.headerFields[.accept]))
         case .summary(let feed): return .answer(feed.answer(baseURL: baseURL(of: request)))
         case .detail(let code): return .answer(DetailFeed.answer(of: code))
+        case .coverage: return .answer(HeldPeriod.answer())
         case .event(let path):
             return try EventService.route(
                 path: path, query: target.query ?? "", baseURL: baseURL(of: request), settings)

@@ -8,6 +8,8 @@ enum Route: Sendable {
     case summary(SummaryFeed)
     /// The event with this code.
     case detail(String)
+    /// Which periods the catalogue holds whole.
+    case coverage
     /// The stream of changes.
     case changes
     /// The story of the event with this code.
@@ -31,6 +33,8 @@ enum Route: Sendable {
                 .summary(feed)
             } else if let code = path.between("\(feeds)detail/", ".geojson")?.percentDecoded {
                 .detail(code)
+            } else if path == "/coverage" {
+                .coverage
             } else if path == "/changes" {
                 .changes
             } else if let code = path.between("/history/", "")?.percentDecoded {
@@ -58,6 +62,7 @@ enum Route: Sendable {
         case .metrics: "metrics"
         case .summary: "summary"
         case .detail: "detail"
+        case .coverage: "coverage"
         case .changes: "changes"
         case .history: "history"
         case .event: "event"

@@ -7,9 +7,9 @@ public enum Networks {
         try await names("select distinct net as name", on: connection)
     }
 
-    /// Those that contributed to at least one event: its `sources`.
+    /// Those that contributed to at least one event: whose event it is, and its `sources`.
     public static func contributing(on connection: Connection) async throws -> [String] {
-        try await names("select distinct unnest(sources) as name", on: connection)
+        try await names("select distinct unnest(sources || net) as name", on: connection)
     }
 
     private static func names(_ selected: Query, on connection: Connection) async throws -> [String] {

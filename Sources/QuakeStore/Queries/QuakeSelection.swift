@@ -23,6 +23,9 @@ public struct QuakeSelection: Sendable {
     public var ranges: [Property: ClosedRange<Double>] = [:]
     /// Only events with one of these texts; in a list, any element counts. The case of ASCII letters matters for `code` only.
     public var values: [Property: [String]] = [:]
+    /// Only events to which one of these networks contributed: the one whose event it is, or any of its `sources`. The case of
+    /// ASCII letters does not matter.
+    public var contributors: [String]?
     /// Only events that were revised after this moment. A deletion counts as a revision.
     public var updatedAfter: Instant?
     public var deleted = Deleted.excluded
@@ -138,6 +141,9 @@ public struct QuakeSelection: Sendable {
         if let updatedAfter {
             all.append("updated >= \(Instant(milliseconds: updatedAfter.milliseconds + 1))")
         }
+        if let contributors {
+            all.append("(\(Property.net.condition(contributors)) or \(Property.sources.condition(contributors)))")
+        }
         for property in Property.allCases {
             if let range = ranges[property] { all.append(property.condition(range)) }
             if let texts = values[property] { all.append(property.condition(texts)) }
@@ -155,6 +161,7 @@ extension QuakeSelection {
         if types != nil { all.insert(.type) }
         if place != nil { all.insert(.place) }
         if near != nil || box != nil { all.formUnion([.latitude, .longitude]) }
+        if contributors != nil { all.formUnion([.net, .sources]) }
         if updatedAfter != nil { all.insert(.updated) }
         return all.union(ranges.keys).union(values.keys)
     }
@@ -176,6 +183,9 @@ extension QuakeSelection {
         if let place, !place.isPart(of: quake[.place].text ?? "") { return false }
         if let near, !near.contains(quake) { return false }
         if let box, !box.contains(quake) { return false }
+        if let contributors, !quake.has(.net, oneOf: contributors), !quake.has(.sources, oneOf: contributors) {
+            return false
+        }
         if let updatedAfter, quake.updated <= updatedAfter { return false }
         return ranges.allSatisfy { quake.has($0, within: $1) }
             && values.allSatisfy { quake.has($0, oneOf: $1) }

@@ -35,6 +35,17 @@ struct SelectionOptions: ParsableArguments {
     var type: [String] = []
 
     @Option(
+        help: ArgumentHelp("Only events of these networks, such as us or nc,ci.", valueName: "nets"))
+    var net: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Only events of these agencies, such as gfz,emsc; usgs stands for all networks of its catalogue.",
+            valueName: "agencies"),
+        transform: networks)
+    var agency: [[String]] = []
+
+    @Option(
         help: ArgumentHelp(
             "Only events whose place contains this text, in upper or lower case.", valueName: "text"),
         transform: placeText)
@@ -90,6 +101,10 @@ struct SelectionOptions: ParsableArguments {
                 "--min-magnitude \(minMagnitude) is greater than --max-magnitude \(maxMagnitude)")
         }
         if types?.isEmpty == true { throw ValidationError("--type names no type") }
+        if Self.words(net)?.isEmpty == true { throw ValidationError("--net names no network") }
+        if !net.isEmpty, !agency.isEmpty {
+            throw ValidationError("--net and --agency cannot be used together")
+        }
         if view != nil, asOf != nil {
             throw ValidationError("--as-of cannot be used with --view: a view has no past")
         }
@@ -109,6 +124,7 @@ struct SelectionOptions: ParsableArguments {
         selection.minimumMagnitude = minMagnitude
         selection.maximumMagnitude = maxMagnitude
         selection.types = types
+        selection.values[.net] = networks
         selection.place = place
         if let near, let within {
             selection.near = .init(latitude: near.latitude, longitude: near.longitude, kilometres: within)
@@ -118,9 +134,29 @@ struct SelectionOptions: ParsableArguments {
         return selection
     }
 
-    var types: [String]? {
-        if type.isEmpty { return nil }
-        return type.flatMap { $0.split(at: ",") }
+    var types: [String]? { Self.words(type) }
+
+    /// The networks that are wanted, by their own names or by those of their agencies; nil for all.
+    private var networks: [String]? { Self.words(net) ?? (agency.isEmpty ? nil : agency.flatMap(\.self)) }
+
+    /// The networks of the agencies between the commas.
+    private static func networks(_ text: String) throws -> [String] {
+        try text.split(at: ",").flatMap { part in
+            let name = part.trimmingPrefix { $0 == " " }.lowercased()
+            guard let agency = Agency.named(name) else {
+                let names = Agency.known.map(\.name)
+                let meant = closestSpelling(of: name, among: names).map { "; did you mean \($0)?" } ?? ""
+                throw ValidationError(
+                    "--agency \(name) is none of \(names.joined(separator: ", "))\(meant); other networks go by --net")
+            }
+            return agency.networks
+        }
+    }
+
+    /// What stands between the commas of an option that may be repeated; nil if it is not given.
+    private static func words(_ texts: [String]) -> [String]? {
+        if texts.isEmpty { return nil }
+        return texts.flatMap { $0.split(at: ",") }
             .map { String($0.trimmingPrefix { $0 == " " }) }.filter { !$0.isEmpty }
     }
 

@@ -42,7 +42,7 @@ struct EventRequestTests {
         ("minfelt=3", "felt 3.0...inf"),
         ("magnitudetype=mw,ML", "magnitude_type mw ML"), ("magtype=all", ""), ("magtype=preferred", ""),
         ("eventtype=earthquake,quarry+blast", "types earthquake/quarry blast"),
-        ("eventid=us1", "code us1"), ("catalog=us,ci", "net us ci"), ("contributor=us", "sources us"),
+        ("eventid=us1", "code us1"), ("catalog=us,ci", "net us ci"), ("contributor=us", "contributors us"),
         ("alertlevel=green", "alert green"), ("reviewstatus=reviewed", "status reviewed"),
         ("reviewstatus=all", ""), ("producttype=shakemap", "types shakemap"),
         ("productcode=us1", "ids us1"), ("includesuperseded=True", ""),
@@ -183,6 +183,7 @@ struct EventRequestTests {
         if let status = request.noData { facts.append("\(status)") }
         if let since = selection.since { facts.append("since \(since)") }
         if let until = selection.until { facts.append("until \(until)") }
+        if let names = selection.contributors { facts.append("contributors \(names.joined(separator: " "))") }
         if let updated = selection.updatedAfter { facts.append("updated \(updated)") }
         switch selection.asOf {
         case .token(let token): facts.append("as of token(\(token))")

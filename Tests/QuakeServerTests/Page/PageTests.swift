@@ -47,6 +47,12 @@ struct PageTests {
 
                     let gzip = ["Accept-Encoding": "gzip"]
                     let compressed = try await site.get(path, gzip)
+                    if name.hasSuffix(".png") {
+                        #expect(plain.headers["content-type"] == "image/png")
+                        #expect(
+                            compressed.headers["content-encoding"] == nil && compressed.body == plain.body)
+                        continue
+                    }
                     #expect(compressed.headers["content-encoding"] == "gzip")
                     #expect(compressed.body.count < plain.body.count, "\(path)")
                     let tag = try #require(compressed.headers["etag"])
@@ -94,6 +100,55 @@ struct PageTests {
         }
     }
 
+    @Test("What is shared has a picture, under the server's whole address where that is known")
+    func picture() async throws {
+        var settings = ServerSettings.patient
+        try await TestServer.shared.withDatabase { [settings] database in
+            try await TestSite.run(of: database, settings) { site in
+                #expect(
+                    try await site.get("/").text.contains(
+                        #"<meta property="og:image" content="/page/card.png">"#))
+                let picture = try await site.get("/page/card.png")
+                #expect(picture.status == 200 && picture.body.count <= 60_000)
+                // PNG's header: width and height (https://www.w3.org/TR/png-3/#11IHDR).
+                #expect(Array(picture.body[16..<24]) == [0, 0, 3, 32, 0, 0, 1, 164], "800 × 420")
+            }
+        }
+        settings.baseURL = "https://example.org/quakes"
+        try await TestServer.shared.withDatabase { [settings] database in
+            try await TestSite.run(of: database, settings) { site in
+                for path in ["/", "/quakes/embed"] {
+                    let page = try await site.get(path).text
+                    #expect(page.contains(#"og:image" content="https://example.org/quakes/page/card.png">"#))
+                    #expect(page.contains(#"<link rel="icon" href="/quakes/page/icon.svg""#))
+                }
+            }
+        }
+    }
+
+    @Test("Which periods are held is told to everybody, also where nothing else has changed")
+    func coverage() async throws {
+        try await TestServer.shared.withDatabase { database in
+            _ = try await database.query(
+                """
+                select import.note_coverage('a', 2.5, '[2020-01-01+00,2020-02-01+00)', 0, 170, 10, -170),
+                       import.note_coverage('b', null, '[2020-01-20+00,2020-02-10+00)')
+                """)
+            try await TestSite.run(of: database) { site in
+                let answer = try await site.get("/coverage")
+                #expect(answer.headers["content-type"] == "application/json; charset=utf-8")
+                #expect(
+                    answer.text == """
+                        {"held":[{"from":"2020-01-01T00:00:00.000Z","until":"2020-02-01T00:00:00.000Z",\
+                        "minimum_magnitude":2.5,"box":[0.0,170.0,10.0,-170.0]},
+                        {"from":"2020-01-20T00:00:00.000Z","until":"2020-02-10T00:00:00.000Z",\
+                        "minimum_magnitude":null,"box":null}]}
+
+                        """)
+            }
+        }
+    }
+
     @Test("Other sites may show it in a frame at /embed, and nowhere else")
     func frames() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -108,13 +163,18 @@ struct PageTests {
     }
 
     @Test("Asks for each of its modules at once, and holds no script or style in its markup")
-    func markup() throws {
-        let index = try String(
-            contentsOf: projectFile("Sources/QuakeServer/Page/Files/index.html"),
-            encoding: .utf8)
-        for name in Self.files where name.hasSuffix(".js") && name != "main.js" {
-            #expect(index.contains("<link rel=\"modulepreload\" href=\"/page/\(name)\">"), "\(name)")
+    func markup() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await TestSite.run(of: database) { site in
+                let index = try await site.get("/").text
+                for name in Self.files where name.hasSuffix(".js") && name != "main.js" {
+                    #expect(
+                        index.contains("<link rel=\"modulepreload\" href=\"/page/\(name)\">"), "\(name)")
+                }
+                #expect(
+                    index.firstMatch(of: /(?i)<script(?![^>]*src=)|<style|\son[a-z]+=|\sstyle=|https?:/)
+                        == nil)
+            }
         }
-        #expect(index.firstMatch(of: /(?i)<script(?![^>]*src=)|<style|\son[a-z]+=|\sstyle=|https?:/) == nil)
     }
 }

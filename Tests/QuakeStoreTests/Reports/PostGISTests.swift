@@ -83,6 +83,24 @@ struct PostGISTests {
         }
     }
 
+    @Test(
+        "QGIS opens the view as a layer, and refreshes it when an earthquake changes",
+        .enabled("needs QGIS (apt install python3-qgis)", hasQGIS))
+    func qgis() async throws {
+        try await withGeometry { database in
+            let script = projectFile("Tests/Clients/qgis_layer.py").path
+            let result = try await Subprocess.run(
+                .path("/usr/bin/python3"), arguments: [script, database.url],
+                output: .string(limit: 1 << 16), error: .string(limit: 1 << 16))
+            #expect(
+                result.standardOutput == """
+                    200 features, EPSG:4326, a layer of points: True
+                    refreshed: [(12.0, 34.0)]
+
+                    """, "\(result.standardError.suffix(2000))")
+        }
+    }
+
     private func withGeometry(_ body: @Sendable (TestDatabase) async throws -> Void) async throws {
         try await server.withDatabase { database in
             let isInstalled = try await !database.query(
@@ -95,9 +113,16 @@ struct PostGISTests {
         }
     }
 
-    private static func hasOgrinfo() async throws -> Bool {
+    private static func hasOgrinfo() async throws -> Bool { try await succeeds("command -v ogrinfo") }
+
+    /// Its Python is Debian's own.
+    private static func hasQGIS() async throws -> Bool {
+        try await succeeds("/usr/bin/python3 -c 'import psycopg2, qgis.core'")
+    }
+
+    private static func succeeds(_ command: String) async throws -> Bool {
         try await Subprocess.run(
-            .name("sh"), arguments: ["-c", "command -v ogrinfo"], output: .discarded, error: .discarded
+            .name("sh"), arguments: ["-c", command], output: .discarded, error: .discarded
         ).terminationStatus.isSuccess
     }
 }

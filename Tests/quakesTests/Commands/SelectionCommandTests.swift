@@ -33,6 +33,19 @@ struct SelectionCommandTests {
         }
     }
 
+    @Test("Networks and agencies narrow the list, and usgs stands for all networks of its catalogue")
+    func agencies() async throws {
+        try await withQuakes { quakes in
+            try await quakes.expect("a", from: ["--net", "US"])
+            try await quakes.expect("be", from: ["--net", "nc, q0"])
+            try await quakes.expect("ab", from: ["--agency", "usgs"])
+            try await quakes.expect("b", from: ["--agency", "ncedc"])
+            try await quakes.expect("abcd", from: ["--agency", "usgs,GFZ", "--agency", "emsc"])
+            let outcome = try await quakes.run(["list", "--agency", "gzf"])
+            #expect(outcome.errors.contains("did you mean gfz?; other networks go by --net"))
+        }
+    }
+
     @Test("The largest or the nearest come first, and equal ones by their codes")
     func sort() async throws {
         try await withQuakes { quakes in
@@ -49,7 +62,7 @@ struct SelectionCommandTests {
         arguments: [
             ["--box", "1,2,3"], ["--box", "10,0,-10,0"], ["--box", "135,35,140,40"], ["--box", "0,0,1,x"],
             ["--sort", "distance"], ["--sort", "size"], ["--since", "2014-04", "--until", "2014-03"],
-            ["--type", " ,"],
+            ["--type", " ,"], ["--net", ","], ["--agency", "gzf"], ["--net", "us", "--agency", "gfz"],
             ["--min-magnitude", "5", "--max-magnitude", "4"], ["--place", ""], ["--since", "sometime"],
             ["--local-time", "--format", "csv"], ["--near", "0,0"], ["--within", "5"],
             ["--near", "0,0", "--within", "nan"], ["--min-magnitude", "nan"], ["--max-magnitude", "nan"],
@@ -126,11 +139,11 @@ struct SelectionCommandTests {
             try await database.query(
                 """
                 insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, place, type)
-                values ('a', 'q', 'a', 2.5, '2013-12-31 23:59:59.999+00', now(), 179, 0, 'Ōmori', 'earthquake'),
-                       ('b', 'q', 'b', 2.5, '2014-04-15 12:00+00', now(), -179, 0, 'near ōmorI', null),
-                       ('c', 'q', 'c', 3, '2014-04-30 23:59:59.999+00', now(), 10, 0, '5% of Bern', 'quarry blast'),
-                       ('d', 'q', 'd', 4, '2014-05-01+00', now(), -10, 5, 'A_B', 'explosion'),
-                       ('e', 'q', 'e', 5, '2015-12-31+00', now(), -20, 0, 'AxB', 'earthquake')
+                values ('a', 'us', 'a', 2.5, '2013-12-31 23:59:59.999+00', now(), 179, 0, 'Ōmori', 'earthquake'),
+                       ('b', 'nc', 'b', 2.5, '2014-04-15 12:00+00', now(), -179, 0, 'near ōmorI', null),
+                       ('c', 'gfz', 'c', 3, '2014-04-30 23:59:59.999+00', now(), 10, 0, '5% of Bern', 'quarry blast'),
+                       ('d', 'emsc', 'd', 4, '2014-05-01+00', now(), -10, 5, 'A_B', 'explosion'),
+                       ('e', 'q0', 'e', 5, '2015-12-31+00', now(), -20, 0, 'AxB', 'earthquake')
                 """)
             try await body(QuakesCommand(["DATABASE_URL": database.url]))
         }

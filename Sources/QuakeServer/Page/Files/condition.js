@@ -1,8 +1,9 @@
 // What the page says of itself, for a state of the machine. Nothing here is remembered: words are always those of now.
 
+import { sentence } from "./coverage.js";
 import * as format from "./format.js";
 import { typeLabel } from "./quake.js";
-import { periods } from "./settings.js";
+import { periods, window } from "./settings.js";
 
 /** @typedef {import("./machine.js").State} State */
 
@@ -96,6 +97,19 @@ function span({ period, from, to, zone }) {
   if (first && last) return `from ${first} to ${last}`;
   if (first) return `since ${first}`;
   return last ? `before ${last}` : "at any time";
+}
+
+/**
+ * What the catalogue holds whole of what is selected; empty if that is not known, as of a past.
+ *
+ * @param {State} state
+ * @param {import("./coverage.js").Region} [region] what the map shows, if only that is listed
+ */
+export function held(state, region) {
+  const { settings, now, feed, trouble } = state;
+  if (settings.asof != null || trouble) return "";
+  const { minmag, zone } = settings;
+  return sentence(state.held, window(settings, now), { now, tail: feed?.limit ?? 15 * 60_000, minmag, zone }, region);
 }
 
 /**

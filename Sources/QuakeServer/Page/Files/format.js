@@ -21,6 +21,13 @@ export function time(milliseconds, zone, withSeconds = true) {
   return maker(zone, withSeconds).format(milliseconds) + (zone === "utc" ? " UTC" : "");
 }
 
+/** Such as `2026-11-21 09:00 – 11:30 UTC`. */
+export function times(from, until, zone) {
+  const [first, last] = [from, until].map((each) => time(each, zone, false));
+  const end = zone === "utc" ? first.length - 4 : first.length;
+  return `${first.slice(0, end)} – ${first.slice(0, 10) === last.slice(0, 10) ? last.slice(11) : last}`;
+}
+
 /** Such as `5 min ago`. */
 export function ago(milliseconds, now) {
   const seconds = Math.round((now - milliseconds) / 1000);

@@ -7,6 +7,8 @@ const retryTime = 3000;
 const checkTime = 20_000;
 const frameTime = 300;
 const frames = 60;
+/** How long what is held stays good. The server looks once a minute. */
+const surveyTime = 60_000;
 
 /**
  * @typedef {object} State
@@ -23,6 +25,8 @@ const frames = 60;
  * @property {boolean} hasDatabase
  * @property {{ generated: number, limit: number } | null} feed when the newest document was made, and how old it may be
  * @property {number | null} historyBegin
+ * @property {import("./coverage.js").Held[] | null} held what the catalogue holds whole; null as long as that is not known
+ * @property {number} surveyed when that was asked for
  * @property {{ moment: number, pace: number, end: number } | null} play
  * @property {number} omitted how many of the selected events are not here, because the server gives no more at once
  * @property {number} since from when on changes are marked
@@ -38,7 +42,8 @@ const frames = 60;
 export function begin(settings, now) {
   return handled({
     settings, now, id: 0, load: null, shown: null, trouble: null, stream: "closed", position: null, awaited: null,
-    isReachable: true, hasDatabase: true, feed: null, historyBegin: null, play: null, omitted: 0, since: now,
+    isReachable: true, hasDatabase: true, feed: null, historyBegin: null, held: null, surveyed: -Infinity, play: null, omitted: 0,
+    since: now,
   }, (state, act) => {
     load(state, act);
     act("ask", { times: 1 });
@@ -174,6 +179,13 @@ const handlers = {
     if (state.stream !== "closed" && (!wasReachable || isBehind)) stream(state, act);
     else if (!wasReachable && !state.load && state.trouble?.kind === "unreachable") load(state, act);
     wait(act, "check", checkTime);
+    if (state.now - state.surveyed < surveyTime) return;
+    state.surveyed = state.now;
+    act("survey");
+  },
+
+  surveyed: (state, _, { held }) => {
+    state.held = held;
   },
 
   silent(state, act) {

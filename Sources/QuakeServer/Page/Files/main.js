@@ -100,6 +100,14 @@ const perform = {
     tell({ is: "healthy", answer });
   },
 
+  async survey() {
+    try {
+      tell({ is: "surveyed", held: await service.coverage() });
+    } catch {
+      // What was known stays. If the server is away, its health says so.
+    }
+  },
+
   take({ quakes, mark, start }) {
     if (mark) {
       // What only grew too old is not withdrawn.

@@ -1,14 +1,14 @@
 // The map: a canvas that can be moved and zoomed by pointer, by touch, by keys and by buttons.
 
 import { atNextFrame } from "./dom.js";
+import { Dots } from "./dots.js";
 import { paintEarth, paintPlaces, paintScaleBar, places } from "./earth.js";
+import { listen } from "./gestures.js";
 import * as projection from "./projection.js";
-import { isOther } from "./quake.js";
-import { color, palette, radius } from "./scale.js";
+import { radius } from "./scale.js";
 
 const centre = { longitude: 150, latitude: 12 };
 const greatest = 2 ** 21;
-const pulseTime = 4000;
 const flightTime = 500;
 /** How near an event is brought that was chosen elsewhere, when the map shows the whole earth. */
 const nearby = 256 * 2 ** 3;
@@ -24,18 +24,10 @@ export class QuakeMap {
   #base = { land: new Path2D() };
   #view = { x: 0, y: 0, scale: 1 };
   #isHome = true;
-  #quakes = [];
-  #marks = new Map();
-  #by = "depth";
-  #now = 0;
-  #selected = null;
-  #pulses = new Map();
+  /** @type {import("./dots.js").Shown} */
+  #shown = { quakes: [], marks: new Map(), by: "depth", now: 0, selected: null, visited: null };
+  #dots = new Dots();
   #flight = null;
-  /** @type {string | null} The code of the event that the keyboard is on. */
-  #visited = null;
-  #sprites = new Map();
-  #palette;
-  #pointers = new Map();
   #calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   /**
@@ -55,7 +47,6 @@ export class QuakeMap {
       matchMedia(query).addEventListener("change", () => this.#recolor());
     }
     this.#listen();
-    this.#recolor();
     this.#resize();
   }
 
@@ -80,21 +71,16 @@ export class QuakeMap {
 
   /** The events, the first at the bottom. */
   show(quakes, marks, by, now, selected) {
-    this.#quakes = quakes;
-    this.#marks = marks;
-    this.#now = now;
-    this.#selected = selected;
-    if (by !== this.#by) {
-      this.#by = by;
-      this.#recolor();
-    }
+    const isRecolored = by !== this.#shown.by;
+    this.#shown = { ...this.#shown, quakes, marks, by, now, selected };
+    if (isRecolored) this.#recolor();
     this.draw();
   }
 
   /** Draws attention to new events for some seconds. */
   pulse(codes) {
     if (this.#calm.matches) return;
-    for (const code of codes.slice(0, 50)) this.#pulses.set(code, performance.now());
+    this.#dots.pulse(codes);
     this.draw();
   }
 
@@ -228,88 +214,49 @@ export class QuakeMap {
 
   #listen() {
     const told = this.#told;
-    const canvas = this.#canvas;
-    const visits = { PageDown: 1, PageUp: -1, n: 1, p: -1 };
-    const keys = {
-      "+": "in", "=": "in", "-": "out", 0: "home", ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left",
-      ArrowRight: "right",
-    };
-    canvas.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      if (visits[event.key]) {
-        event.preventDefault();
-        return this.#visit(visits[event.key]);
-      }
-      if (event.key === "Enter" && this.#visited != null) return told.chosen(this.#visited);
-      if (!keys[event.key]) return;
-      event.preventDefault();
-      this.step(keys[event.key]);
+    listen(this.#canvas, {
+      stepped: (name) => this.step(name),
+      zoomed: (factor, point) => this.#zoom(factor, point),
+      panned: (dx, dy) => this.#pan(dx, dy),
+      pointed: (point) => {
+        const found = point && this.#find(...point);
+        this.#canvas.classList.toggle("pointing", found != null);
+        told.pointed(found, point);
+      },
+      clicked: (point) => {
+        const found = this.#find(...point);
+        if (found) told.chosen(found.code);
+      },
+      visited: (direction) => this.#visit(direction),
+      entered: () => {
+        if (this.#shown.visited != null) told.chosen(this.#shown.visited);
+      },
+      left: () => {
+        if (this.#shown.visited == null) return;
+        this.#shown.visited = null;
+        told.visited(null);
+        this.draw();
+      },
     });
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      this.#zoom(2 ** (-event.deltaY / (event.ctrlKey ? 100 : 300)), [event.offsetX, event.offsetY]);
-    }, { passive: false });
-    canvas.addEventListener("dblclick", (event) => this.#zoom(2, [event.offsetX, event.offsetY]));
-    canvas.addEventListener("pointerdown", (event) => {
-      canvas.setPointerCapture(event.pointerId);
-      this.#pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY, moved: 0 });
-    });
-    canvas.addEventListener("pointermove", (event) => this.#pointerMoved(event));
-    canvas.addEventListener("pointerup", (event) => {
-      const pointer = this.#pointers.get(event.pointerId);
-      this.#pointers.delete(event.pointerId);
-      if (!pointer || pointer.moved > 5) return;
-      const found = this.#find(event.offsetX, event.offsetY);
-      if (found) this.#told.chosen(found.code);
-    });
-    canvas.addEventListener("pointercancel", (event) => this.#pointers.delete(event.pointerId));
-    canvas.addEventListener("pointerleave", () => told.pointed(null));
-    canvas.addEventListener("blur", () => this.#leave());
   }
 
   /** Goes to the next event that the map shows, or back: the largest is the first. */
   #visit(direction) {
-    const seen = this.#quakes.filter((quake) => this.shows(quake))
+    const seen = this.#shown.quakes.filter((quake) => this.shows(quake))
       .sort((a, b) => (b.magnitude ?? -99) - (a.magnitude ?? -99) || b.time - a.time);
     if (seen.length === 0) return;
-    const index = seen.findIndex(({ code }) => code === this.#visited);
+    const index = seen.findIndex(({ code }) => code === this.#shown.visited);
     const quake = seen[(index + direction + seen.length + (index < 0 && direction < 0 ? 1 : 0)) % seen.length];
-    this.#visited = quake.code;
+    this.#shown.visited = quake.code;
     this.#told.visited(quake, [this.#places(quake)[0], this.#top(quake)]);
     this.draw();
   }
 
-  #leave() {
-    if (this.#visited == null) return;
-    this.#visited = null;
-    this.#told.visited(null);
-    this.draw();
-  }
-
-  #pointerMoved(event) {
-    const pointer = this.#pointers.get(event.pointerId);
-    if (!pointer) {
-      const found = this.#find(event.offsetX, event.offsetY);
-      this.#canvas.classList.toggle("pointing", found != null);
-      return this.#told.pointed(found, [event.offsetX, event.offsetY]);
-    }
-    const [dx, dy] = [event.offsetX - pointer.x, event.offsetY - pointer.y];
-    const others = [...this.#pointers.entries()].filter(([id]) => id !== event.pointerId).map(([, other]) => other);
-    if (others.length === 0) {
-      if (pointer.moved + Math.hypot(dx, dy) > 5) this.#pan(dx, dy);
-    } else {
-      const apart = (x, y) => Math.max(10, Math.hypot(x - others[0].x, y - others[0].y));
-      const factor = apart(event.offsetX, event.offsetY) / apart(pointer.x, pointer.y);
-      this.#zoom(factor, [(event.offsetX + others[0].x) / 2, (event.offsetY + others[0].y) / 2]);
-    }
-    pointer.moved += Math.hypot(dx, dy);
-    [pointer.x, pointer.y] = [event.offsetX, event.offsetY];
-  }
-
   /** The event at a point; of several, the one on top. */
   #find(x, y) {
-    for (let index = this.#quakes.length - 1; index >= 0; index -= 1) {
-      const quake = this.#quakes[index];
+    const { quakes } = this.#shown;
+    for (let index = quakes.length - 1; index >= 0; index -= 1) {
+      const quake = quakes[index];
       const reach = radius(quake.magnitude) + 4;
       if (Math.abs(this.#top(quake) - y) > reach) continue;
       if (this.#places(quake).some((px) => Math.hypot(px - x, this.#top(quake) - y) <= reach)) return quake;
@@ -333,14 +280,13 @@ export class QuakeMap {
     const ratio = window.devicePixelRatio || 1;
     this.#canvas.width = Math.round(this.#width * ratio);
     this.#canvas.height = Math.round(this.#height * ratio);
-    this.#sprites.clear();
+    this.#recolor();
     if (this.#isHome) this.view = null;
     else this.#set(this.#view);
   }
 
   #recolor() {
-    this.#palette = palette(this.#by);
-    this.#sprites.clear();
+    this.#dots.recolor(this.#shown.by);
     this.draw();
   }
 
@@ -349,113 +295,15 @@ export class QuakeMap {
     const ratio = window.devicePixelRatio || 1;
     const context = this.#canvas.getContext("2d");
     const view = { ...this.#view, width: this.#width, height: this.#height, ratio };
+    const { palette } = this.#dots;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.fillStyle = this.#palette.sea;
+    context.fillStyle = palette.sea;
     context.fillRect(0, 0, view.width, view.height);
-    paintEarth(context, this.#base, view, this.#palette);
+    paintEarth(context, this.#base, view, palette);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    if (this.#base.places) paintPlaces(context, this.#base.places, view, this.#palette);
-    // Also of events that are elsewhere, or hidden: nothing is drawn again for them.
-    for (const [code, began] of this.#pulses) if (time - began >= pulseTime) this.#pulses.delete(code);
-    const isPulsing = this.#paintQuakes(context, time, view);
-    paintScaleBar(context, view, this.#palette);
+    if (this.#base.places) paintPlaces(context, this.#base.places, view, palette);
+    const isPulsing = this.#dots.paint(context, time, view, this.#shown);
+    paintScaleBar(context, view, palette);
     if (isPulsing || this.#flight) this.draw();
-  }
-
-  /** Returns whether one of them moves. */
-  #paintQuakes(context, time, { x: centre, scale, width, height, ratio }) {
-    const marked = [];
-    const dots = [];
-    const seen = new Set();
-    // From the top down: of equal dots on one pixel only the uppermost is drawn, since drawing takes nearly all the time.
-    for (let index = this.#quakes.length - 1; index >= 0; index -= 1) {
-      const quake = this.#quakes[index];
-      const y = this.#top(quake);
-      const r = radius(quake.magnitude);
-      if (y < -r || y > height + r) continue;
-      const mark = this.#marks.get(quake.code);
-      const isGone = mark?.kind === "withdrawn" || mark?.kind === "left";
-      const first = projection.firstCopy(projection.x(quake.longitude), centre, scale, width, r);
-      for (let x = first; x <= width + r; x += scale) {
-        if (mark || quake.code === this.#selected || quake.code === this.#visited) marked.push([quake, x, y, r, mark]);
-        if (isGone) continue;
-        const sprite = this.#sprite(color(quake, this.#by, this.#now), r, isOther(quake), ratio);
-        const place = (Math.round(y) * 100_000 + Math.round(x)) * 1000 + sprite.number;
-        if (seen.has(place)) continue;
-        seen.add(place);
-        dots.push([sprite, x, y]);
-      }
-    }
-    for (const [sprite, x, y] of dots.reverse()) {
-      context.drawImage(sprite, x - sprite.half, y - sprite.half, sprite.half * 2, sprite.half * 2);
-    }
-    for (const each of marked.reverse()) this.#paintMark(context, time, ...each);
-    return marked.some(([{ code }]) => this.#pulses.has(code));
-  }
-
-  /** A dot; a diamond for what is no earthquake. */
-  #sprite(number, r, isDiamond, ratio) {
-    const size = Math.round(r * 2) / 2;
-    const key = (number * 1000 + size) * 2 + Number(isDiamond);
-    let sprite = this.#sprites.get(key);
-    if (sprite) return sprite;
-    sprite = document.createElement("canvas");
-    sprite.number = this.#sprites.size;
-    sprite.half = Math.ceil(size) + 2;
-    sprite.width = sprite.height = sprite.half * 2 * ratio;
-    const context = sprite.getContext("2d");
-    context.scale(ratio, ratio);
-    context.beginPath();
-    if (isDiamond) {
-      for (const [dx, dy] of [[0, -1], [1, 0], [0, 1], [-1, 0]]) context.lineTo(sprite.half + dx * size, sprite.half + dy * size);
-      context.closePath();
-    } else context.arc(sprite.half, sprite.half, size, 0, 2 * Math.PI);
-    context.globalAlpha = 0.78;
-    context.fillStyle = number < 0 ? this.#palette.unknown : this.#palette.fills[number];
-    context.fill();
-    // Small ones would be nothing but outline.
-    context.globalAlpha = size > 4 ? 1 : 0.55;
-    context.lineWidth = 1;
-    context.strokeStyle = this.#palette.outline;
-    context.stroke();
-    this.#sprites.set(key, sprite);
-    return sprite;
-  }
-
-  #paintMark(context, time, quake, x, y, r, mark) {
-    const { accent, text, halo } = this.#palette;
-    const ring = (size, style, width, dash = []) => {
-      context.beginPath();
-      context.setLineDash(dash);
-      context.arc(x, y, size, 0, 2 * Math.PI);
-      context.lineWidth = width;
-      context.strokeStyle = style;
-      context.stroke();
-      context.setLineDash([]);
-    };
-    if (mark?.kind === "withdrawn" || mark?.kind === "left") {
-      ring(r, text, 1, [3, 2]);
-      context.beginPath();
-      context.moveTo(x - r, y - r);
-      context.lineTo(x + r, y + r);
-      context.moveTo(x - r, y + r);
-      context.lineTo(x + r, y - r);
-      context.stroke();
-    } else if (mark) {
-      ring(r + 3, halo, 4);
-      ring(r + 3, accent, 2, mark.kind === "revised" ? [4, 3] : []);
-    }
-    const began = this.#pulses.get(quake.code);
-    const age = began == null ? pulseTime : time - began;
-    if (age < pulseTime) {
-      context.globalAlpha = 1 - ((age / 1000) % 1);
-      ring(r + 4 + 26 * ((age / 1000) % 1), accent, 2);
-      context.globalAlpha = 1;
-    }
-    if (quake.code === this.#visited) ring(r + 11, accent, 2, [2, 3]);
-    if (quake.code === this.#selected) {
-      ring(r + 7, halo, 5);
-      ring(r + 7, text, 2.5);
-    }
   }
 }

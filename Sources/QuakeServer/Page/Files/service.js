@@ -68,6 +68,12 @@ export async function story(code, signal) {
   return { steps: steps.reverse(), now: row && fromRow(row) };
 }
 
+/** What the catalogue holds whole: see coverage.js. */
+export async function coverage() {
+  const { held } = await (await ask(`${root}coverage`)).json();
+  return held.map(({ from, until, minimum_magnitude: magnitude, box }) => ({ from: Date.parse(from), until: Date.parse(until), magnitude, box }));
+}
+
 /**
  * How the server is. Throws if it does not answer within 10 s.
  *

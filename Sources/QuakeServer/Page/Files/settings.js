@@ -88,6 +88,8 @@ const minute = 60_000;
 /**
  * The origin times that are shown, at a moment: from the first, up to the second, which is null when it is open. A period
  * begins with a full minute, so that all who look at it ask the server the same, which it then answers once.
+ *
+ * @returns {[number | null, number | null]}
  */
 export function window({ period, from, to }, moment) {
   return period === "range" ? [from, to] : [Math.floor(moment / minute) * minute - spans[period], null];

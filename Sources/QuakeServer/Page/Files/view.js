@@ -165,6 +165,9 @@ export class View {
     const present = visible.filter(({ code }) => this.#catalogue.has(code));
     setText(byId("count"), isLoading && visible.length === 0 ? "Earthquakes" : condition.count(state, present));
     byId("listing").classList.toggle("is-old", isLoading);
+    const held = condition.held(state, settings.inview ? this.map.bounds ?? undefined : undefined);
+    setText(byId("coverage"), held);
+    byId("coverage").hidden = held === "";
     byId("list").hidden = visible.length === 0;
     this.#showEmptiness(visible.length === 0 ? condition.emptiness(state, this.#catalogue.quakes.size) : null);
     this.#showNews(marks);

@@ -1,0 +1,140 @@
+// The earthquakes on the map: dots, diamonds for what is none, and rings around those that are new, revised or chosen.
+
+import * as projection from "./projection.js";
+import { isOther } from "./quake.js";
+import { color, palette, radius } from "./scale.js";
+
+const pulseTime = 4000;
+
+/**
+ * @typedef {object} Shown
+ * @property {any[]} quakes the first at the bottom
+ * @property {Map<string, any>} marks
+ * @property {"depth" | "age"} by
+ * @property {number} now
+ * @property {string | null} selected a code
+ * @property {string | null} visited the code of the event that the keyboard is on
+ */
+
+export class Dots {
+  /** The colours of all that the map shows. */
+  palette;
+  #sprites = new Map();
+  /** By code: when its pulse began. */
+  #pulses = new Map();
+
+  /** The colours are others, or there are more pixels. */
+  recolor(by) {
+    this.palette = palette(by);
+    this.#sprites.clear();
+  }
+
+  /** Draws attention to events for some seconds. */
+  pulse(codes) {
+    for (const code of codes.slice(0, 50)) this.#pulses.set(code, performance.now());
+  }
+
+  /**
+   * Paints the events. Returns whether one of them moves.
+   *
+   * @param {Shown} shown
+   */
+  paint(context, time, { x: centre, y: middle, scale, width, height, ratio }, shown) {
+    // Also of events that are elsewhere, or hidden: nothing is drawn again for them.
+    for (const [code, began] of this.#pulses) if (time - began >= pulseTime) this.#pulses.delete(code);
+    const { quakes, marks, by, now, selected, visited } = shown;
+    const marked = [];
+    const dots = [];
+    const seen = new Set();
+    // From the top down: of equal dots on one pixel only the uppermost is drawn, since drawing takes nearly all the time.
+    for (let index = quakes.length - 1; index >= 0; index -= 1) {
+      const quake = quakes[index];
+      const y = height / 2 + (projection.y(quake.latitude) - middle) * scale;
+      const r = radius(quake.magnitude);
+      if (y < -r || y > height + r) continue;
+      const mark = marks.get(quake.code);
+      const isGone = mark?.kind === "withdrawn" || mark?.kind === "left";
+      const first = projection.firstCopy(projection.x(quake.longitude), centre, scale, width, r);
+      for (let x = first; x <= width + r; x += scale) {
+        if (mark || quake.code === selected || quake.code === visited) marked.push([quake, x, y, r, mark]);
+        if (isGone) continue;
+        const sprite = this.#sprite(color(quake, by, now), r, isOther(quake), ratio);
+        const place = (Math.round(y) * 100_000 + Math.round(x)) * 1000 + sprite.number;
+        if (seen.has(place)) continue;
+        seen.add(place);
+        dots.push([sprite, x, y]);
+      }
+    }
+    for (const [sprite, x, y] of dots.reverse()) {
+      context.drawImage(sprite, x - sprite.half, y - sprite.half, sprite.half * 2, sprite.half * 2);
+    }
+    for (const [quake, x, y, r, mark] of marked.reverse()) this.#paintMark(context, time, quake.code, x, y, r, mark, shown);
+    return marked.some(([{ code }]) => this.#pulses.has(code));
+  }
+
+  /** A dot; a diamond for what is no earthquake. */
+  #sprite(number, r, isDiamond, ratio) {
+    const size = Math.round(r * 2) / 2;
+    const key = (number * 1000 + size) * 2 + Number(isDiamond);
+    let sprite = this.#sprites.get(key);
+    if (sprite) return sprite;
+    sprite = document.createElement("canvas");
+    sprite.number = this.#sprites.size;
+    sprite.half = Math.ceil(size) + 2;
+    sprite.width = sprite.height = sprite.half * 2 * ratio;
+    const context = sprite.getContext("2d");
+    context.scale(ratio, ratio);
+    context.beginPath();
+    if (isDiamond) {
+      for (const [dx, dy] of [[0, -1], [1, 0], [0, 1], [-1, 0]]) context.lineTo(sprite.half + dx * size, sprite.half + dy * size);
+      context.closePath();
+    } else context.arc(sprite.half, sprite.half, size, 0, 2 * Math.PI);
+    context.globalAlpha = 0.78;
+    context.fillStyle = number < 0 ? this.palette.unknown : this.palette.fills[number];
+    context.fill();
+    // Small ones would be nothing but outline.
+    context.globalAlpha = size > 4 ? 1 : 0.55;
+    context.lineWidth = 1;
+    context.strokeStyle = this.palette.outline;
+    context.stroke();
+    this.#sprites.set(key, sprite);
+    return sprite;
+  }
+
+  #paintMark(context, time, code, x, y, r, mark, { selected, visited }) {
+    const { accent, text, halo } = this.palette;
+    const ring = (size, style, width, dash = []) => {
+      context.beginPath();
+      context.setLineDash(dash);
+      context.arc(x, y, size, 0, 2 * Math.PI);
+      context.lineWidth = width;
+      context.strokeStyle = style;
+      context.stroke();
+      context.setLineDash([]);
+    };
+    if (mark?.kind === "withdrawn" || mark?.kind === "left") {
+      ring(r, text, 1, [3, 2]);
+      context.beginPath();
+      context.moveTo(x - r, y - r);
+      context.lineTo(x + r, y + r);
+      context.moveTo(x - r, y + r);
+      context.lineTo(x + r, y - r);
+      context.stroke();
+    } else if (mark) {
+      ring(r + 3, halo, 4);
+      ring(r + 3, accent, 2, mark.kind === "revised" ? [4, 3] : []);
+    }
+    const began = this.#pulses.get(code);
+    if (began != null) {
+      const share = ((time - began) / 1000) % 1;
+      context.globalAlpha = 1 - share;
+      ring(r + 4 + 26 * share, accent, 2);
+      context.globalAlpha = 1;
+    }
+    if (code === visited) ring(r + 11, accent, 2, [2, 3]);
+    if (code === selected) {
+      ring(r + 7, halo, 5);
+      ring(r + 7, text, 2.5);
+    }
+  }
+}

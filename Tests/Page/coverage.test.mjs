@@ -1,0 +1,77 @@
+// What the page says of what the catalogue holds.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { held } from "../../Sources/QuakeServer/Page/Files/condition.js";
+import { gaps, sentence } from "../../Sources/QuakeServer/Page/Files/coverage.js";
+import { begin, step } from "../../Sources/QuakeServer/Page/Files/machine.js";
+import { read } from "../../Sources/QuakeServer/Page/Files/settings.js";
+
+const hour = 3_600_000;
+const now = Date.parse("2026-11-24T06:00:00Z");
+const period = (from, until, magnitude = null, box = null) => ({ from: now + from * hour, until: now + until * hour, magnitude, box });
+const said = (held, [from, until], minmag = null, region = undefined) =>
+  sentence(held, [from == null ? null : now + from * hour, until == null ? null : now + until * hour],
+    { now, tail: hour / 4, minmag, zone: "utc" }, region);
+
+test("Nothing is said as long as nothing is known", () => {
+  assert.equal(said(null, [-24, null]), "");
+  assert.equal(said([], [-24, null]), "");
+});
+
+test("A period that is held says so, also from several imports, and while the next document is awaited", () => {
+  assert.equal(said([period(-48, -12), period(-20, -0.2)], [-24, null]), "Complete as published.");
+  assert.equal(said([period(-48, -12)], [null, -20]), "Complete as published since 2026-11-22 06:00 UTC.");
+});
+
+test("Gaps are named: before, between, since, and below a magnitude", () => {
+  assert.equal(said([period(-12, 0)], [-24, null]), "May be incomplete: before 2026-11-23 18:00 UTC.");
+  assert.equal(said([period(-24, -12), period(-6, -2)], [-24, null]),
+    "May be incomplete: 2026-11-23 18:00 – 2026-11-24 00:00 UTC; since 2026-11-24 04:00 UTC.");
+  assert.equal(said([period(-24, -12, 2.5), period(-12, 0)], [-24, null]), "May be incomplete below magnitude 2.5: before 2026-11-23 18:00 UTC.");
+  assert.equal(said([period(-24, -12, 2.5), period(-12, -9), period(-8, -3)], [-24, null]),
+    "May be incomplete: before 2026-11-23 18:00 UTC below magnitude 2.5; 2026-11-23 21:00 – 22:00 UTC; and 1 more stretch.");
+  assert.equal(said([period(-24, -12, 2.5), period(-12, 0)], [-24, null], 2.5), "Complete as published.");
+  assert.equal(said([period(-24, 0, 4.5)], [-24, null]), "Complete as published from magnitude 4.5 on.");
+  assert.equal(said([period(-99, -98)], [-24, null]), "Nothing here was imported whole: earthquakes may be missing.");
+  const many = [-24, -20, -16, -12, -8, -4].map((from) => period(from, from + 2));
+  assert.match(said(many, [-24, -2]), /^May be incomplete: .*; .*; and 3 more stretches\.$/);
+});
+
+test("What was imported of a box counts where only that is listed", () => {
+  const box = [period(-24, 0, null, [30, 170, 40, -170])];
+  const region = (west, east) => ({ north: 39, south: 31, west, east });
+  const nothing = "Nothing here was imported whole: earthquakes may be missing.";
+  assert.equal(said(box, [-24, null]), nothing);
+  assert.equal(said(box, [-24, null], null, region(175, -175)), "Complete as published.");
+  assert.equal(said(box, [-24, null], null, region(160, -175)), nothing);
+  assert.equal(said(box, [-24, null], null, { ...region(175, -175), north: 41 }), nothing);
+  assert.equal(said(box, [-24, null], null, region(null, null)), nothing);
+  assert.equal(said([period(-24, 0, null, [-90, -180, 90, 180])], [-24, null]), "Complete as published.");
+});
+
+test("Stretches that are held alike are one gap", () => {
+  const found = gaps([period(-20, -10, 3), period(-15, -10, 4)], now - 24 * hour, now, null);
+  assert.deepEqual(found.map(({ from, until, magnitude }) => [(from - now) / hour, (until - now) / hour, magnitude]),
+    [[-24, -20, Infinity], [-20, -10, 3], [-10, 0, Infinity]]);
+});
+
+test("The page asks for it with the server's health, at most once a minute, and keeps silent of a past", () => {
+  let [state, actions] = begin(read("?minmag=2.5"), now);
+  const tell = (is, more, at = now) => ([state, actions] = step(Object.freeze(state), { is, now: at, ...more }));
+  const healthy = { answer: { status: "ok", token: 7, services: [] } };
+  const asks = () => actions.some((action) => action.do === "survey");
+  tell("healthy", healthy);
+  assert.ok(asks());
+  tell("healthy", healthy, now + 20_000);
+  assert.ok(!asks());
+  tell("healthy", healthy, now + 60_000);
+  assert.ok(asks());
+  assert.equal(held(state), "");
+  tell("surveyed", { held: [period(-48, 1, 2.5)] }, now + 60_000);
+  assert.equal(held(state), "Complete as published.");
+  tell("chosen", { changes: { minmag: 1 } }, now + 60_000);
+  assert.equal(held(state), "Complete as published from magnitude 2.5 on.");
+  tell("chosen", { changes: { asof: now - hour } }, now + 60_000);
+  assert.equal(held(state), "");
+});

@@ -1,0 +1,145 @@
+import PostgreSQL
+import QuakeStore
+import TestSupport
+import Testing
+
+@testable import Feed
+
+@Suite("Agencies side by side")
+struct AgencyComparisonTests {
+    let server = TestServer.shared
+
+    /// Rows of a report, as texts with blanks between.
+    private func rows(_ database: TestDatabase, _ columns: String, _ source: String) async throws -> [String]
+    {
+        try await database.query(
+            "select concat_ws(' ', \(unescaped: columns)) as text from \(unescaped: source)"
+        ).map { try $0.decode("text") }
+    }
+
+    private func insert(_ database: TestDatabase, _ events: String) async throws {
+        try await database.query(
+            """
+            insert into quake (code, net, net_code, time, latitude, longitude, depth, magnitude, magnitude_type, updated, place)
+            select e.*, now(), 'p' from (values \(unescaped: events))
+                as e (code, net, net_code, time, latitude, longitude, depth, magnitude, magnitude_type)
+            """)
+    }
+
+    @Test("Two events within 16 s and 100 km are a pair, with what the agencies differ in")
+    func pair() async throws {
+        try await server.withDatabase { database in
+            try await insert(
+                database,
+                """
+                ('nc1', 'nc', '1', timestamptz '2020-01-01 00:00:00+00', 0.0, 179.9, 10.0, 4.0, 'ml'),
+                ('emsc:1', 'emsc', '1', '2020-01-01 00:00:02.5+00', 0.0, -179.9, 12.5, 4.25, 'mb'),
+                ('emsc:late', 'emsc', '2', '2020-01-01 00:00:16.001+00', 0.0, 179.9, 10, 4, 'mb'),
+                ('emsc:far', 'emsc', '3', '2020-01-01 00:00:00+00', 0.0, 179.0, 10, 4, 'mb'),
+                ('gfz:1', 'gfz', '1', '2020-01-01 00:00:01+00', 0.0, 179.9, null, null, null)
+                """)
+            let columns =
+                "code_1, code_2, time_difference_s, round(distance_km::numeric, 1), depth_difference_km, magnitude_difference, magnitude_type_1, magnitude_type_2, is_nearest"
+            #expect(
+                try await rows(database, columns, "report.agency_comparison('usgs', 'EMSC')") == [
+                    "nc1 emsc:1 2.5 22.2 2.5 0.25 ml mb t"
+                ])
+            #expect(
+                try await rows(
+                    database, "code_1, code_2",
+                    "report.agency_comparison('usgs', 'emsc', within_s => 17, within_km => 101)") == [
+                        "nc1 emsc:1", "nc1 emsc:late", "nc1 emsc:far",
+                    ])
+            #expect(
+                try await rows(
+                    database, "code_2, depth_difference_km", "report.agency_comparison('nc', 'gfz')")
+                    == [])
+            #expect(
+                try await rows(database, columns, "report.agency_comparison('gfz', 'usgs')") == [
+                    "gfz:1 nc1 -1 0.0 ml t"
+                ])
+            for window in [
+                "'2020-01-01 00:00:00.001+00'", "until => '2020-01-01+00'", "minimum_magnitude => 4.1",
+            ] {
+                #expect(
+                    try await rows(database, "code_1", "report.agency_comparison('usgs', 'emsc', \(window))")
+                        == [],
+                    "\(window)")
+            }
+        }
+    }
+
+    @Test("In a sequence, the nearest pairs are one to one")
+    func nearest() async throws {
+        try await server.withDatabase { database in
+            try await insert(
+                database,
+                """
+                ('us1', 'us', '1', timestamptz '2020-01-01 00:00:00+00', 0.0, 0.0, 10.0, 4.0, 'ml'),
+                ('us2', 'us', '2', '2020-01-01 00:00:10+00', 0.0, 0.0, 10, 4, 'ml'),
+                ('gfz:1', 'gfz', '1', '2020-01-01 00:00:01+00', 0.0, 0.0, 10, 4, 'ml'),
+                ('gfz:2', 'gfz', '2', '2020-01-01 00:00:08+00', 0.0, 0.1, 10, 4, 'ml')
+                """)
+            let report = "report.agency_comparison('usgs', 'gfz')"
+            #expect(try await rows(database, "code_1, code_2", report).count == 4)
+            #expect(
+                try await rows(database, "code_1, code_2", "\(report) where is_nearest") == [
+                    "us1 gfz:1", "us2 gfz:2",
+                ])
+        }
+    }
+
+    @Test("A parameter that is null is as if it were not given")
+    func nulls() async throws {
+        try await server.withDatabase { database in
+            try await insert(
+                database,
+                """
+                ('us1', 'us', '1', timestamptz '2020-01-01 00:00:00+00', 0.0, 0.0, 10.0, null::double precision, null),
+                ('gfz:1', 'gfz', '1', '2020-01-01 00:00:01+00', 0.0, 0.0, 10, 4, 'ml'),
+                ('gfz:2', 'gfz', '2', '2020-01-01 00:00:00+00', 0.0, 0.0, 10, 4, 'ml')
+                """)
+            let nulls = "report.agency_comparison('usgs', 'gfz', null, null, null, null, null)"
+            #expect(try await rows(database, "code_2", nulls) == ["gfz:2", "gfz:1"])
+            let exact = "report.agency_comparison('usgs', 'gfz', within_s => 0, within_km => 0)"
+            #expect(try await rows(database, "code_2, is_nearest", exact) == ["gfz:2 t"])
+        }
+    }
+
+    /// Without an order of its own, the planner compares each event with each: 10,000,000,000 pairs.
+    @Test("Compares 100,000 events of each of two agencies, with statistics and without")
+    func many() async throws {
+        try await server.withDatabase { database in
+            try await database.execute(
+                """
+                alter table quake disable trigger user;
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+                select agency.prefix || n, agency.net, n::text, 4, '2020-01-01+00'::timestamptz + n * interval '5 minutes' + agency.delay,
+                       now(), (n * 7919) % 180, (n * 104729) % 80
+                from generate_series(1, 100000::bigint) as n,
+                     (values ('us', 'us', interval '0'), ('gfz:', 'gfz', interval '3 seconds')) as agency (prefix, net, delay);
+                alter table quake enable trigger user
+                """)
+            for _ in 1...2 {
+                let pairs = try await rows(
+                    database, "count(*), count(*) filter (where is_nearest and time_difference_s = 3)",
+                    "report.agency_comparison('usgs', 'gfz')")
+                #expect(pairs == ["100000 100000"])
+                try await database.query("analyze quake")
+            }
+        }
+    }
+
+    @Test("SQL and Swift know the same agencies of networks")
+    func agencies() async throws {
+        try await server.withDatabase { database in
+            let networks = Agency.networksOfComCat.union(Agency.known.map(\.name)).union(["q0", "iscx"])
+                .sorted()
+            for network in networks {
+                let known: String = try await database.query("select report.agency(\(network)) as name")[0]
+                    .decode("name")
+                #expect(known == Agency.ofNetwork(network)?.name ?? network, "\(network)")
+            }
+        }
+    }
+}

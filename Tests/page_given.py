@@ -1,0 +1,91 @@
+"""Checks of the live page: what it says of the catalogue, and what it gives to others. Tests/page.py runs them."""
+
+import json
+import urllib.parse
+
+from page_support import Page, Server, drop, expect, put, sql
+
+
+def held_or_not(page):
+    """What the catalogue holds whole is said, for the chosen period, magnitudes and part of the map."""
+    def says(words):
+        page.browser.wait(words, lambda: page.browser.text("#coverage") == words)
+
+    def noted(magnitude, days, box="-90, -180, 90, 180"):
+        sql("select import.note_coverage('q9', :magnitude, tstzrange(now() - :'days' * interval '1 day', now() + interval '1 hour'), "
+            + box + ")", magnitude=magnitude, days=days)
+
+    sql("delete from import.coverage")
+    noted(2.5, 3)
+    noted("null", 9, "10, 0, 60, 60")
+    # The server looks once a minute: this one has not looked yet.
+    server = Server()
+    try:
+        page = Page(page.browser, server)
+        page.open()
+        says("Complete as published from magnitude 2.5 on.")
+        page.choose("preset", "4.5")
+        says("Complete as published.")
+        page.open("?period=week&map=30,30,6")
+        page.browser.wait("a gap", lambda: "May be incomplete: before" in (page.browser.text("#coverage") or ""))
+        page.browser.click("[name=inview]")
+        says("Complete as published.")
+        page.open(f"?asof={sql('select to_char(now() at time zone $$utc$$, $$YYYY-MM-DD$$ || $$T$$ || $$HH24:MI:SS$$)')}Z")
+        says("")
+    finally:
+        server.stop()
+        sql("delete from import.coverage")
+
+
+def given_to_others(page):
+    """The Share button, with the device's own way of sharing and without; and what a link shows elsewhere."""
+    page.browser.devtools("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
+    page.open("?minmag=4.5")
+    page.browser.run("delete Navigator.prototype.share")
+    page.browser.click("#share")
+    page.browser.wait("the words", lambda: page.browser.text("#shared") == "The link is copied.")
+    copied = page.browser.run_async("return navigator.clipboard.readText()")
+    expect(copied == page.browser.url, f"copied: {copied}")
+    page.browser.run("""
+        window.given = [];
+        navigator.share = async (what) => { window.given.push(what); };""")
+    page.browser.click("#share")
+    given = page.browser.wait("the device's way", lambda: page.browser.run("return window.given"))
+    expect(given == [{"title": page.browser.run("return document.title"), "url": page.browser.url}], f"given: {given}")
+    page.browser.run("navigator.share = () => Promise.reject(new DOMException('', 'AbortError'))")
+    page.browser.click("#share")
+    page.browser.run("navigator.share = () => Promise.reject(new DOMException('', 'NotAllowedError'))")
+    page.browser.click("#share")
+    page.browser.wait("the link", lambda: page.browser.text("#shared") == f"Copy this link: {page.browser.url}")
+
+
+def installable(page):
+    page.open()
+    manifest = page.browser.devtools("Page.getAppManifest")
+    expect(manifest["errors"] == [] and manifest["url"].endswith("/page/manifest.webmanifest"), f"the manifest: {manifest}")
+    read = json.loads(manifest["data"])
+    expect(urllib.parse.urljoin(manifest["url"], read["start_url"]) == page.browser.url, f"it starts at {read['start_url']}")
+    for icon in read["icons"]:
+        size = page.browser.run_async("""
+            const image = new Image();
+            image.src = new URL(arguments[0], arguments[1]);
+            await image.decode();
+            return [image.naturalWidth, image.naturalHeight];""", icon["src"], manifest["url"])
+        wanted = icon["sizes"]
+        expect(wanted == "any" or f"{size[0]}x{size[1]}" == wanted, f"{icon['src']} is {size}, not {wanted}")
+
+
+def embedded(page):
+    put("q9embed", 7.9, "Frameville", minutes=1)
+    page.open("embed?minmag=7.5")
+    page.row_with("q9embed", "Frameville")
+    hidden = page.browser.run("return ['#filters', '.tools'].map((each) => getComputedStyle(document.querySelector(each)).display)")
+    expect(hidden == ["none", "none"], f"shown in a frame: {hidden}")
+    whole = page.browser.run("return document.getElementById('whole').href")
+    expect(urllib.parse.urlparse(whole)[2:5:2] == ("/", "minmag=7.5"), f"the whole page is {whole}")
+    put("q9embed", 8.0, "Frameville", minutes=1)
+    page.row_with("q9embed", "8.0")
+    drop("q9embed")
+
+
+CHECKS = [held_or_not, given_to_others, installable, embedded]
