@@ -16,6 +16,7 @@ both cases no program may end, and at the end every view, stream and client has 
 import argparse
 import asyncio
 import collections
+import contextlib
 import http.client
 import http.server
 import json
@@ -92,7 +93,8 @@ class FeedAnswer(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", len(body))
         self.end_headers()
-        self.wfile.write(body)
+        with contextlib.suppress(BrokenPipeError): # the daemon was cut off
+            self.wfile.write(body)
 
     def log_message(self, *_):
         pass
@@ -325,10 +327,10 @@ class Failover:
     # --- Faults: each returns what ends it ---
 
     def kill_server(self):
-        os.kill(self.nodes.leader().postmaster(), signal.SIGKILL)
+        os.kill(self.nodes.wait_for("a node leads", self.nodes.leader).postmaster(), signal.SIGKILL)
 
     def kill_server_and_patroni(self):
-        node = self.nodes.leader()
+        node = self.nodes.wait_for("a node leads", self.nodes.leader)
         for process in [node.patroni.pid, node.postmaster()]:
             os.kill(process, signal.SIGKILL)
         node.patroni.wait()
@@ -336,29 +338,29 @@ class Failover:
 
     def kill_patroni(self):
         """The server is left alone. Without a watchdog, it goes on as if it were the leader."""
-        node = self.nodes.leader()
+        node = self.nodes.wait_for("a node leads", self.nodes.leader)
         node.patroni.kill()
         node.patroni.wait()
         return node.boot
 
     def kill_etcd(self):
-        node = self.nodes.etcd_leader()
+        node = self.nodes.wait_for("etcd has a leader", self.nodes.etcd_leader)
         node.etcd.kill()
         node.etcd.wait()
         return node.boot
 
     def freeze(self):
-        node = self.nodes.leader()
+        node = self.nodes.wait_for("a node leads", self.nodes.leader)
         node.send(signal.SIGSTOP)
         return lambda: (node.send(signal.SIGCONT), node.boot())
 
     def cut_off(self):
-        node = self.nodes.leader()
+        node = self.nodes.wait_for("a node leads", self.nodes.leader)
         node.cut(True)
         return lambda: (node.cut(False), node.boot())
 
     def power_cut(self):
-        node = self.nodes.leader()
+        node = self.nodes.wait_for("a node leads", self.nodes.leader)
         node.reset()
         return node.boot
 

@@ -277,6 +277,12 @@ class Nodes:
     def wait_until_whole(self):
         self.wait("the cluster is whole", self.is_whole)
 
+    def wait_for(self, what, find):
+        """What is found: on a busy machine, a node may not answer at once."""
+        found = []
+        self.wait(what, lambda: found.append(find()) or found[-1])
+        return found[-1]
+
     def wait(self, what, is_so, limit=240):
         end = time.monotonic() + limit
         while not is_so():

@@ -131,7 +131,7 @@ struct SecretsTests {
             "backfill", "--from", "1d", "--service", "https://host/fdsnws/event/1?apikey=APIKEY")
 
         #expect(outcome.status == 64)
-        #expect(outcome.errors.contains("--service must not have a query"))
+        #expect(outcome.errors.contains("--service takes a name such as usgs, or a URL"))
         #expect(!outcome.errors.contains("APIKEY"))
     }
 
