@@ -32,6 +32,7 @@ class Browser:
             "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
             f"--window-size={size[0]},{size[1]}", "--disable-component-update", "--disable-background-networking"]}
         self.session = None
+        self.told = []
         self.session = self.post("/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}})["sessionId"]
         self.calm = calm
@@ -131,8 +132,21 @@ class Browser:
 
     def errors(self):
         """What the console has shown since it was last asked, but for what the network does."""
-        return [entry["message"] for entry in self.post("/se/log", {"type": "browser"})
-                if entry["level"] == "SEVERE" and entry.get("source") != "network"]
+        self.take_log()
+        told, self.told = self.told, []
+        return [entry["message"] for entry in told if entry.get("source") != "network"]
+
+    def take_log(self):
+        """Returns the new errors of the console, and keeps them for `errors`."""
+        new = [entry for entry in self.post("/se/log", {"type": "browser"}) if entry["level"] == "SEVERE"]
+        self.told += new
+        return new
+
+    def was_interrupted(self):
+        """Whether Chromium broke off what it was loading (ERR_NETWORK_CHANGED): it does so whenever an interface comes or goes
+        somewhere on this machine, as in the tests of failover, even if only the loopback is used."""
+        return (any("ERR_NETWORK_CHANGED" in entry["message"] for entry in self.take_log())
+                or "ERR_NETWORK_CHANGED" in (self.run("return document.body?.innerText") or ""))
 
     def picture(self, path):
         with open(path, "wb") as file:

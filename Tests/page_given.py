@@ -75,6 +75,37 @@ def installable(page):
         expect(wanted == "any" or f"{size[0]}x{size[1]}" == wanted, f"{icon['src']} is {size}, not {wanted}")
 
 
+def several_agencies(page):
+    """Colours by agency are offered where there are several; whose data they are is always said."""
+    def by(agency, code, place):
+        put(code, 7.6, place, minutes=1)
+        sql("update quake set net = :'agency' where code = :'code'", agency=agency, code=code)
+
+    def offered():
+        return page.browser.run("return !document.querySelector('[name=color] [value=agency]').disabled")
+
+    by("us", "us9agency", "Onetown")
+    page.open("?minmag=7.5")
+    page.row_with("us9agency", "Onetown")
+    page.browser.wait("whose they are", lambda: page.browser.text("#sources") == "Data: USGS (public domain)")
+    expect(not offered() and "USGS" not in page.row("us9agency"), "one agency is told from others")
+    by("gfz", "gfz:gfz9agency", "Twotown")
+    page.row_with("gfz:gfz9agency", "GFZ · ", "Twotown")
+    page.row_with("us9agency", "USGS · ")
+    page.browser.wait("both", lambda: page.browser.text("#sources") == "Data: USGS (public domain), GFZ (CC BY 4.0)")
+    expect(offered(), "colours by agency are not offered")
+    page.browser.run("const s = document.querySelector('[name=color]'); s.value = 'agency'; "
+                     "s.dispatchEvent(new Event('change', { bubbles: true }))")
+    page.browser.wait("the legend", lambda: page.browser.text("#legend-colors") == "USGSGFZ")
+    expect(page.query()["color"] == ["agency"], "the URL does not say it")
+    dots = page.browser.run("return ['us9agency', 'gfz:gfz9agency'].map((code) => "
+                            "document.querySelector(`[data-code='${code}'] .dot`).className)")
+    expect(dots == ["dot color-agency-0", "dot color-agency-1"], f"the dots are {dots}")
+    page.open("?event=gfz%3Agfz9agency")
+    page.browser.wait("its agency", lambda: "GFZ Helmholtz Centre for Geosciences" in (page.browser.text("#detail dl") or ""))
+    drop("us9agency", "gfz:gfz9agency")
+
+
 def embedded(page):
     put("q9embed", 7.9, "Frameville", minutes=1)
     page.open("embed?minmag=7.5")
@@ -88,4 +119,4 @@ def embedded(page):
     drop("q9embed")
 
 
-CHECKS = [held_or_not, given_to_others, installable, embedded]
+CHECKS = [held_or_not, given_to_others, installable, several_agencies, embedded]

@@ -139,13 +139,17 @@ class Page:
         self.server = server
 
     def open(self, query="", port=None):
-        self.browser.open(f"http://127.0.0.1:{port or self.server.port}/{query}")
-        self.live()
+        url = f"http://127.0.0.1:{port or self.server.port}/{query}"
 
-    def live(self):
-        state = "return document.getElementById('state')?.dataset.state"
+        def is_ready():
+            if self.browser.run("return document.getElementById('state')?.dataset.state") in ("live", "late", "past", "off"):
+                return True
+            if self.browser.was_interrupted():
+                self.browser.open(url)
+            return False
+        self.browser.open(url)
         try:
-            self.browser.wait("the page is ready", lambda: self.browser.run(state) in ("live", "late", "past", "off"))
+            self.browser.wait("the page is ready", is_ready)
         except TimeoutError as error:
             words = [self.browser.text(part) for part in ("#state", "#warnings", "html")]
             raise TimeoutError(f"{error}: {self.browser.url} says {[word and word[:300] for word in words]}") from None

@@ -19,6 +19,8 @@ struct PageFile: Sendable {
         })
 
     private static let contents: [String: [UInt8]] = [
+        "agencies.js": PackageResources.agencies_js,
+        "agencies.json": AgencyList.json,
         "alerts.js": PackageResources.alerts_js,
         "borders.txt": PackageResources.borders_txt,
         "card.png": PackageResources.card_png,
@@ -95,6 +97,7 @@ struct PageFile: Sendable {
         case "html": "text/html; charset=utf-8"
         case "css": "text/css; charset=utf-8"
         case "js": "text/javascript; charset=utf-8"
+        case "json": "application/json; charset=utf-8"
         case "png": "image/png"
         case "svg": "image/svg+xml"
         case "webmanifest": "application/manifest+json"

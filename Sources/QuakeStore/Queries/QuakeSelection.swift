@@ -142,7 +142,10 @@ public struct QuakeSelection: Sendable {
             all.append("updated >= \(Instant(milliseconds: updatedAfter.milliseconds + 1))")
         }
         if let contributors {
-            all.append("(\(Property.net.condition(contributors)) or \(Property.sources.condition(contributors)))")
+            let (own, others) = (
+                Property.net.condition(contributors), Property.sources.condition(contributors)
+            )
+            all.append("(\(own) or \(others))")
         }
         for property in Property.allCases {
             if let range = ranges[property] { all.append(property.condition(range)) }
@@ -183,7 +186,8 @@ extension QuakeSelection {
         if let place, !place.isPart(of: quake[.place].text ?? "") { return false }
         if let near, !near.contains(quake) { return false }
         if let box, !box.contains(quake) { return false }
-        if let contributors, !quake.has(.net, oneOf: contributors), !quake.has(.sources, oneOf: contributors) {
+        if let contributors, !quake.has(.net, oneOf: contributors), !quake.has(.sources, oneOf: contributors)
+        {
             return false
         }
         if let updatedAfter, quake.updated <= updatedAfter { return false }

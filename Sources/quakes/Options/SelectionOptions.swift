@@ -147,7 +147,8 @@ struct SelectionOptions: ParsableArguments {
                 let names = Agency.known.map(\.name)
                 let meant = closestSpelling(of: name, among: names).map { "; did you mean \($0)?" } ?? ""
                 throw ValidationError(
-                    "--agency \(name) is none of \(names.joined(separator: ", "))\(meant); other networks go by --net")
+                    "--agency \(name) is none of \(names.joined(separator: ", "))\(meant); other networks go by --net"
+                )
             }
             return agency.networks
         }

@@ -47,7 +47,7 @@ struct EventServiceTests {
                         "<Catalogs>\n<Catalog>q0</Catalog>\n<Catalog>q2</Catalog>\n</Catalogs>"))
                 #expect(
                     try await site.get("\(path)/contributors").text.contains(
-                        "<Contributors>\n<Contributor>q0</Contributor>\n<Contributor>q&lt;1</Contributor>\n</Contributors>"
+                        "<Contributors>\n<Contributor>q0</Contributor>\n<Contributor>q2</Contributor>\n<Contributor>q&lt;1</Contributor>\n</Contributors>"
                     ))
             }
         }

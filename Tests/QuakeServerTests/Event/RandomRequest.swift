@@ -155,9 +155,10 @@ struct RandomRequest {
         case 0: addText("magnitudetype", one[.magnitudeType].text) { [$0[.magnitudeType].text] }
         case 1: addText("eventtype", one[.type].text) { [$0[.type].text ?? "earthquake"] }
         case 2: addText("catalog", one[.net].text) { [$0[.net].text] }
-        case 3: addText("contributor", one[.sources].list?.first) {
-            ($0[.sources].list ?? []) + [$0[.net].text]
-        }
+        case 3:
+            addText("contributor", one[.sources].list?.first) {
+                ($0[.sources].list ?? []) + [$0[.net].text]
+            }
         case 4: addText("producttype", one[.types].list?.last) { $0[.types].list ?? [] }
         default:
             let codes = [one.code, quake().code, "us0none"]

@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 import QuakeServer
 import Subprocess
@@ -34,7 +35,7 @@ struct PageTests {
     func files() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
-                for name in Self.files + ["land.txt"] {
+                for name in Self.files + ["land.txt", "agencies.json"] {
                     let path = name == "index.html" ? "/" : "/page/\(name)"
                     let plain = try await site.get(path)
                     #expect(plain.status == 200, "\(path)")
@@ -145,6 +146,30 @@ struct PageTests {
                         "minimum_magnitude":null,"box":null}]}
 
                         """)
+            }
+        }
+    }
+
+    @Test("The agencies are told with the terms of their data, and each network is somebody's")
+    func agencies() async throws {
+        struct Told: Decodable {
+            let name: String
+            let title: String
+            let licence: String?
+            let terms: String?
+            let networks: [String]
+        }
+        try await TestServer.shared.withDatabase { database in
+            try await TestSite.run(of: database) { site in
+                let answer = try await site.get("/page/agencies.json")
+                #expect(answer.headers["content-type"] == "application/json; charset=utf-8")
+                let told = try JSONDecoder().decode([Told].self, from: Data(answer.body))
+                #expect(told.map(\.name) == Agency.known.map(\.name))
+                #expect(told.map(\.title) == Agency.known.map(\.title))
+                #expect(told.map(\.licence) == Agency.known.map(\.licence))
+                #expect(told.map(\.terms) == Agency.known.map(\.terms))
+                #expect(told.map(\.networks) == Agency.known.map(\.networks))
+                #expect(told.first?.networks.contains("us") == true)
             }
         }
     }

@@ -341,7 +341,9 @@ struct RolesTests {
                 let reports = try await Report.all(on: connection)
                 #expect(reports.count >= 18)
                 for report in reports {
-                    let arguments = report.parameters.contains { $0.isRequired } ? ["mainshock": "q00"] : [:]
+                    let values = ["mainshock": "q00", "agency_1": "q0", "agency_2": "q1"]
+                    let required = Set(report.parameters.filter(\.isRequired).map(\.name))
+                    let arguments = values.filter { required.contains($0.key) }
                     try await report.forEachRow(arguments, limit: nil, times: .iso8601, on: connection) { _ in
                     }
                 }

@@ -1,5 +1,6 @@
 // An event's summary, and its story: every revision that history has kept.
 
+import { agency, termsAddress } from "./agencies.js";
 import { element, foreign, outwards } from "./dom.js";
 import * as format from "./format.js";
 import { columns, differences, pages, typeLabel } from "./quake.js";
@@ -43,7 +44,7 @@ export class Detail {
    * a selection of text in it too; only how long ago it was goes on.
    */
   show(code, quake, mark, zone, now, isChosen) {
-    const shown = { code, quake, mark, zone };
+    const shown = { code, quake, mark, zone, agency: quake && agency(quake) };
     if (Object.keys(shown).every((name) => shown[name] === this.#shown[name])) {
       this.#tick(now);
       if (isChosen) this.#box.querySelector("h2").focus();
@@ -85,7 +86,7 @@ export class Detail {
     if (kind) facts.unshift(["Kind", `${kind}, not an earthquake`]);
     facts.push(["Magnitude", `${format.magnitude(quake.magnitude)}${quake.magnitude_type ? ` (${quake.magnitude_type})` : ""}`]);
     facts.push(["Depth", format.depth(quake.depth)], ["Position", format.position(quake)]);
-    facts.push(...effects(quake));
+    facts.push(...effects(quake), ["Agency", [agencyNode(quake)]]);
     if (quake.status) facts.push(["Checked", statusWords(quake.status)]);
     const figures = [];
     for (const name of ["sig", "nst", "gap", "rms", "dmin", "ids"]) {
@@ -181,6 +182,14 @@ const losses = {
 
 const statusWords = (status) =>
   ({ automatic: "not yet: these are a computer’s values", reviewed: "by a person", deleted: "deleted by the agency" })[status] ?? status;
+
+/** Whose event it is, with the terms of the agency's data. */
+function agencyNode(quake) {
+  const known = agency(quake);
+  if (!known) return foreign(quake.net);
+  const link = outwards(termsAddress(known), known.title) ?? known.title;
+  return element("span", "", link, known.licence ? ` (${known.licence})` : null);
+}
 
 /** Who made a change: the author, and the run of the import. */
 function authorWords({ author, context }) {

@@ -2,7 +2,7 @@
 
 import * as projection from "./projection.js";
 import { isOther } from "./quake.js";
-import { color, palette, radius } from "./scale.js";
+import { palette, radius } from "./scale.js";
 
 const pulseTime = 4000;
 
@@ -10,7 +10,7 @@ const pulseTime = 4000;
  * @typedef {object} Shown
  * @property {any[]} quakes the first at the bottom
  * @property {Map<string, any>} marks
- * @property {"depth" | "age"} by
+ * @property {import("./scale.js").Colouring} colouring
  * @property {number} now
  * @property {string | null} selected a code
  * @property {string | null} visited the code of the event that the keyboard is on
@@ -24,8 +24,8 @@ export class Dots {
   #pulses = new Map();
 
   /** The colours are others, or there are more pixels. */
-  recolor(by) {
-    this.palette = palette(by);
+  recolor(colouring) {
+    this.palette = palette(colouring);
     this.#sprites.clear();
   }
 
@@ -42,7 +42,7 @@ export class Dots {
   paint(context, time, { x: centre, y: middle, scale, width, height, ratio }, shown) {
     // Also of events that are elsewhere, or hidden: nothing is drawn again for them.
     for (const [code, began] of this.#pulses) if (time - began >= pulseTime) this.#pulses.delete(code);
-    const { quakes, marks, by, now, selected, visited } = shown;
+    const { quakes, marks, colouring, now, selected, visited } = shown;
     const marked = [];
     const dots = [];
     const seen = new Set();
@@ -58,7 +58,7 @@ export class Dots {
       for (let x = first; x <= width + r; x += scale) {
         if (mark || quake.code === selected || quake.code === visited) marked.push([quake, x, y, r, mark]);
         if (isGone) continue;
-        const sprite = this.#sprite(color(quake, by, now), r, isOther(quake), ratio);
+        const sprite = this.#sprite(colouring.number(quake, now), r, isOther(quake), ratio);
         const place = (Math.round(y) * 100_000 + Math.round(x)) * 1000 + sprite.number;
         if (seen.has(place)) continue;
         seen.add(place);

@@ -1,7 +1,7 @@
 // What the colours, sizes and marks mean.
 
 import { byId, element } from "./dom.js";
-import { colorClass, labels, radius } from "./scale.js";
+import { colorClass, radius } from "./scale.js";
 
 let legendOf = null;
 
@@ -10,11 +10,11 @@ const marks = [
   ["plate", "plate edge"],
 ];
 
-/** Shows the legend of colours by `depth` or by `age`. */
-export function showLegend(by) {
-  if (legendOf === by) return;
-  legendOf = by;
-  byId("legend-colors").replaceChildren(...labels[by].map((label, number) =>
+/** @param {import("./scale.js").Colouring} colouring */
+export function showLegend({ key, by, labels }) {
+  if (legendOf === key) return;
+  legendOf = key;
+  byId("legend-colors").replaceChildren(...labels.map((label, number) =>
     element("li", "", element("span", `dot ${colorClass(by, number)}`), label)));
   byId("legend-sizes").replaceChildren(...[3, 5, 7].map((magnitude) => {
     const dot = element("span", "dot");

@@ -1,9 +1,10 @@
 // The list. It has elements only for the rows that can be seen, so that 20,000 rows are as fast as 20.
 
+import { agencyOf, label } from "./agencies.js";
 import { element, foreign } from "./dom.js";
 import * as format from "./format.js";
 import { typeLabel } from "./quake.js";
-import { color, colorClass, radius, weight } from "./scale.js";
+import { colorClass, radius, weight } from "./scale.js";
 
 const spare = 6;
 let made = 0;
@@ -42,7 +43,7 @@ export class QuakeList {
   /**
    * Shows these, in this order.
    *
-   * context: { marks, zone, now, by, selected }
+   * context: { marks, zone, now, colouring, areMany, selected }; areMany: they are of several agencies
    */
   show(quakes, context) {
     // What is read stays where it is while rows come and go above it.
@@ -115,9 +116,11 @@ export class QuakeList {
   /** Brings a row up to date. What has not changed is left alone: somebody may be selecting or clicking it. */
   #fill(row, index) {
     const quake = this.#quakes[index];
-    const { marks, zone, now, by, selected } = this.#context;
+    const { marks, zone, now, colouring, areMany, selected } = this.#context;
+    const { by } = colouring;
     const mark = marks.get(quake.code);
-    const hue = color(quake, by, now);
+    const hue = colouring.number(quake, now);
+    const agency = areMany ? label(agencyOf(quake)) : null;
     const shown = this.#shown.get(row) ?? {};
     row.style.top = `${index * this.#rowHeight}px`;
     setAttribute(row, "aria-selected", String(quake.code === selected));
@@ -125,12 +128,12 @@ export class QuakeList {
     setAttribute(row, "aria-setsize", String(this.#quakes.length));
     row.classList.toggle("is-active", quake.code === this.#active);
     const ago = format.ago(quake.time, now);
-    if (shown.quake === quake && shown.mark === mark && shown.zone === zone && shown.hue === hue && shown.by === by) {
+    if (shown.quake === quake && shown.mark === mark && shown.zone === zone && shown.hue === hue && shown.by === by && shown.agency === agency) {
       if (shown.ago.textContent !== ago) shown.ago.textContent = ago;
       return;
     }
     const agoNode = element("span", "", ago);
-    this.#shown.set(row, { quake, mark, zone, hue, by, ago: agoNode });
+    this.#shown.set(row, { quake, mark, zone, hue, by, agency, ago: agoNode });
     for (const kind of Object.keys(kinds)) row.classList.toggle(`is-${kind}`, mark?.kind === kind);
     row.dataset.weight = String(weight(quake.magnitude));
     const kind = typeLabel(quake);
@@ -142,7 +145,9 @@ export class QuakeList {
       element(
         "span", "words",
         element("span", "place", foreign(quake.place ?? quake.code)),
-        element("span", "facts", kind ? foreign(`${kind} · `) : "", agoNode, ` · ${format.depth(quake.depth)} · ${format.time(quake.time, zone, false)}`),
+        element(
+          "span", "facts", agency ? foreign(`${agency} · `) : "", kind ? foreign(`${kind} · `) : "", agoNode,
+          ` · ${format.depth(quake.depth)} · ${format.time(quake.time, zone, false)}`),
         element("span", "extra", ...badges(quake), mark ? element("span", "mark", ...markText(mark, zone)) : null)));
   }
 

@@ -1,5 +1,6 @@
 // The shell around machine.js: tells it what happens, and does what it says.
 
+import { load as loadAgencies } from "./agencies.js";
 import { Alerts } from "./notify.js";
 import { Catalogue } from "./catalogue.js";
 import { atNextFrame, byId } from "./dom.js";
@@ -150,6 +151,8 @@ setInterval(() => tell({ is: "tick" }), 30_000);
 
 const settings = wishes.read(location.search);
 view.map.view = settings.map;
+// Without the list, agencies go by their networks' names.
+loadAgencies().then(() => view.changed()).then(refresh);
 view.map.loadBase(`${service.root}page/`);
 follow(begin(settings, Date.now()));
 if (settings.event) view.reveal(settings.event, settings.map == null, false);

@@ -5,7 +5,7 @@ import { Dots } from "./dots.js";
 import { paintEarth, paintPlaces, paintScaleBar, places } from "./earth.js";
 import { listen } from "./gestures.js";
 import * as projection from "./projection.js";
-import { radius } from "./scale.js";
+import { colouring, radius } from "./scale.js";
 
 const centre = { longitude: 150, latitude: 12 };
 const greatest = 2 ** 21;
@@ -25,7 +25,7 @@ export class QuakeMap {
   #view = { x: 0, y: 0, scale: 1 };
   #isHome = true;
   /** @type {import("./dots.js").Shown} */
-  #shown = { quakes: [], marks: new Map(), by: "depth", now: 0, selected: null, visited: null };
+  #shown = { quakes: [], marks: new Map(), colouring: colouring("depth", []), now: 0, selected: null, visited: null };
   #dots = new Dots();
   #flight = null;
   #calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -70,9 +70,9 @@ export class QuakeMap {
   // What it shows
 
   /** The events, the first at the bottom. */
-  show(quakes, marks, by, now, selected) {
-    const isRecolored = by !== this.#shown.by;
-    this.#shown = { ...this.#shown, quakes, marks, by, now, selected };
+  show(quakes, marks, colouring, now, selected) {
+    const isRecolored = colouring.key !== this.#shown.colouring.key;
+    this.#shown = { ...this.#shown, quakes, marks, colouring, now, selected };
     if (isRecolored) this.#recolor();
     this.draw();
   }
@@ -286,7 +286,7 @@ export class QuakeMap {
   }
 
   #recolor() {
-    this.#dots.recolor(this.#shown.by);
+    this.#dots.recolor(this.#shown.colouring);
     this.draw();
   }
 

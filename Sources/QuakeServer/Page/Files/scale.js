@@ -1,17 +1,38 @@
 // Colours and sizes of earthquakes. The colours themselves are in page.css, for light and dark.
 
+import { agencyOf, label } from "./agencies.js";
+
 const depths = [10, 35, 70, 150, 300, Infinity];
 const ages = [3_600_000, 6 * 3_600_000, 86_400_000, 7 * 86_400_000, Infinity];
 
-export const labels = {
+const labels = {
   depth: ["0–10 km", "10–35", "35–70", "70–150", "150–300", "300 and more"],
   age: ["last hour", "6 hours", "day", "week", "older"],
 };
+/** As many agencies have a colour of their own. */
+const most = 6;
 
-/** The colour's number; -1 if the depth is unknown. */
-export function color(quake, by, now) {
-  if (by === "age") return ages.findIndex((limit) => now - quake.time < limit);
-  return quake.depth == null ? -1 : depths.findIndex((limit) => quake.depth < limit);
+/**
+ * What the colours mean: `number` gives that of an event, which is -1 if nothing has it.
+ *
+ * @typedef {{ key: string, by: string, labels: string[], number: (quake: any, now: number) => number }} Colouring
+ */
+
+/**
+ * @param {"depth" | "age" | "agency"} by
+ * @param {string[]} agencies those that are shown, in their order
+ * @returns {Colouring}
+ */
+export function colouring(by, agencies) {
+  if (by === "agency") {
+    const numbers = new Map(agencies.slice(0, most).map((name, number) => [name, number]));
+    return {
+      key: `agency ${agencies}`, by, labels: [...numbers.keys()].map(label), number: (quake) => numbers.get(agencyOf(quake)) ?? -1,
+    };
+  }
+  const number = by === "age" ? (quake, now) => ages.findIndex((limit) => now - quake.time < limit)
+    : (quake) => (quake.depth == null ? -1 : depths.findIndex((limit) => quake.depth < limit));
+  return { key: by, by, labels: labels[by], number };
 }
 
 /** The colour's class in page.css, for a number. */
@@ -23,8 +44,12 @@ export const radius = (magnitude) => (magnitude == null ? 2.5 : 2 + 0.55 * 1.6 *
 /** How much an event stands out in the list, from 0 to 4. */
 export const weight = (magnitude) => [2.5, 4.5, 6, 7].filter((limit) => magnitude != null && magnitude >= limit).length;
 
-/** The colours as the style sheet has them now, by number, and further ones by name. */
-export function palette(by) {
+/**
+ * The colours as the style sheet has them now, by number, and further ones by name.
+ *
+ * @param {Colouring} colouring
+ */
+export function palette({ by, labels }) {
   // What a custom property holds is not yet a colour; what an element has is.
   const probe = document.body.appendChild(document.createElement("span"));
   const read = (name) => {
@@ -33,7 +58,7 @@ export function palette(by) {
   };
   const names = ["sea", "land", "coast", "border", "plate", "town", "grid", "outline", "accent", "text", "halo", "unknown"];
   const colors = Object.fromEntries(names.map((name) => [name, read(name)]));
-  colors.fills = labels[by].map((_, number) => read(`${by}-${number}`));
+  const fills = labels.map((_, number) => read(`${by}-${number}`));
   probe.remove();
-  return colors;
+  return { ...colors, fills };
 }

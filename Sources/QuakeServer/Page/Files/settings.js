@@ -10,7 +10,7 @@
  * @property {string | null} search what a place has to contain
  * @property {"newest" | "oldest" | "largest" | "smallest"} sort
  * @property {boolean} inview whether only what the map shows is listed
- * @property {"depth" | "age"} color
+ * @property {"depth" | "age" | "agency"} color
  * @property {"utc" | "local"} zone
  * @property {number | null} asof the moment of the past that is shown
  * @property {string | null} event the code of the one that is shown by itself
@@ -29,7 +29,7 @@ const standard = {
 
 const choices = {
   period: [...Object.keys(spans), "range"], sort: ["newest", "oldest", "largest", "smallest"],
-  color: ["depth", "age"], zone: ["utc", "local"],
+  color: ["depth", "age", "agency"], zone: ["utc", "local"],
 };
 
 /**

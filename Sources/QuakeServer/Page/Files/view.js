@@ -1,5 +1,6 @@
 // Shows a state of the machine and what the catalogue holds: the list, the map, an event, the slider and the words around them.
 
+import { present, showAgencies } from "./agencies.js";
 import * as condition from "./condition.js";
 import { Detail } from "./detail.js";
 import { all, byId, element, setText } from "./dom.js";
@@ -8,6 +9,7 @@ import { showLegend } from "./legend.js";
 import { QuakeList } from "./list.js";
 import { QuakeMap } from "./map.js";
 import { placeFilter } from "./quake.js";
+import { colouring } from "./scale.js";
 import { root } from "./service.js";
 import * as wishes from "./settings.js";
 import { showStatus } from "./status.js";
@@ -75,7 +77,7 @@ export class View {
 
   get #moment() { return this.#state.settings.asof ?? this.#state.now; }
 
-  /** The catalogue has changed. */
+  /** The catalogue has changed, or what is known of agencies. */
   changed() {
     this.#derived.clear();
     if (this.#awaited) this.reveal(this.#awaited.code, this.#awaited.isOnMap, false);
@@ -113,9 +115,12 @@ export class View {
     const listed = this.#searched(settings.color === "age" ? "oldest" : "largest");
     const quake = quakes.get(settings.event) ?? null;
     const other = quake == null && this.#found?.code === settings.event ? [this.#found] : [];
-    this.map.show(other.length > 0 ? [...listed, ...other] : listed, marks, settings.color, moment, settings.event);
-    this.#showList(moment);
-    showLegend(settings.color);
+    const agencies = this.#derive("agencies", () => present(quakes.values()));
+    const colours = colouring(settings.color, agencies);
+    this.map.show(other.length > 0 ? [...listed, ...other] : listed, marks, colours, moment, settings.event);
+    this.#showList(moment, colours, agencies.length > 1);
+    showLegend(colours);
+    showAgencies(agencies, settings.color);
     this.#timeline.show(
       Math.max(state.now - wishes.reach(settings, state.now), state.historyBegin ?? 0), state.now, settings.asof, settings.zone,
       state.play != null);
@@ -154,13 +159,13 @@ export class View {
     return search ? this.#derive(`${order} ${search}`, () => this.#sorted(order).filter(placeFilter(search))) : this.#sorted(order);
   }
 
-  #showList(moment) {
+  #showList(moment, colouring, areMany) {
     const state = this.#state;
     const { settings } = state;
     const { marks } = this.#catalogue;
     const found = this.#searched(settings.sort);
     const visible = settings.inview ? found.filter((quake) => this.map.shows(quake)) : found;
-    this.list.show(visible, { marks, zone: settings.zone, now: moment, by: settings.color, selected: settings.event });
+    this.list.show(visible, { marks, zone: settings.zone, now: moment, colouring, areMany, selected: settings.event });
     const isLoading = condition.isLoading(state);
     const present = visible.filter(({ code }) => this.#catalogue.has(code));
     setText(byId("count"), isLoading && visible.length === 0 ? "Earthquakes" : condition.count(state, present));

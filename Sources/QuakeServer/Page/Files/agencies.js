@@ -1,0 +1,76 @@
+// The agencies whose events these are: what they are called, and the terms of their data.
+
+import { all, byId, element, outwards } from "./dom.js";
+import { root } from "./service.js";
+
+/** @typedef {{ name: string, title: string, licence: string | null, terms: string | null, networks: string[] }} Agency */
+
+/** @type {Map<string, Agency>} The known agencies, by the networks of their events. */
+const known = new Map();
+
+/** Reads the list of agencies that the server knows; the first of several that have a network is the one. */
+export async function load() {
+  const answer = await fetch(`${root}page/agencies.json`);
+  if (!answer.ok) throw new Error(`agencies.json: ${answer.status}`);
+  learn(await answer.json());
+}
+
+/** @param {Agency[]} agencies */
+export function learn(agencies) {
+  for (const agency of agencies) {
+    for (const network of agency.networks) if (!known.has(network)) known.set(network, agency);
+  }
+}
+
+/** Networks that are in no list, such as those of the synthetic feed: they are told apart by `net` only. */
+const others = "other networks";
+
+/**
+ * The name of the agency of an event, such as `gfz`. If it is in no list, the beginning of the code tells it, as in
+ * `bgs:2026abcd`.
+ */
+export const agencyOf = ({ net, code }) => known.get(net)?.name ?? (code?.includes(":") ? net : others);
+
+/** What people call it, such as `GFZ`. */
+export const label = (name) => (name === others ? name : name.toUpperCase());
+
+/** All that is known of the agency of an event. @returns {Agency | null} */
+export const agency = ({ net }) => known.get(net) ?? null;
+
+/**
+ * The agencies of these events: those that are known in their order, then others by name.
+ *
+ * @param {Iterable<{ net: string, code: string }>} quakes
+ */
+export function present(quakes) {
+  const found = new Set();
+  for (const quake of quakes) found.add(agencyOf(quake));
+  const order = [...new Set([...known.values()].map(({ name }) => name))].filter((name) => found.delete(name));
+  return [...order, ...[...found].sort()];
+}
+
+/** Where the terms of an agency's data are: the address of a page, or that of a DOI. */
+export const termsAddress = ({ terms }) => terms?.replace(/^doi:/, "https://doi.org/") ?? null;
+
+let shown = null;
+
+/** Says whose data are shown, and on which terms; and offers colours by agency, if there are several. */
+export function showAgencies(names, color) {
+  for (const option of all("[name=color] [value=agency]")) {
+    option.hidden = option.disabled = names.length < 2 && color !== "agency";
+  }
+  const text = String(names);
+  if (shown === text && known.size > 0) return;
+  shown = known.size > 0 ? text : null;
+  const box = byId("sources");
+  const named = names.filter((name) => name !== others);
+  box.hidden = named.length === 0;
+  const parts = named.flatMap((name, index) => {
+    const one = [...known.values()].find((each) => each.name === name);
+    const link = one && outwards(termsAddress(one), label(name));
+    const node = link ?? element("span", "", label(name));
+    if (one) node.title = one.title;
+    return [index > 0 ? ", " : null, node, one?.licence ? ` (${one.licence})` : null];
+  });
+  box.replaceChildren(...["Data: ", ...parts].filter((part) => part != null));
+}
