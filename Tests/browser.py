@@ -134,7 +134,10 @@ class Browser:
         """What the console has shown since it was last asked, but for what the network does."""
         self.take_log()
         told, self.told = self.told, []
-        return [entry["message"] for entry in told if entry.get("source") != "network"]
+        # Whoever fetched something just then says so, too.
+        excused = "Failed to fetch" if any("ERR_NETWORK_CHANGED" in entry["message"] for entry in told) else None
+        return [entry["message"] for entry in told
+                if entry.get("source") != "network" and not (excused and excused in entry["message"])]
 
     def take_log(self):
         """Returns the new errors of the console, and keeps them for `errors`."""

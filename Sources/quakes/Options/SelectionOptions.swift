@@ -42,8 +42,8 @@ struct SelectionOptions: ParsableArguments {
         help: ArgumentHelp(
             "Only events of these agencies, such as gfz,emsc; usgs stands for all networks of its catalogue.",
             valueName: "agencies"),
-        transform: networks)
-    var agency: [[String]] = []
+        transform: agencies)
+    var agency: [[Agency]] = []
 
     @Option(
         help: ArgumentHelp(
@@ -137,11 +137,13 @@ struct SelectionOptions: ParsableArguments {
     var types: [String]? { Self.words(type) }
 
     /// The networks that are wanted, by their own names or by those of their agencies; nil for all.
-    private var networks: [String]? { Self.words(net) ?? (agency.isEmpty ? nil : agency.flatMap(\.self)) }
+    private var networks: [String]? {
+        Self.words(net) ?? (agency.isEmpty ? nil : agency.flatMap(\.self).flatMap(\.networks))
+    }
 
-    /// The networks of the agencies between the commas.
-    private static func networks(_ text: String) throws -> [String] {
-        try text.split(at: ",").flatMap { part in
+    /// The agencies between the commas.
+    private static func agencies(_ text: String) throws -> [Agency] {
+        try text.split(at: ",").map { part in
             let name = part.trimmingPrefix { $0 == " " }.lowercased()
             guard let agency = Agency.named(name) else {
                 let names = Agency.known.map(\.name)
@@ -150,8 +152,16 @@ struct SelectionOptions: ParsableArguments {
                     "--agency \(name) is none of \(names.joined(separator: ", "))\(meant); other networks go by --net"
                 )
             }
-            return agency.networks
+            return agency
         }
+    }
+
+    /// Whose events they are, in words, such as `GFZ or EMSC`; nil for anybody's.
+    var source: String? {
+        if !agency.isEmpty {
+            return agency.flatMap(\.self).map { $0.name.uppercased() }.joined(separator: " or ")
+        }
+        return Self.words(net).map { "network \($0.joined(separator: " or "))" }
     }
 
     /// What stands between the commas of an option that may be repeated; nil if it is not given.

@@ -27,6 +27,22 @@ struct PictureCommandTests {
         }
     }
 
+    @Test("A picture of some networks or agencies says whose events it shows")
+    func sources() async throws {
+        try await withSample { quakes in
+            let listed = try await quakes.run("list", "--net", "q1,q2", "--format", "ndjson")
+            let count = listed.output.split(separator: "\n").count
+            let outcome = try await quakes.run("plot", "time", "--net", "q1,q2")
+            #expect(outcome.output.contains("earthquakes, network q1 or q2"))
+            #expect(outcome.output.contains("Selection: network q1 or q2."))
+            #expect(count > 1 && outcome.output.contains(">\(count) events from "))
+            let none = try await quakes.run("map", "--agency", "gfz,emsc")
+            #expect(
+                none.output.contains("Selection: GFZ or EMSC.")
+                    && none.output.contains("No earthquakes match."))
+        }
+    }
+
     @Test("Aftershocks are those of the report, and an unknown mainshock ends with 66")
     func aftershocks() async throws {
         try await TestServer.shared.withDatabase { database in

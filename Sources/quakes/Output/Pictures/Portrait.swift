@@ -73,6 +73,7 @@ extension SelectionOptions {
         case (nil, nil): break
         }
         var parts = [subject.map { "\($0): \(kind)" } ?? kind.prefix(1).uppercased() + kind.dropFirst()]
+        if let source { parts.append(source) }
         if let place { parts.append(place.text) }
         if let near, let within { parts.append("within \(within) km of \(near.words)") }
         if let box, place == nil { parts.append("in \(box.south), \(box.west) to \(box.north), \(box.east)") }
@@ -102,6 +103,7 @@ extension SelectionOptions {
         if let since { words.append("since \(since.instant.shortText)") }
         if let until { words.append("before \(until.end.shortText)") }
         if !type.isEmpty { words.append(type.joined(separator: " or ")) }
+        if let source { words.append(source) }
         if let place { words.append("place with “\(place.text)”") }
         if let near, let within { words.append("within \(within) km of \(near.words)") }
         if let box {
