@@ -4,6 +4,12 @@
 public struct Agency: Sendable, Equatable {
     /// Its `net`, in small letters, and the beginning of its codes: `gfz:gfz2026texh`.
     public let name: String
+    /// Its name in full.
+    public let title: String
+    /// Under which terms its data may be shown and passed on; nil if it has to be asked.
+    public var licence: String?
+    /// Where its terms, or how it wants to be cited, can be read: a URL, or a DOI.
+    public var terms: String?
     /// Its event service, whose host is the service that its events come from.
     public let service: String
     /// The page of an event, on the host of the service, but for the id at its end.
@@ -18,6 +24,9 @@ public struct Agency: Sendable, Equatable {
     /// The network whose ids ComCat has as its own; for `usgs`, which has those of all, it is empty.
     public var network: String?
 
+    /// Whether it withdraws an event by writing zeros for its place and its magnitude.
+    public var withdrawsByZeros = false
+
     /// Whether the ids are ComCat's own, so that a code is the network and the network's own code: `nc75442121`.
     var isOfComCat: Bool { network != nil }
 
@@ -26,6 +35,13 @@ public struct Agency: Sendable, Equatable {
 
     /// The host of its event service.
     public var host: String { FeedIdentity.host(of: service) ?? "" }
+
+    /// What to write where its data are shown, such as `GFZ Helmholtz Centre for Geosciences, GEOFON (CC BY 4.0,
+    /// doi:10.14470/TR560404)`.
+    public var attribution: String {
+        let rest = [licence, terms].compactMap(\.self).joined(separator: ", ")
+        return rest.isEmpty ? title : "\(title) (\(rest))"
+    }
 }
 
 extension Agency {
@@ -44,58 +60,81 @@ extension Agency {
 
     public static let known: [Agency] = [
         Agency(
-            name: "usgs", service: "https://earthquake.usgs.gov/fdsnws/event/1/",
+            name: "usgs", title: "U.S. Geological Survey and its networks", licence: "public domain",
+            terms: "https://www.usgs.gov/policies-and-notices",
+            service: "https://earthquake.usgs.gov/fdsnws/event/1/",
             page: "https://earthquake.usgs.gov/earthquakes/eventpage/",
             authorities: ["earthquake.usgs.gov", "comcat.cr.usgs.gov"], network: ""),
         Agency(
-            name: "emsc", service: "https://www.seismicportal.eu/fdsnws/event/1/",
+            name: "emsc", title: "European-Mediterranean Seismological Centre", licence: "© EMSC",
+            terms: "https://www.emsc-csem.org/policy.php",
+            service: "https://www.seismicportal.eu/fdsnws/event/1/",
             page: "https://www.seismicportal.eu/eventdetails.html?unid=", names: ["EMSC"],
             authorities: ["eu.emsc", "www.seismicportal.eu", "www.emsc-csem.org"]),
         Agency(
-            name: "gfz", service: "https://geofon.gfz.de/fdsnws/event/1/",
+            name: "gfz", title: "GFZ Helmholtz Centre for Geosciences, GEOFON", licence: "CC BY 4.0",
+            terms: "doi:10.14470/TR560404", service: "https://geofon.gfz.de/fdsnws/event/1/",
             page: "https://geofon.gfz.de/eqinfo/event.php?id=", names: ["GFZ", "GEOFON"],
             authorities: ["geofon.gfz.de", "geofon.gfz-potsdam.de"], prefixes: ["gfz"]),
         Agency(
-            name: "ingv", service: "https://webservices.ingv.it/fdsnws/event/1/", names: ["INGV"],
+            name: "ingv", title: "Istituto Nazionale di Geofisica e Vulcanologia, ISIDe",
+            licence: "CC BY 4.0", terms: "doi:10.13127/ISIDE",
+            service: "https://webservices.ingv.it/fdsnws/event/1/", names: ["INGV"],
             authorities: ["webservices.ingv.it"]),
         Agency(
-            name: "geonet", service: "https://service.geonet.org.nz/fdsnws/event/1/",
+            name: "geonet", title: "GeoNet, Earth Sciences New Zealand", licence: "CC BY 4.0",
+            service: "https://service.geonet.org.nz/fdsnws/event/1/",
             names: ["GNS", "GeoNet", "WEL"], authorities: ["nz.org.geonet", "service.geonet.org.nz"]),
         Agency(
-            name: "sed", service: "https://eida.ethz.ch/fdsnws/event/1/", names: ["SED", "ETHZ"],
+            name: "sed", title: "Swiss Seismological Service, ETH Zürich", licence: "© SED",
+            terms: "http://www.seismo.ethz.ch/en/service/Disclaimer/",
+            service: "https://eida.ethz.ch/fdsnws/event/1/", names: ["SED", "ETHZ"],
             authorities: ["ch.ethz.sed"]),
         Agency(
-            name: "resif", service: "https://api.franceseisme.fr/fdsnws/event/1/",
+            name: "resif", title: "Réseau sismologique et géodésique français, BCSF-Rénass",
+            terms: "http://ws.resif.fr/terms_of_services/",
+            service: "https://api.franceseisme.fr/fdsnws/event/1/",
             names: ["RESIF", "RENASS", "BCSF", "EOST", "EOSTtele"],
             authorities: ["fr.franceseisme", "eu.resif"],
             prefixes: ["fr"]),
         Agency(
-            name: "knmi", service: "https://rdsa.knmi.nl/fdsnws/event/1/", names: ["KNMI"],
+            name: "knmi", title: "Royal Netherlands Meteorological Institute",
+            service: "https://rdsa.knmi.nl/fdsnws/event/1/", names: ["KNMI"],
             authorities: ["nl.knmi"], prefixes: ["knmi"]),
         Agency(
-            name: "noa", service: "https://eida.gein.noa.gr/fdsnws/event/1/", names: ["NOA", "NOAIG"],
+            name: "noa", title: "National Observatory of Athens, Institute of Geodynamics",
+            licence: "CC BY 4.0", service: "https://eida.gein.noa.gr/fdsnws/event/1/",
+            names: ["NOA", "NOAIG"],
             authorities: ["gr.noa"], prefixes: ["noa"]),
         Agency(
-            name: "scedc", service: "https://service.scedc.caltech.edu/fdsnws/event/1/", names: ["SCEDC"],
+            name: "scedc", title: "Southern California Earthquake Data Center", terms: "doi:10.7909/C3WD3xH1",
+            service: "https://service.scedc.caltech.edu/fdsnws/event/1/", names: ["SCEDC"],
             authorities: ["service.scedc.caltech.edu"], network: "ci"),
         Agency(
-            name: "ncedc", service: "https://service.ncedc.org/fdsnws/event/1/", names: ["NCEDC", "NCSS"],
-            authorities: ["service.ncedc.org"], network: "nc"),
+            name: "ncedc", title: "Northern California Earthquake Data Center", terms: "doi:10.7932/NCEDC",
+            service: "https://service.ncedc.org/fdsnws/event/1/", names: ["NCEDC", "NCSS"],
+            authorities: ["service.ncedc.org"], network: "nc", withdrawsByZeros: true),
         Agency(
-            name: "isc", service: "https://www.isc.ac.uk/fdsnws/event/1/", names: ["ISC"],
+            name: "isc", title: "International Seismological Centre, On-line Bulletin",
+            terms: "doi:10.31905/D808B830", service: "https://www.isc.ac.uk/fdsnws/event/1/", names: ["ISC"],
             authorities: ["ISC", "www.isc.ac.uk"]),
         Agency(
-            name: "nrcan", service: "https://earthquakescanada.nrcan.gc.ca/fdsnws/event/1/",
+            name: "nrcan", title: "Natural Resources Canada, Earthquakes Canada",
+            service: "https://earthquakescanada.nrcan.gc.ca/fdsnws/event/1/",
             names: ["NRCan", "NRCAN"], authorities: ["ca.seismo"]),
         Agency(
-            name: "lmu", service: "https://erde.geophysik.uni-muenchen.de/fdsnws/event/1/",
+            name: "lmu",
+            title: "Ludwig-Maximilians-Universität München, Department of Earth and Environmental Sciences",
+            service: "https://erde.geophysik.uni-muenchen.de/fdsnws/event/1/",
             names: ["LMU", "BGS-LMU"],
             authorities: ["de.erdbeben-in-bayern"]),
         Agency(
-            name: "ipgp", service: "https://ws.ipgp.fr/fdsnws/event/1/", names: ["IPGP", "REVOSIMA"],
+            name: "ipgp", title: "Institut de physique du globe de Paris",
+            service: "https://ws.ipgp.fr/fdsnws/event/1/", names: ["IPGP", "REVOSIMA"],
             authorities: ["fr.ipgp"], prefixes: ["revosima", "ovpf", "ovsg", "ovsm"]),
         Agency(
-            name: "usp", service: "https://sismo.iag.usp.br/fdsnws/event/1/", names: ["USP"],
+            name: "usp", title: "Centro de Sismologia, Universidade de São Paulo",
+            service: "https://sismo.iag.usp.br/fdsnws/event/1/", names: ["USP"],
             prefixes: ["usp"]),
     ]
 
