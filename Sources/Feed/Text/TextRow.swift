@@ -2,6 +2,8 @@
 struct TextRow {
     private var naming: EventNaming
     private(set) var writer = FeatureWriter()
+    /// Whether the row that was read last has fewer columns than the header line.
+    private(set) var isShort = false
     private var fields: [UnsafeBufferPointer<UInt8>] = []
 
     init(_ naming: EventNaming) {
@@ -16,6 +18,7 @@ struct TextRow {
             fields.append(line.extracting(start..<index).trimmed)
             start = index + 1
         }
+        isShort = fields.count < header.columns.count
         if fields.count > header.columns.count { putBack(header) }
         guard fields.count == header.columns.count else {
             writer.write(onlyCode: name(header).code)
@@ -97,14 +100,21 @@ struct TextRow {
 
     private mutating func write(_ name: EventName, _ header: TextHeader) throws(Rejection) {
         guard !name.netCode.isEmpty else { throw Rejection(.missing, "EventID is missing") }
+        let kind = EventKind.name(of: field(.type, header))
+        let magnitude = try number(.magnitude, "Magnitude", header)
+        let latitude = try number(.latitude, "Latitude", header)
+        let longitude = try number(.longitude, "Longitude", header)
+        if kind.elementsEqual("not existing".utf8) || name.isWithdrawn(by: latitude, longitude, magnitude) {
+            return writer.retract(name, revised: nil)
+        }
         let time = field(.time, header)
         guard !time.isEmpty else { throw Rejection(.missing, "Time is missing") }
         guard let time = TimeText.read(time) else { throw Rejection(.type, "Time: not a time") }
         writer.begin(name)
-        writer.append("mag", try number(.magnitude, "Magnitude", header))
+        writer.append("mag", magnitude)
         writer.append("magType", field(.magnitudeType, header))
         writer.append("place", field(.place, header))
-        writer.append("type", EventKind.name(of: field(.type, header)))
+        writer.append("type", kind)
         writer.append("time", time: time)
         // Text does not say when an event was revised. It can't have been before it happened.
         writer.append("updated", time: time)
@@ -120,8 +130,7 @@ struct TextRow {
             writer.append(name.utf8, json: text)
         }
         writer.end(
-            longitude: try number(.longitude, "Longitude", header),
-            latitude: try number(.latitude, "Latitude", header), depth: try number(.depth, "Depth", header))
+            longitude: longitude, latitude: latitude, depth: try number(.depth, "Depth", header))
     }
 
     /// The number in a column; nil if it is empty.
