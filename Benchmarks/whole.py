@@ -101,7 +101,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
 def millis(text):
     if text is None:
         return None
-    moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    moment = datetime.datetime.fromisoformat(text.rstrip("Z") + "+00:00")
     return round((moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)).total_seconds() * 1000)
 
 

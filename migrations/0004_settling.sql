@@ -13,7 +13,8 @@
 --                                             G - 5 min
 --   lists E among the ids of A, and has no    same service, origins at most 5 min        gone: superseded by A
 --   feature of E                              apart, revised at G at the latest
---   says that E was deleted at D              same service, revised before D             gone: deleted by SERVICE
+--   says that E was deleted at D, or lists    same service, revised before D; without    gone: deleted by SERVICE
+--   it as one that does not exist             D, before G
 --
 -- Of two versions the one that was revised later wins; of two that were revised at the same time, the one stated later. Of
 -- two statements of one moment, the one that says that the event is gone decides.
@@ -256,14 +257,15 @@ comment on function import.sift(timestamptz, text, boolean, boolean) is
     'Before a late document''s features are merged: takes away those that newer documents know better, and deletes the events of which they are a later revision that is known to be gone.';
 
 -- Settles a document whose features are in pg_temp.present (code, ids, time, updated, is_current; a rejected one has no
--- time). That table has no statistics: "not in" hashes it once, where "not exists" may search all of it for each row.
+-- time). That table has no statistics: "not in" hashes it once, where "not exists" may search all of it for each row. A
+-- document without a name is no feed. It only says who is gone, and is not remembered.
 --
 -- A document decides about everything in its window that no newer one lists. The lock keeps other workers from merging
 -- meanwhile: what they merged is committed, and what they will merge is compared with what was settled here. A row that
 -- another program changes meanwhile is looked at again as it is deleted.
 create function import.settle(
     service text, feed text, generated timestamptz, window_start timestamptz, window_end timestamptz,
-    deleted_codes text[], deleted_at timestamptz[], deleted_by text[], force boolean, dry_run boolean,
+    deleted_codes text[], deleted_at timestamptz[], deleted_by text[], features bigint, force boolean, dry_run boolean,
     out superseded bigint, out retracted bigint, out in_window bigint, out would_supersede bigint,
     out would_retract bigint, out is_braked boolean, out is_ahead boolean)
 language plpgsql
@@ -293,7 +295,6 @@ declare
     uncovered text[];
     foreign_codes text[] := '{}';
     rejected text[];
-    features bigint;
     deleted bigint;
     speaker text;
 begin
@@ -340,12 +341,25 @@ begin
                                    where s.generated > generated and old.code <> all (s.rejected)))))
           order by listed.code, new.code) as r;
 
+    -- Deleted, as the service says; or as another one passes on that it says.
+    if deleted_codes <> '{}' then
+        select coalesce(array_agg(distinct q.code), '{}') into withdrawn
+        from unnest(deleted_codes, deleted_at, deleted_by) as said(code, deleted_at, service)
+        join public.quake q on q.code = said.code
+        where coalesce(import.service_of(q.url), '') = said.service and q.updated < said.deleted_at
+          and q.code <> all (renamed)
+          and not (is_late and (
+              q.code = any (newer)
+              or exists (select from import.covering(said.service, generated, q.time, q.updated) s
+                         where s.generated > generated and q.code <> all (s.rejected))));
+    end if;
+
     -- Missing: in the document's window, but not in the document.
     if window_start is not null then
         select count(*) filter (where q.is_own), count(*) filter (where q.is_own and q.code = any (renamed)),
                coalesce(array_agg(q.code order by q.code) filter (
                    where q.is_own and q.updated < generated - interval '5 minutes'
-                     and not q.is_present and q.code <> all (renamed)
+                     and not q.is_present and q.code <> all (renamed) and q.code <> all (withdrawn)
                      and not (is_late and (
                          q.code = any (newer)
                          or exists (select from import.covering(service, generated, q.time, q.updated) s
@@ -360,26 +374,9 @@ begin
               offset 0) as q;
     end if;
 
-    -- Deleted, as the service says; or as another one passes on that it says.
-    if deleted_codes <> '{}' then
-        select coalesce(array_agg(distinct q.code), '{}') into withdrawn
-        from unnest(deleted_codes, deleted_at, deleted_by) as said(code, deleted_at, service)
-        join public.quake q on q.code = said.code
-        where import.service_of(q.url) = said.service and q.updated < said.deleted_at
-          and q.code <> all (renamed) and q.code <> all (missing)
-          and not (is_late and (
-              q.code = any (newer)
-              or exists (select from import.covering(said.service, generated, q.time, q.updated) s
-                         where s.generated > generated and q.code <> all (s.rejected))));
-    end if;
-
     -- The brake.
     would_supersede := cardinality(renamed);
     would_retract := cardinality(missing) + cardinality(withdrawn);
-    -- Where there is nothing to do, a statement is left out: planning it takes longer than the rest of a short run.
-    if would_supersede + cardinality(withdrawn) > 5 then
-        features := (select count(*) from pg_temp.present) + cardinality(deleted_codes);
-    end if;
     is_braked := not force and (
         would_supersede + cardinality(withdrawn) > greatest(5, features / 10.0)
         or window_start is not null and in_window > 0
@@ -416,11 +413,11 @@ begin
     end if;
     if withdrawn <> '{}' then
         for speaker in select distinct said.service from unnest(deleted_by) as said(service) order by 1 loop
-            perform set_config('history.reason', format('deleted by %s', speaker), true);
+            perform set_config('history.reason', format('deleted by %s', coalesce(nullif(speaker, ''), 'its document')), true);
             delete from public.quake q
             using unnest(deleted_codes, deleted_at, deleted_by) as said(code, deleted_at, service)
             where q.code = said.code and q.code = any (withdrawn) and q.updated < said.deleted_at
-              and said.service = speaker and import.service_of(q.url) = speaker;
+              and said.service = speaker and coalesce(import.service_of(q.url), '') = speaker;
             get diagnostics deleted = row_count;
             retracted := retracted + deleted;
         end loop;
@@ -438,7 +435,7 @@ begin
     end if;
     if deleted_codes <> '{}' then
         insert into import.withdrawn as w (code, generated, reason, service, updated)
-        select said.code, generated, format('deleted by %s', said.service), said.service,
+        select said.code, generated, format('deleted by %s', coalesce(nullif(said.service, ''), 'its document')), said.service,
                max(said.deleted_at) - interval '1 microsecond'
         from unnest(deleted_codes, deleted_at, deleted_by) as said(code, deleted_at, service)
         group by said.code, said.service
@@ -464,6 +461,11 @@ begin
         set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
     end if;
 
+    delete from import.settled s where s.generated < generated - interval '40 days';
+    delete from import.withdrawn w where w.generated < generated - interval '40 days';
+    delete from import.deleted d where d.deleted_at < clock_timestamp() - interval '40 days';
+    if feed is null then return; end if;
+
     -- Remember the document.
     rejected := array(select p.code from pg_temp.present p where p.time is null);
     if rejected <> '{}' then
@@ -488,13 +490,10 @@ begin
           and s.generated = (select max(before.generated) from import.settled before
                              where before.service = service and before.feed = feed and before.generated < generated);
     end if;
-    delete from import.settled s where s.generated < generated - interval '40 days';
-    delete from import.withdrawn w where w.generated < generated - interval '40 days';
-    delete from import.deleted d where d.deleted_at < clock_timestamp() - interval '40 days';
 end
 $$;
 comment on function import.settle(
-    text, text, timestamptz, timestamptz, timestamptz, text[], timestamptz[], text[], boolean, boolean) is
+    text, text, timestamptz, timestamptz, timestamptz, text[], timestamptz[], text[], bigint, boolean, boolean) is
     'Deletes the events that a document shows to be renamed or withdrawn, and those that it says were deleted. A brake holds it back: if all events of the window would go, or more than 5 that are also more than a tenth of them, it deletes nothing. A document that claims to be made more than 5 minutes from now settles nothing either.';
 
 -- What is held.

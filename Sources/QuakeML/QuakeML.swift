@@ -6,7 +6,7 @@ import XML
 ///
 /// An event has one origin and, if its magnitude is known, one magnitude; both are the preferred ones. Numbers have the digits
 /// that the table has, with the depth in metres. What a summary feed has and QuakeML has not, such as felt reports and alerts,
-/// is left out, and so is a text that is longer than the schema allows.
+/// is left out, and so is a text that is longer than the schema allows. An event of an agency says in a comment whose data it is.
 public enum QuakeML {
     /// The beginning of a document.
     public static let head = """
@@ -22,6 +22,15 @@ public enum QuakeML {
         </q:quakeml>
 
         """
+
+    /// Whose data an event is, and under which terms, as a comment. ComCat's are in the public domain, and need none.
+    private static let credits: [(net: [UInt8], comment: [UInt8])] = Agency.known.map { agency in
+        var comment: [UInt8] = []
+        comment.append(text: "<comment><text>data: ")
+        comment += xmlEscaped(agency.attribution).utf8
+        comment.append(text: "</text></comment>")
+        return (Array(agency.name.utf8), comment)
+    }
 
     /// One event, which ends with a line feed.
     public static func event(_ quake: Quake) -> String {
@@ -56,6 +65,7 @@ public enum QuakeML {
             }
             $0.append(text: "<type>earthquake name</type>")
         }
+        if let credit = credits.first(where: { $0.net.elementsEqual(event.net) }) { bytes += credit.comment }
         bytes.append(originOf: event, id, info)
         if let magnitude = event.magnitude { bytes.append(magnitude, of: event, id, info) }
         bytes += info

@@ -62,6 +62,26 @@ import Testing
         }
     }
 
+    @Test(
+        "An event that GeoNet has deleted is gone, as it was revised then",
+        arguments: [
+            (#""modificationTime":"2026-09-11T12:27:40.423Z","#, Instant("2026-09-11T12:27:40.424Z")),
+            ("", nil),
+        ])
+    func deleted(members: String, at: Instant?) {
+        let outcome = ScanOutcome(
+            document([
+                """
+                {"type":"Feature","geometry":{"type":"Point","coordinates":[128.938,-7.286]},\
+                "properties":{"publicID":"2026p685142",\(members)"quality":"deleted"}}
+                """
+            ]))
+        #expect(
+            outcome.features.map(\.deletion) == [
+                StatedDeletion(code: "geonet:2026p685142", at: at, service: "service.geonet.org.nz")
+            ])
+    }
+
     @Test("A feature of the USGS is one, whatever else it has")
     func usgs() throws {
         let quake = try one(feature(properties: #""unid":"20261003_0000060","publicID":"x","#))

@@ -32,7 +32,7 @@ struct EventServiceTests {
         var question = EventService.Question(updatedAfter: Instant("2026-11-24T05:30:00.123Z"))
         #expect(
             EventService.usgs.query(question)
-                == "https://earthquake.usgs.gov/fdsnws/event/1/query?format=geojson&starttime=1000-01-01T00:00:00.000Z&updatedafter=2026-11-24T05:30:00.123Z&orderby=time-asc&limit=20000"
+                == "https://earthquake.usgs.gov/fdsnws/event/1/query?format=geojson&starttime=1000-01-01T00:00:00.000&updatedafter=2026-11-24T05:30:00.123&orderby=time-asc&limit=20000"
         )
         question.isOfDeletions = true
         #expect(EventService.usgs.query(question).contains("&includedeleted=only&"))
@@ -40,7 +40,7 @@ struct EventServiceTests {
         let window = EventService.Question(since: Instant("2020-01-01")!, until: Instant("2020-01-02"))
         #expect(
             EventService.usgs.count(window).hasSuffix(
-                "count?format=text&starttime=2020-01-01T00:00:00.000Z&endtime=2020-01-01T23:59:59.999Z"))
+                "count?format=text&starttime=2020-01-01T00:00:00.000&endtime=2020-01-01T23:59:59.999"))
         // Nothing of it is secret.
         #expect("\(FeedSource.url(EventService.usgs.query(question)))" == EventService.usgs.query(question))
     }

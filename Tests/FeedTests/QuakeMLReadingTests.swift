@@ -255,6 +255,41 @@ import Testing
         #expect(try first("quakeml-sed-seiscomp.xml")[.net] == .text("sed"))
     }
 
+    @Test(
+        "An event that does not exist, or whose origin was rejected, is gone, as it was revised then",
+        arguments: [
+            ("<type>not existing</type>" + origin("o"), nil as Instant?),
+            // There may be nothing else of it.
+            ("<type>not existing</type>", nil),
+            (
+                """
+                <type>not existing</type><creationInfo><creationTime>2026-09-11T12:00:00Z</creationTime></creationInfo>
+                """, Instant("2026-09-11T12:00:00.001Z")
+            ),
+            (origin("o", more: "<evaluationStatus>rejected</evaluationStatus>"), nil),
+        ])
+    func gone(parts: String, at: Instant?) {
+        let outcome = ScanOutcome(Array(Self.document(Self.event(parts)).utf8))
+        #expect(
+            outcome.features.map(\.deletion) == [
+                StatedDeletion(code: "gfz:gfz2026rvdx", at: at, service: "geofon.gfz.de")
+            ])
+    }
+
+    @Test("Zeros of the NCEDC are a withdrawal in QuakeML, too")
+    func zeros() {
+        let parts = "<latitude><value>0</value></latitude><longitude><value>0.0</value></longitude>"
+        let event = Self.event(
+            "<origin publicID=\"smi:local/o\"><time><value>2026-09-11T11:56:22Z</value></time>\(parts)</origin>"
+                + Self.magnitude("m", "0"),
+            id: "quakeml:service.ncedc.org/fdsnws/event/1/query?eventid=75442121",
+            attributes: "catalog:eventsource=\"nc\" catalog:eventid=\"75442121\"")
+        #expect(
+            ScanOutcome(Array(Self.document(event).utf8)).features.map(\.deletion) == [
+                StatedDeletion(code: "nc75442121", at: nil, service: "service.ncedc.org")
+            ])
+    }
+
     private func one(_ event: String) throws -> Quake {
         let outcome = ScanOutcome(Array(Self.document(event).utf8))
         if let error = outcome.error { throw error }

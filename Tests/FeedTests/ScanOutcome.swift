@@ -17,7 +17,8 @@ struct ScanOutcome: Equatable {
         /// What stands in the document, if that is not GeoJSON of the USGS.
         var source: [UInt8]?
         var line: Int?
-        /// nil for a feature that is too large to be decoded.
+        var deletion: StatedDeletion?
+        /// nil for a feature that is too large to be decoded, or says that an event is gone.
         var result: Result<Quake, Rejection>?
     }
 
@@ -80,7 +81,8 @@ extension ScanOutcome.Feature {
     fileprivate init(_ raw: RawFeature, _ decoder: inout FeatureDecoder) {
         self.init(
             ordinal: raw.ordinal, offset: raw.offset, size: raw.size, bytes: Array(raw.bytes),
-            source: raw.source.map { Array($0) }, line: raw.line)
+            source: raw.source.map { Array($0) }, line: raw.line, deletion: raw.deletion)
+        if raw.deletion != nil { return }
         if let rejection = raw.rejection {
             result = .failure(rejection)
         } else if !raw.isOversized {

@@ -182,6 +182,58 @@ import Testing
         #expect(ScanOutcome(Array(text.utf8), inChunksOf: { 1 }).error == error)
     }
 
+    @Test(
+        "An event that its agency lists as one that does not exist, or has set to zeros, is gone",
+        arguments: [
+            (gfz.replacing("earthquake", with: "Not Existing"), "gfz:gfz2026texh", "geofon.gfz.de"),
+            (ncedc, "nc75442121", "service.ncedc.org"),
+            (ncedc.replacing("0.000|0.000", with: "-0.0|0"), "nc75442121", "service.ncedc.org"),
+            // Whatever else is wrong with it.
+            (
+                gfz.replacing("earthquake", with: "not existing").replacing(
+                    "2026-10-01T01:29:17.05", with: ""), "gfz:gfz2026texh", "geofon.gfz.de"
+            ),
+        ])
+    func gone(row: String, code: String, service: String) {
+        let outcome = ScanOutcome(Array("\(Self.header)\n\(row)\n".utf8))
+        #expect(
+            outcome.features.map(\.deletion) == [StatedDeletion(code: code, at: nil, service: service)])
+    }
+
+    private static let ncedc =
+        "75442121|2026-10-01T01:58:02.0300|0.000|0.000|0.000|NC|NCSS|NC||MU|0.0|NC||earthquake"
+
+    @Test(
+        "Zeros are a place and a magnitude, unless all are zero and it is the NCEDC that writes them",
+        arguments: [
+            ncedc.replacing("|0.0|NC", with: "|0.1|NC"),
+            ncedc.replacing("0.000|0.000|", with: "0.000|0.001|"),
+            ncedc.replacing("|0.0|NC", with: "||NC"),
+            gfz.replacing("36.047|68.87", with: "0|0").replacing("5.28", with: "0"),
+        ])
+    func zeros(row: String) throws {
+        #expect(try quakes(Self.header, row).count == 1)
+    }
+
+    @Test("Text that ends within a row was cut off; a last line without its end may have been")
+    func cutOff() throws {
+        let document = Array("\(Self.header)\n\(Self.gfz)\n\(Self.gfz)".utf8)
+        for count in (Self.header.utf8.count + Self.gfz.utf8.count + 2)...document.count {
+            var scanner = DocumentScanner()
+            let result = Result {
+                _ = try document.prefix(count).withUnsafeBufferPointer { try scanner.scan($0) { _ in true } }
+                _ = try scanner.finish { _ in true }
+            }
+            let isWithin =
+                document.prefix(count).split(separator: UInt8(ascii: "\n")).last?
+                .count { $0 == UInt8(ascii: "|") } ?? 0 < 13
+            switch result {
+            case .success: #expect(scanner.isOpenEnded == (document[count - 1] != UInt8(ascii: "\n")))
+            case .failure(let error): #expect(isWithin && "\(error)".contains("ends within line 3"))
+            }
+        }
+    }
+
     @Test("A row that is not UTF-8 is rejected, and one that is longer than 64 KiB")
     func encodingAndSize() throws {
         var document = Array("\(Self.header)\n\(Self.gfz)\n".utf8)

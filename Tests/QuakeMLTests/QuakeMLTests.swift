@@ -54,6 +54,17 @@ struct QuakeMLTests {
         #expect(event.contains("<description><text></text><type>earthquake name</type></description>"))
     }
 
+    @Test("An event of an agency says whose data it is, and under which terms; one of the USGS's needs not")
+    func attribution() throws {
+        let event = QuakeML.event(try quake([.net: .text("gfz")]))
+        #expect(
+            event.contains(
+                "<comment><text>data: GFZ Helmholtz Centre for Geosciences, GEOFON (CC BY 4.0, doi:10.14470/TR560404)</text></comment>"
+            ))
+        #expect(!QuakeML.event(try quake([.net: .text("gf")])).contains("comment"))
+        #expect(!QuakeML.event(try quake([.net: .text("nc")])).contains("comment"))
+    }
+
     @Test("Whatever a feed holds, the document is well-formed and gives the texts back")
     func escaping() throws {
         let texts = ["a<b>&\"c\"'", "line\nbreak\r\nand\ttab", "]]>", "<!--", "Ōmori 🌋 \u{202E}", "\u{85}x"]

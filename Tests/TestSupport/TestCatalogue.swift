@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 import Synchronization
 
@@ -16,6 +17,9 @@ public final class TestCatalogue: Sendable {
         public var updated: Int
         public var ids: [String]
         public var magnitude: Double
+        public var (latitude, longitude) = (2.0, 1.0)
+        public var place = "p"
+        public var type = "earthquake"
 
         public init(
             _ code: String, time: Int, updated: Int, ids: [String]? = nil, magnitude: Double = 1
@@ -66,7 +70,11 @@ public final class TestCatalogue: Sendable {
     public let knows: Set<Skill>
     private let state: Mutex<State>
 
-    public enum Skill: CaseIterable, Sendable { case count, updatedAfter, includeDeleted, geojson, text }
+    public enum Skill: CaseIterable, Sendable {
+        case count, updatedAfter, includeDeleted, geojson, text
+        /// `format=json` is GeoJSON of EMSC's form.
+        case emsc
+    }
 
     public init(now: Int, limit: Int = 20_000, knows: Set<Skill> = Set(Skill.allCases)) {
         self.limit = limit
@@ -121,6 +129,15 @@ public final class TestCatalogue: Sendable {
         guard wanted ?? rows.count <= limit else {
             return refused("\(rows.count) exceeds the limit of \(limit)")
         }
+        if values["format"] == "json" {
+            guard knows.contains(.emsc) else { return refused("unknown format") }
+            let features = found(values, state).map(\.emsc)
+            return .whole(
+                .ok,
+                Array(
+                    #"{"type":"FeatureCollection","metadata":{"count":\#(features.count)},"features":[\#(features.joined(separator: ","))]}"#
+                        .utf8))
+        }
         if values["format"] == "text" {
             guard knows.contains(.text) else { return refused("unknown format") }
             let lines = found(values, state).map(\.line)
@@ -163,17 +180,19 @@ public final class TestCatalogue: Sendable {
 
     private func milliseconds(_ text: String) -> Int? {
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        return (try? format.parse(text)).map { Int(($0.timeIntervalSince1970 * 1000).rounded()) }
+        return (try? format.parse(text.hasSuffix("Z") ? text : text + "Z")).map {
+            Int(($0.timeIntervalSince1970 * 1000).rounded())
+        }
     }
 }
 
 extension TestCatalogue.Event {
     public var json: String {
         """
-        {"type":"Feature","properties":{"mag":\(magnitude),"place":"p","time":\(time),"updated":\(updated),\
+        {"type":"Feature","properties":{"mag":\(magnitude),"place":"\(place)","time":\(time),"updated":\(updated),\
         "url":"https://\(TestCatalogue.host)/eventpage/\(code)","net":"\(code.prefix(2))","code":"\(code.dropFirst(2))",\
-        "ids":",\(ids.joined(separator: ",")),","status":"automatic","type":"earthquake"},\
-        "geometry":{"type":"Point","coordinates":[1,2,3]},"id":"\(code)"}
+        "ids":",\(ids.joined(separator: ",")),","status":"automatic","type":"\(type)"},\
+        "geometry":{"type":"Point","coordinates":[\(longitude),\(latitude),3]},"id":"\(code)"}
         """
     }
 }
@@ -181,9 +200,19 @@ extension TestCatalogue.Event {
 extension TestCatalogue.Event {
     /// As the FDSN's text has it, which does not say when it was revised.
     fileprivate var line: String {
-        let time = Date(timeIntervalSince1970: Double(self.time) / 1000)
-            .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
-        return "\(code)|\(time)|2|1|3|somebody|EX|EX||mb|\(magnitude)|EX|p|earthquake\n"
+        "\(code)|\(iso(time))|\(latitude)|\(longitude)|3|somebody|EX|EX||mb|\(magnitude)|EX|\(place)|\(type)\n"
+    }
+
+    fileprivate var emsc: String {
+        """
+        {"type":"Feature","geometry":{"type":"Point","coordinates":[\(longitude),\(latitude),-3]},"id":"\(code)",\
+        "properties":{"lastupdate":"\(iso(updated))","time":"\(iso(time))","flynn_region":"\(place)","lat":\(latitude),\
+        "lon":\(longitude),"depth":3,"evtype":"ke","auth":"EX","mag":\(magnitude),"magtype":"mb","unid":"\(code)"}}
+        """
+    }
+
+    private func iso(_ milliseconds: Int) -> String {
+        Instant(milliseconds: Int64(milliseconds)).description
     }
 }
 

@@ -74,6 +74,8 @@ public struct TestEventService: Sendable {
 
     private func milliseconds(_ text: String) -> Int? {
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        return (try? format.parse(text)).map { Int(($0.timeIntervalSince1970 * 1000).rounded()) }
+        return (try? format.parse(text.hasSuffix("Z") ? text : text + "Z")).map {
+            Int(($0.timeIntervalSince1970 * 1000).rounded())
+        }
     }
 }

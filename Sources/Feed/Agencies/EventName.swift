@@ -5,6 +5,12 @@ struct EventName: Equatable {
     var netCode: String
     /// Where the event is found at the agency; nil if nobody knows the agency's host.
     var url: String?
+
+    /// Whether these are the place and the magnitude of an event that its agency has withdrawn.
+    func isWithdrawn(by values: DecimalText?...) -> Bool {
+        values.allSatisfy { $0?.isZero == true }
+            && Agency.atHost(FeedIdentity.host(of: url))?.withdrawsByZeros == true
+    }
 }
 
 /// What a document says about who has an event, and under which id. Any of the names may be empty.

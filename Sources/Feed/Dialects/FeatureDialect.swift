@@ -4,10 +4,10 @@ struct FeatureDialect {
 
     /// The USGS's form of a feature; nil if it is no feature of another agency, or broken.
     ///
-    /// - Returns: why it has to be rejected, or nil; `body` gets the feature, or its id.
+    /// - Parameter body: gets the feature; or its id, and why it is rejected, or that the event is gone.
     mutating func translate<Result>(
         _ feature: UnsafeBufferPointer<UInt8>,
-        _ body: (UnsafeBufferPointer<UInt8>, Rejection?) throws -> Result
+        _ body: (UnsafeBufferPointer<UInt8>, Rejection?, StatedDeletion?) throws -> Result
     ) rethrows -> Result? {
         // The USGS's have one of these, even if another member has the name of another agency's.
         guard let members = FeatureMembers(feature), members.value("net") == nil, members.value("code") == nil
@@ -20,7 +20,7 @@ struct FeatureDialect {
         } else {
             return nil
         }
-        return try writer.bytes.withUnsafeBufferPointer { try body($0, rejection) }
+        return try writer.bytes.withUnsafeBufferPointer { try body($0, rejection, writer.deletion) }
     }
 
     private mutating func write(_ feature: some Translatable, _ id: String, _ agency: Agency?) -> Rejection? {
@@ -28,8 +28,12 @@ struct FeatureDialect {
         let name = naming.name(StatedName(id: id))
         do throws(Rejection) {
             guard !id.isEmpty else { throw Rejection(.missing, "the id is empty") }
-            writer.begin(name)
-            try feature.write(to: &writer)
+            if feature.isGone {
+                writer.retract(name, revised: try feature.members.time(feature.revised))
+            } else {
+                writer.begin(name)
+                try feature.write(to: &writer)
+            }
             return nil
         } catch {
             writer.write(onlyCode: name.code)
@@ -40,17 +44,24 @@ struct FeatureDialect {
 
 /// A feature that can be written in the USGS's form.
 private protocol Translatable {
+    var members: FeatureMembers { get }
+    /// Whether it says that there is no such event.
+    var isGone: Bool { get }
+    /// The member that says when it was revised.
+    var revised: StaticString { get }
     func write(to writer: inout FeatureWriter) throws(Rejection)
 }
 
 /// https://www.seismicportal.eu/fdsn-wsevent.html: the depth in the geometry is negative, that in the properties is not.
 private struct EMSCFeature: Translatable {
     let members: FeatureMembers
+    let isGone = false
+    let revised: StaticString = "lastupdate"
 
     func write(to writer: inout FeatureWriter) throws(Rejection) {
         let time = try members.requiredTime("time")
         writer.append("time", time: time)
-        writer.append("updated", time: try members.time("lastupdate") ?? time)
+        writer.append("updated", time: try members.time(revised) ?? time)
         writer.append("mag", try members.number("mag"))
         writer.append("magType", (members.text("magtype") ?? "").utf8)
         writer.append("place", (members.text("flynn_region") ?? "").utf8)
@@ -70,18 +81,19 @@ private struct EMSCFeature: Translatable {
 /// https://api.geonet.org.nz/#quakes. An intensity of -1 means that nothing is to be felt.
 private struct GeoNetFeature: Translatable {
     let members: FeatureMembers
+    var isGone: Bool { members.text("quality") == "deleted" }
+    let revised: StaticString = "modificationTime"
 
     func write(to writer: inout FeatureWriter) throws(Rejection) {
         let time = try members.requiredTime("time")
         writer.append("time", time: time)
         // A list does not say when an event was revised. It can't have been before it happened.
-        writer.append("updated", time: try members.time("modificationTime") ?? time)
+        writer.append("updated", time: try members.time(revised) ?? time)
         writer.append("mag", try members.number("magnitude"))
         writer.append("magType", (members.text("magnitudeType") ?? "").utf8)
         writer.append("place", (members.text("locality") ?? "").utf8)
         switch members.text("quality") {
         case "best", "good": writer.append("status", "reviewed".utf8)
-        case "deleted": writer.append("status", "deleted".utf8)
         case "automatic", "preliminary", "caution": writer.append("status", "automatic".utf8)
         default: break
         }

@@ -2,10 +2,13 @@
 /// the batch that keeps the bytes, the search for what the server refuses.
 struct FeatureWriter {
     private(set) var bytes: [UInt8] = []
+    /// Set if the event is gone, instead of a feature.
+    private(set) var deletion: StatedDeletion?
     private var hasMembers = false
 
     /// Begins a feature. Empties what was written before.
     mutating func begin(_ name: EventName) {
+        deletion = nil
         bytes.removeAll(keepingCapacity: true)
         bytes.append(text: #"{"type":"Feature","id":"#)
         append(string: name.code.utf8)
@@ -18,10 +21,21 @@ struct FeatureWriter {
 
     /// Nothing but the id, for an event that is rejected.
     mutating func write(onlyCode code: String) {
+        deletion = nil
         bytes.removeAll(keepingCapacity: true)
         bytes.append(text: #"{"id":"#)
         append(string: code.utf8)
         bytes.append(text: "}")
+    }
+
+    /// Writes that an event is gone.
+    ///
+    /// - Parameter revised: when the version was made that says so, if it is known. It is the last one that is gone.
+    mutating func retract(_ name: EventName, revised: Instant?) {
+        write(onlyCode: name.code)
+        deletion = StatedDeletion(
+            code: name.code, at: revised.map { Instant(milliseconds: $0.milliseconds + 1) },
+            service: FeedIdentity.host(of: name.url))
     }
 
     mutating func append(_ name: StaticString, _ text: some Collection<UInt8>) {

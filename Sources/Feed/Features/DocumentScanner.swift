@@ -56,6 +56,11 @@ public struct DocumentScanner {
         }
     }
 
+    /// Whether it was text that ended within a line. Nobody can tell whether that was all.
+    public var isOpenEnded: Bool {
+        if case .text(let scanner) = format { scanner.isOpenEnded } else { false }
+    }
+
     // MARK: Scanning
 
     /// Scans the next bytes of the document until `body` has enough for now: see `FeatureScanner.scan`. Only features of
@@ -98,7 +103,9 @@ public struct DocumentScanner {
         case .undecided: try FeatureScanner(after: skipped).finish()
         case .geoJSON(let scanner): try scanner.finish()
         case .quakeML(let scanner): return try scanner.finish(body)
-        case .text(var scanner): try scanner.finish(body)
+        case .text(var scanner):
+            defer { format = .text(scanner) }
+            try scanner.finish(body)
         }
         return true
     }
@@ -120,10 +127,11 @@ public struct DocumentScanner {
                 return try body(feature)
             }
             guard !feature.isOversized else { return try body(feature) }
-            let result = try dialect.translate(feature.bytes) { bytes, rejection in
+            let result = try dialect.translate(feature.bytes) { bytes, rejection, deletion in
                 var translated = RawFeature(
                     ordinal: feature.ordinal, offset: feature.offset, size: feature.size, bytes: bytes)
                 (translated.source, translated.rejection) = (feature.bytes, rejection)
+                translated.deletion = deletion
                 return try body(translated)
             }
             return try result ?? body(feature)

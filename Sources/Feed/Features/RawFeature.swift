@@ -16,6 +16,8 @@ public struct RawFeature {
     public var line: Int?
     /// Why it could not become a feature.
     public var rejection: Rejection?
+    /// What it says instead of an event: that this one is gone.
+    public var deletion: StatedDeletion?
 
     public var isOversized: Bool { source == nil && size > bytes.count }
 }

@@ -22,10 +22,10 @@ extension EventService {
         public static let beginning = Instant(milliseconds: -30_610_224_000_000)
 
         fileprivate var parameters: String {
-            var text = "&starttime=\(since)"
+            var text = "&starttime=\(since.withoutZone)"
             // The standard's windows have their end.
-            if let until { text += "&endtime=\(Instant(milliseconds: until.milliseconds - 1))" }
-            if let updatedAfter { text += "&updatedafter=\(updatedAfter)" }
+            if let until { text += "&endtime=\(Instant(milliseconds: until.milliseconds - 1).withoutZone)" }
+            if let updatedAfter { text += "&updatedafter=\(updatedAfter.withoutZone)" }
             if let minimumMagnitude { text += "&minmagnitude=\(minimumMagnitude)" }
             if isOfDeletions { text += "&includedeleted=only" }
             return text
@@ -57,4 +57,9 @@ extension EventService {
         return String(decoding: bytes, as: UTF8.self)
             .firstMatch(of: #/^\s*(?:\{\s*"count"\s*:\s*)?(\d{1,12})/#).flatMap { Int($0.1) }
     }
+}
+
+extension Instant {
+    /// As the standard has it, which knows no zone but UTC: the ISC refuses a `Z`.
+    fileprivate var withoutZone: Substring { description.dropLast() }
 }

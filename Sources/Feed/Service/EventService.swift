@@ -2,9 +2,9 @@
 /// (https://www.fdsn.org/webservices/fdsnws-event-1.2.pdf, https://earthquake.usgs.gov/fdsnws/event/1/).
 public struct EventService: Sendable, Hashable {
     /// The name under which it is registered, such as `usgs`; nil for one that was given by its URL.
-    public let name: String?
+    public private(set) var name: String?
     /// Up to and including its version number, with a slash at the end.
-    public let url: String
+    public private(set) var url: String
     /// How many events it gives at once.
     public var limit = 20_000
     /// What it can do, as far as that is known.
@@ -13,6 +13,13 @@ public struct EventService: Sendable, Hashable {
     private var otherFormat = "text"
     /// The shortest time from one sweep to the next.
     public var pace: Duration = .seconds(300)
+    /// How many days of origin times it is asked for each time, and how many once a day, if it does not know `updatedafter`.
+    public var days = Days(each: 3, daily: 30)
+
+    public struct Days: Sendable, Hashable {
+        public let each: Int
+        public let daily: Int
+    }
 
     /// What the standard does not ask of a service.
     public enum Ability: String, Sendable, CaseIterable {
@@ -49,17 +56,21 @@ public struct EventService: Sendable, Hashable {
             // Who asks it often is banned.
             agency("ingv", lacking: bySeisComP, pace: .seconds(900)),
             agency("geonet", lacking: bySeisComP.union([.limits])),
+            // Its bulletin fills up over months.
+            agency("isc", lacking: bySeisComP, pace: .seconds(86_400), days: 240),
         ].compactMap(\.self)
 
     private static let bySeisComP: Set<Ability> = [.geojson, .updates, .deletions, .counts]
 
     private static func agency(
-        _ name: String, lacking: Set<Ability>, format: String = "text", pace: Duration = .seconds(300)
+        _ name: String, lacking: Set<Ability>, format: String = "text", pace: Duration = .seconds(300),
+        days: Int? = nil
     ) -> EventService? {
         Agency.named(name).map { agency in
             var service = EventService(name: name, url: agency.service)
             service.abilities.subtract(lacking)
             (service.otherFormat, service.pace) = (format, pace)
+            if let days { service.days = Days(each: days, daily: days) }
             return service
         }
     }
@@ -69,6 +80,11 @@ public struct EventService: Sendable, Hashable {
         guard case .url(let url) = source else { return nil }
         if let known = Self.registered.first(where: { $0.url == url }) {
             self = known
+        } else if let known = Self.registered.first(where: {
+            $0.url == url.replacing("http:", with: "https:")
+        }) {
+            self = known
+            (self.name, self.url) = (nil, url)
         } else if url.wholeMatch(of: #/[^?\#]*/fdsnws/event/\d+//#) != nil {
             self.init(name: nil, url: url)
         } else {

@@ -1,12 +1,13 @@
-/// That a service deleted an event, as a row of its answer to `includedeleted=only` says.
+/// That an event is gone: a service deleted it, as a row of its answer to `includedeleted=only` says, or lists it as one that never
+/// was.
 public struct StatedDeletion: Sendable, Equatable {
     public let code: String
-    /// When it was deleted: what the row calls `updated`.
-    public let at: Instant
+    /// When it was deleted: what the row calls `updated`. nil if nobody says so; then the document was made later.
+    public let at: Instant?
     /// Host of the event's own URL; nil if the row has none.
     public let service: String?
 
-    public init(code: String, at: Instant, service: String? = nil) {
+    public init(code: String, at: Instant?, service: String? = nil) {
         (self.code, self.at, self.service) = (code, at, service)
     }
 

@@ -3,16 +3,17 @@
 /// Columns are found by their names, never by their place: services leave some out and add others, write `Depth/Km` or
 /// `MagnitudeType`, put blanks round the bars, or leave out the `#`.
 struct TextHeader {
-    enum Column: Equatable {
+    enum Column: Int, CaseIterable {
         case eventID, time, latitude, longitude, depth, author, catalog, contributor, contributorID
         case magnitudeType, magnitude, magnitudeAuthor, place, type
-        /// One that the standard does not have, by its name in small letters.
-        case other(String)
     }
 
-    let columns: [Column]
-    /// Where the name of the place is.
-    let place: Int?
+    /// How many columns there are.
+    let count: Int
+    /// Those that the standard does not have, by their names in small letters.
+    private(set) var others: [(name: String, index: Int)] = []
+    /// Where the standard's are, in their order above; -1 for one that is missing. Every row looks them up.
+    private var indices = [Int](repeating: -1, count: Column.allCases.count)
 
     /// Why a line with the names of columns can't be used.
     struct Fault: Error { let text: String }
@@ -26,19 +27,29 @@ struct TextHeader {
             String(decoding: $0.filter { !$0.isBlank }, as: UTF8.self).lowercased()
         }
         guard names[0] == "eventid" || names.contains("eventid") && names.contains("time") else { return nil }
-        columns = names.map(Self.column)
+        count = names.count
+        for (index, name) in names.enumerated() {
+            let column = Self.column(name)
+            guard column.map({ self.index(of: $0) == nil }) ?? !others.contains(where: { $0.name == name })
+            else {
+                throw Fault(text: "the header line names a column twice: \(name)")
+            }
+            if let column { indices[column.rawValue] = index } else { others.append((name, index)) }
+        }
         for (column, name) in [
             (Column.time, "Time"), (.latitude, "Latitude"), (.longitude, "Longitude"),
-        ] where !columns.contains(column) {
+        ] where index(of: column) == nil {
             throw Fault(text: "the header line has no column \(name)")
         }
-        for (index, column) in columns.enumerated() where columns[..<index].contains(column) {
-            throw Fault(text: "the header line names a column twice: \(names[index])")
-        }
-        place = columns.firstIndex(of: .place)
     }
 
-    private static func column(_ name: String) -> Column {
+    func index(of column: Column) -> Int? {
+        let index = indices[column.rawValue]
+        return index < 0 ? nil : index
+    }
+
+    /// - Returns: nil for one that the standard does not have.
+    private static func column(_ name: String) -> Column? {
         switch name {
         case "eventid": .eventID
         case "time": .time
@@ -55,7 +66,7 @@ struct TextHeader {
         case "magauthor", "magnitudeauthor": .magnitudeAuthor
         case "eventlocationname": .place
         case "eventtype", "et": .type
-        default: .other(name)
+        default: nil
         }
     }
 }

@@ -2,6 +2,8 @@
 struct TextRow {
     private var naming: EventNaming
     private(set) var writer = FeatureWriter()
+    /// Whether the row that was read last has fewer columns than the header line.
+    private(set) var isShort = false
     private var fields: [UnsafeBufferPointer<UInt8>] = []
 
     init(_ naming: EventNaming) {
@@ -16,11 +18,12 @@ struct TextRow {
             fields.append(line.extracting(start..<index).trimmed)
             start = index + 1
         }
-        if fields.count > header.columns.count { putBack(header) }
-        guard fields.count == header.columns.count else {
+        isShort = fields.count < header.count
+        if fields.count > header.count { putBack(header) }
+        guard fields.count == header.count else {
             writer.write(onlyCode: name(header).code)
             return Rejection(
-                .syntax, "\(fields.count) columns, where the header line has \(header.columns.count)")
+                .syntax, "\(fields.count) columns, where the header line has \(header.count)")
         }
         let name = name(header)
         do {
@@ -33,7 +36,7 @@ struct TextRow {
     }
 
     private func field(_ column: TextHeader.Column, _ header: TextHeader) -> UnsafeBufferPointer<UInt8> {
-        guard let index = header.columns.firstIndex(of: column), index < fields.count else {
+        guard let index = header.index(of: column), index < fields.count else {
             return UnsafeBufferPointer(start: nil, count: 0)
         }
         // INGV writes two hyphens for nothing.
@@ -55,14 +58,15 @@ struct TextRow {
     /// Services do not escape a bar in a name. In the name of a place it is put back, where it can be nowhere else: what is
     /// left of the place then fits its columns, and so does the type of the event behind it.
     private mutating func putBack(_ header: TextHeader) {
-        guard let place = header.place else { return }
-        let surplus = fields.count - header.columns.count
-        let behind = header.columns.dropFirst(place + 1)
+        guard let place = header.index(of: .place) else { return }
+        let surplus = fields.count - header.count
+        let isLast = place == header.count - 1
+        let isBeforeType = place == header.count - 2 && header.index(of: .type) == header.count - 1
         // Bars could as well be in another text behind the place, or before it.
-        guard behind.isEmpty || Array(behind) == [.type], isPlausible(header) else { return }
+        guard isLast || isBeforeType, isPlausible(header, before: place) else { return }
         // A type that is missing may have been cut off, if one stands among the rest.
         let rest = fields[(place + 1)...]
-        if behind.first == .type, let type = rest.last {
+        if isBeforeType, let type = rest.last {
             guard type.isEmpty ? !rest.contains(where: EventKind.isKnown) : EventKind.isKnown(type) else {
                 return
             }
@@ -76,17 +80,13 @@ struct TextRow {
     }
 
     /// Whether the columns before the place have what they must have, so that no bar stands before it.
-    private func isPlausible(_ header: TextHeader) -> Bool {
-        for (column, field) in zip(header.columns, fields) {
-            switch column {
-            case .place: return true
-            case .time: if TimeText.read(field) == nil { return false }
-            case .latitude, .longitude: if !isNumber(field) { return false }
-            case .depth, .magnitude: if !field.isEmpty, !isNumber(field) { return false }
-            default: continue
-            }
+    private func isPlausible(_ header: TextHeader, before place: Int) -> Bool {
+        func holds(_ column: TextHeader.Column, _ check: (UnsafeBufferPointer<UInt8>) -> Bool) -> Bool {
+            header.index(of: column).map { $0 > place || check(fields[$0]) } ?? true
         }
-        return true
+        return holds(.time) { TimeText.read($0) != nil }
+            && [.latitude, .longitude].allSatisfy { holds($0, isNumber) }
+            && [.depth, .magnitude].allSatisfy { holds($0) { $0.isEmpty || isNumber($0) } }
     }
 
     private func isNumber(_ field: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -97,14 +97,21 @@ struct TextRow {
 
     private mutating func write(_ name: EventName, _ header: TextHeader) throws(Rejection) {
         guard !name.netCode.isEmpty else { throw Rejection(.missing, "EventID is missing") }
+        let kind = EventKind.name(of: field(.type, header))
+        let magnitude = try number(.magnitude, "Magnitude", header)
+        let latitude = try number(.latitude, "Latitude", header)
+        let longitude = try number(.longitude, "Longitude", header)
+        if kind.elementsEqual("not existing".utf8) || name.isWithdrawn(by: latitude, longitude, magnitude) {
+            return writer.retract(name, revised: nil)
+        }
         let time = field(.time, header)
         guard !time.isEmpty else { throw Rejection(.missing, "Time is missing") }
         guard let time = TimeText.read(time) else { throw Rejection(.type, "Time: not a time") }
         writer.begin(name)
-        writer.append("mag", try number(.magnitude, "Magnitude", header))
+        writer.append("mag", magnitude)
         writer.append("magType", field(.magnitudeType, header))
         writer.append("place", field(.place, header))
-        writer.append("type", EventKind.name(of: field(.type, header)))
+        writer.append("type", kind)
         writer.append("time", time: time)
         // Text does not say when an event was revised. It can't have been before it happened.
         writer.append("updated", time: time)
@@ -113,15 +120,13 @@ struct TextRow {
         writer.append("contributor", field(.contributor, header))
         writer.append("contributor_id", field(.contributorID, header))
         writer.append("magnitude_author", field(.magnitudeAuthor, header))
-        for (column, field) in zip(header.columns, fields) {
-            guard case .other(let name) = column, !field.isEmpty else { continue }
+        for (name, index) in header.others where !fields[index].isEmpty {
             var text: [UInt8] = []
-            text.append(json: field)
+            text.append(json: fields[index])
             writer.append(name.utf8, json: text)
         }
         writer.end(
-            longitude: try number(.longitude, "Longitude", header),
-            latitude: try number(.latitude, "Latitude", header), depth: try number(.depth, "Depth", header))
+            longitude: longitude, latitude: latitude, depth: try number(.depth, "Depth", header))
     }
 
     /// The number in a column; nil if it is empty.

@@ -8,6 +8,8 @@ struct TextScanner {
 
     /// The number of rows so far.
     private(set) var count = 0
+    /// Whether the document ended within a line, as one does that was cut off.
+    private(set) var isOpenEnded = false
 
     private var row: TextRow
     private var header: TextHeader?
@@ -55,6 +57,7 @@ struct TextScanner {
 
     /// Takes a last line without its end.
     mutating func finish(_ body: (RawFeature) throws -> Bool) throws {
+        isOpenEnded = lineSize > 0
         _ = try endLine(UnsafeBufferPointer(start: nil, count: 0), next: consumed, body)
         guard header != nil else {
             throw FeedError.brokenDocument(
@@ -108,11 +111,16 @@ struct TextScanner {
         } else {
             rejection = row.read(text, header)
         }
+        if isOpenEnded, row.isShort {
+            throw FeedError.brokenDocument(
+                reason: "FDSN text that ends within line \(lineNumber)", offset: lineOffset)
+        }
         return try row.writer.bytes.withUnsafeBufferPointer { feature in
             var raw = RawFeature(
                 ordinal: count, offset: lineOffset, size: lineSize,
                 bytes: lineSize > Self.lineLimit ? feature.extracting(0..<0) : feature)
             (raw.source, raw.line, raw.rejection) = (line, lineNumber, rejection)
+            raw.deletion = row.writer.deletion
             return try body(raw)
         }
     }

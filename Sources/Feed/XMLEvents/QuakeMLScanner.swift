@@ -36,6 +36,7 @@ final class QuakeMLScanner: XMLReader.Handler, @unchecked Sendable {
         let feature: [UInt8]
         let source: [UInt8]
         let rejection: Rejection?
+        let deletion: StatedDeletion?
     }
 
     /// - Parameters:
@@ -98,7 +99,7 @@ final class QuakeMLScanner: XMLReader.Handler, @unchecked Sendable {
                 try next.source.withUnsafeBufferPointer { source in
                     var raw = RawFeature(
                         ordinal: next.ordinal, offset: next.offset, size: next.size, bytes: feature)
-                    (raw.source, raw.rejection) = (source, next.rejection)
+                    (raw.source, raw.rejection, raw.deletion) = (source, next.rejection, next.deletion)
                     return try body(raw)
                 }
             }
@@ -168,6 +169,7 @@ final class QuakeMLScanner: XMLReader.Handler, @unchecked Sendable {
         ready.append(
             Ready(
                 ordinal: count, offset: offset + range.lowerBound, size: range.count,
-                feature: translator.writer.bytes, source: bytes, rejection: rejection))
+                feature: translator.writer.bytes, source: bytes, rejection: rejection,
+                deletion: translator.writer.deletion))
     }
 }

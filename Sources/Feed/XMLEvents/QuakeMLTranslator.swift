@@ -20,6 +20,9 @@ struct QuakeMLTranslator {
                     throw Rejection(.size, "what is read of the event is more than 1 MiB")
                 }
                 guard !name.netCode.isEmpty else { throw Rejection(.missing, "publicID is missing") }
+                if !isOwn, try isGone(name, texts, choice) {
+                    return writer.retract(name, revised: try updated(texts, choice))
+                }
                 writer.begin(name)
                 try write(texts, choice, isOwn)
             }
@@ -58,6 +61,17 @@ struct QuakeMLTranslator {
             longitude: try texts.number(.originLongitude, choice.origin),
             latitude: try texts.number(.originLatitude, choice.origin),
             depth: try texts.number(.originDepth, choice.origin)?.inKilometres)
+    }
+
+    /// Whether the document says that there is no such event.
+    private func isGone(
+        _ name: EventName, _ texts: QuakeMLEvent.Texts, _ choice: Choice
+    ) throws(Rejection) -> Bool {
+        if status(texts, choice) == "deleted" { return true }
+        return name.isWithdrawn(
+            by: try texts.number(.originLatitude, choice.origin),
+            try texts.number(.originLongitude, choice.origin),
+            try texts.number(.magnitudeValue, choice.magnitude))
     }
 
     /// The latest of the times at which the event, its origin, its magnitude and its mechanism were made: SeisComP never

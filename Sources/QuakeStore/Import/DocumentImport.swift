@@ -204,14 +204,19 @@ struct DocumentImport {
         intake.endDocument(at: bytesRead)
         let settling = settling(isLast: true)
         if lanes.isEmpty { return try await importFirstBatch(settling) }
-        for (lane, batch) in zip(lanes, intake.batches) { lane.hand(batch, settling) }
+        var others = settling
+        others.deletions = []
+        for (index, batch) in intake.batches.enumerated() {
+            lanes[index].hand(batch, index == 0 ? settling : others)
+        }
     }
 
     private func settling(isLast: Bool) -> Settling {
         if let sweep { return settling(isLast: isLast, sweep) }
         let identity =
             if let window {
-                window.identity(scanner.metadata, of: source, features: scanner.count)
+                scanner.isOpenEnded
+                    ? nil : window.identity(scanner.metadata, of: source, features: scanner.count)
             } else {
                 FeedIdentity(scanner.metadata)
             }
@@ -223,6 +228,7 @@ struct DocumentImport {
         // A broken service may send an empty list.
         if isLast, scanner.count > 0 {
             settling.identity = identity
+            settling.deletions = intake.deletions
             settling.retraction = options.retraction
             settling.rejectLimit = options.rejectLimit
         }
@@ -237,7 +243,7 @@ struct DocumentImport {
         settling.identity = sweep.identity
         settling.retraction = options.retraction
         settling.rejectLimit = options.rejectLimit
-        settling.deletions = sweep.deletions
+        settling.deletions = sweep.deletions + intake.deletions
         settling.isSweep = true
         return settling
     }

@@ -19,6 +19,8 @@ public struct Importer: Sendable {
         public var reasonOfCancellation: @Sendable () -> (any Error)? = { nil }
         /// From when on the first sweep of an event service asks for what was revised; nil for the last 31 days.
         public var sweepsSince: Instant?
+        /// The time of day, by which a service is asked for its last days.
+        package var now: @Sendable () -> Instant = { .now }
         /// How many events an event service gives at once; nil for what is known of it.
         package var sweepLimit: Int?
         /// The interval at which a daemon imports the source; nil for a run of its own.
@@ -143,7 +145,8 @@ public struct Importer: Sendable {
         service.abilities.subtract(kept.lacks)
         service.limit = options.sweepLimit ?? service.limit
         return Sweep(
-            of: service, from: kept.cursor, lastLong: kept.lastLong, beginning: options.sweepsSince, at: .now)
+            of: service, from: kept.cursor, lastLong: kept.lastLong, beginning: options.sweepsSince,
+            at: options.now())
     }
 
     /// - Returns: the sweep if it is complete, and settled: its cursor may move.

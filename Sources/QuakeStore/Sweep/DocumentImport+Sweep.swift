@@ -113,7 +113,7 @@ extension DocumentImport {
             if given >= plan.limit, plan.hadTooMany(window) { continue }
             plan.took(window, events: given)
             if plan.next != nil {
-                sweep?.isInParts = true
+                sweep?.isPartial = true
                 try await importBatches(&group)
             }
         }
@@ -133,6 +133,7 @@ extension DocumentImport {
             throw AnotherQuestion()
         }
         self.sweep?.made = sweep.made ?? scanner.metadata.generated
+        if scanner.isOpenEnded { self.sweep?.isPartial = true }
         return scanner.count
     }
 
@@ -185,12 +186,8 @@ extension DocumentImport {
 
     /// Whether a service of which little is known says that it does not know what it was asked for.
     private func isRefusal(_ error: any Error) -> Bool {
-        guard sweep?.service.isComplete == false else { return false }
-        return switch error {
-        case is NoDeletions, FeedError.noInput: true
-        case let error as FeedError: [400, 405, 406, 415, 501].contains(error.status)
-        default: false
-        }
+        guard let service = sweep?.service else { return false }
+        return service.isRefusal(error) || error is NoDeletions
     }
 
     private mutating func lack(_ ability: EventService.Ability) {
@@ -199,7 +196,7 @@ extension DocumentImport {
         let what =
             switch ability {
             case .updates:
-                "updatedafter, so it is asked for the last 3 days each time, and for the last 30 once a day"
+                "updatedafter, so it is asked for the last \(sweep?.service.days.each ?? 0) days each time, and for the last \(sweep?.service.days.daily ?? 0) once a day"
             case .deletions: "includedeleted=only, so its deletions stay unknown"
             case .counts: "count"
             case .geojson: "the USGS's GeoJSON, so its text is read"

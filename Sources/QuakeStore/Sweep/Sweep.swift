@@ -5,7 +5,7 @@ import Feed
 /// It states who is there and who was deleted. The cursor is the service's own clock when a sweep began.
 /// It moves only when all of that sweep is in, so a sweep that fails, or is killed, is made again.
 ///
-/// A service that does not know when it revised its events is swept by origin times: the last 3 days each time, and the last 30
+/// A service that does not know when it revised its events is swept by origin times: the last days each time, and more of them
 /// once a day. Only such a sweep also states who is missing.
 struct Sweep: Sendable {
     /// With the abilities that it has shown so far.
@@ -19,11 +19,11 @@ struct Sweep: Sendable {
     /// When the service began to answer, by its own clock.
     var made: Instant?
     var deletions: [StatedDeletion] = []
-    /// When a complete sweep last asked for the last 30 days of origin times; nil if never.
+    /// When a complete sweep last asked for the longer time; nil if never.
     let lastLong: Instant?
-    /// Whether it was too large for one answer. What moves from one part to another meanwhile is in none of them, so then nobody
-    /// is missing.
-    var isInParts = false
+    /// Whether it may lack events that are there, so that nobody is missing: it was too large for one answer, and what moves from
+    /// one part to another meanwhile is in none of them; or an answer may have been cut off.
+    var isPartial = false
 
     /// How far sweeps overlap. What the service revises becomes visible a little later, and its servers' clocks differ.
     static let overlap: Int64 = 600_000
@@ -62,7 +62,9 @@ struct Sweep: Sendable {
     /// The earliest origin time that is asked for.
     var earliest: Instant {
         guard isByWindow else { return EventService.Question.beginning }
-        let window = Instant(milliseconds: started.milliseconds - (isLong ? 30 : 3) * Self.day)
+        let window = Instant(
+            milliseconds: started.milliseconds - Int64(isLong ? service.days.daily : service.days.each)
+                * Self.day)
         return cursor == nil ? min(beginning, window) : window
     }
 
@@ -88,7 +90,7 @@ struct Sweep: Sendable {
 
     /// What the sweep says as a whole.
     var identity: FeedIdentity {
-        let window = isByWindow && !isInParts && earliest < moment ? earliest...moment : nil
+        let window = isByWindow && !isPartial && earliest < moment ? earliest...moment : nil
         return FeedIdentity(service: service.host, name: "sweep", generated: moment, window: window)
     }
 }

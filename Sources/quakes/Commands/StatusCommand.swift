@@ -19,6 +19,9 @@ struct StatusCommand: AsyncParsableCommand {
             least once. A file, standard input or a URL that never worked counts only if it is named. quakes forget drops \
             a source that is no longer imported.
 
+            With --sources: instead, the agencies that quakes knows, where their event services are, and under which terms \
+            their data may be shown. It needs no database.
+
             Without --reader, --max-lag looks at every reader that ever reported its position under a name. A probe of one \
             reader should name it. quakes forget --reader drops one that is no more.
             """)
@@ -38,6 +41,11 @@ struct StatusCommand: AsyncParsableCommand {
             "Only the reader of this name. Can be given several times. (default: all)", valueName: "name"))
     var readers: [String] = []
 
+    @Flag(
+        name: .customLong("sources"), help: "Show the agencies and the terms of their data, and nothing else."
+    )
+    var showsAgencies = false
+
     @Option(help: "Text for people, or one JSON object.")
     var format = Format.table
 
@@ -48,6 +56,13 @@ struct StatusCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        if showsAgencies {
+            switch format {
+            case .json: StandardOutput.print(Agency.known.json)
+            case .table: StandardOutput.write(Agency.known.table(Agency.columns, at: StandardOutput.terminal))
+            }
+            return
+        }
         let status = try await database.withConnection(for: .reader) { connection in
             Status(
                 catalogue: try await CatalogueStatus.read(on: connection),

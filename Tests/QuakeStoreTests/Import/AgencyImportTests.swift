@@ -21,7 +21,8 @@ struct AgencyImportTests {
         "\(id)|\(time)|36.047|68.87|10.0|GFZ|mb|\(magnitude)|Hindu Kush"
     }
 
-    static func text(_ rows: String...) -> String { ([header] + rows).joined(separator: "\n") + "\n" }
+    static func text(_ rows: String...) -> String { text(rows) }
+    static func text(_ rows: [String]) -> String { ([header] + rows).joined(separator: "\n") + "\n" }
 
     static func quakeML(_ id: String, magnitude: String, made: String) -> String {
         """
@@ -107,6 +108,94 @@ struct AgencyImportTests {
                 #expect(try row.decode("updated") == Instant("2026-10-01T01:40:00Z"))
                 #expect(stale == (documents[0] == dated ? 1 : 0))
             }
+        }
+    }
+
+    // MARK: Who is gone
+
+    @Test(
+        "A document that lists an event as not existing deletes it, and is no event and no reject",
+        arguments: [1, 3])
+    func notExisting(lanes: Int) async throws {
+        try await server.withDatabase { database in
+            var options = Importer.Options()
+            (options.batchSize, options.lanes) = (7, lanes)
+            let rows = (10..<60).map { Self.row("gfz2026aa\($0)".replacing("1", with: "z")) }
+            try await database.importDocument(Self.text(rows))
+            let header = Self.header + "|EventType"
+            let document =
+                ([header] + rows.map { $0 + "|earthquake" }).joined(separator: "\n")
+                .replacing("\(rows[3])|earthquake", with: "\(rows[3])|not existing") + "\n"
+
+            let summary = try await database.importDocument(document, options)
+
+            #expect(summary.failure == nil && summary.counts.seen == 49 && summary.counts.rejected == 0)
+            #expect(summary.counts.retracted == 1)
+            #expect(try await database.reasons() == ["deleted by geofon.gfz.de"])
+            #expect(try await database.count("quake") == 49)
+            #expect(try await database.count("import.settled") == 0)
+            let again = try await database.importDocument(document, options)
+            #expect(again.counts.retracted == 0 && again.counts.unchanged == 49)
+        }
+    }
+
+    @Test("An event of an agency whose service nobody knows can be gone, too; another service's stays")
+    func unknownService() async throws {
+        try await server.withDatabase { database in
+            let rows = [Self.row("xyz2026aaaa"), Self.row("xyz2026bbbb")].map {
+                $0.replacing("GFZ", with: "XYZ")
+            }
+            try await database.importDocument(Self.text(rows))
+            try await database.query("update quake set url = 'https://xyz.example/b' where code like '%bbbb'")
+            let gone = rows.map { $0 + "|not existing" }
+            let summary = try await database.importDocument(
+                ([Self.header + "|EventType"] + gone).joined(separator: "\n") + "\n")
+            #expect(summary.counts.retracted == 1)
+            #expect(try await database.codes() == ["xyz:xyz2026bbbb"])
+            #expect(try await database.reasons() == ["deleted by its document"])
+        }
+    }
+
+    @Test(
+        "A withdrawal that says when it was made takes no later version",
+        arguments: ["01:40", "01:50", "02:00"])
+    func datedWithdrawal(time: String) async throws {
+        try await server.withDatabase { database in
+            let document = Self.quakeML("gfz2026aaaa", magnitude: "5.4", made: "2026-10-01T01:50:00Z")
+            try await database.importDocument(document)
+            let withdrawal = Self.quakeML("gfz2026aaaa", magnitude: "5.4", made: "2026-10-01T\(time):00Z")
+                .replacing("<origin ", with: "<type>not existing</type><origin ")
+            let summary = try await database.importDocument(withdrawal)
+            #expect(summary.counts.retracted == (time == "01:40" ? 0 : 1))
+        }
+    }
+
+    @Test(
+        "If a document lists too many as not existing, none goes, unless by force; and with never, none at all"
+    )
+    func brake() async throws {
+        try await server.withDatabase { database in
+            let rows = (10..<60).map { Self.row("gfz2026aa\($0)".replacing("1", with: "z")) }
+            try await database.importDocument(Self.text(rows))
+            let document =
+                ([Self.header + "|EventType"] + rows.prefix(9).map { $0 + "|not existing" })
+                .joined(separator: "\n") + "\n"
+            var options = Importer.Options()
+            options.retraction = .never
+            #expect(try await database.importDocument(document, options).failure == nil)
+            let held = try await database.importDocument(document)
+            #expect(held.failure is BrakeHeld)
+            #expect(
+                "\(held.failure.map { "\($0)" } ?? "")".contains(
+                    "the document says that 9 events were deleted"))
+            #expect(try await database.count("quake") == 50)
+            options.retraction = .force
+            options.isDryRun = true
+            #expect(try await database.importDocument(document, options).counts.retracted == 9)
+            #expect(try await database.count("quake") == 50)
+            options.isDryRun = false
+            #expect(try await database.importDocument(document, options).counts.retracted == 9)
+            #expect(try await database.count("quake") == 41)
         }
     }
 

@@ -496,6 +496,37 @@ struct SweepTests {
         }
     }
 
+    @Test(
+        "An answer of text that may have been cut off says of nobody that it is gone", arguments: [0, 1, 40])
+    func openEnded(missing: Int) async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, knows: [.text])
+        let cut = Atomic(0)
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { request in
+                guard case .whole(let status, let body, _) = catalogue.answer(request) else { return .silent }
+                return .whole(status, Array(body.dropLast(cut.load(ordering: .relaxed))))
+            }) { server in
+                catalogue.change { state in
+                    for number in 1...4 {
+                        let time = now - number * Self.day / 2
+                        state.add(TestCatalogue.Event("ex2026aaa\(number)", time: time, updated: time))
+                    }
+                }
+                try await database.sweep(through: server)
+                catalogue.change { $0.events["ex2026aaa4"] = nil }
+                cut.store(missing, ordering: .relaxed)
+                let second = try await database.sweep(through: server)
+                #expect(second.counts.retracted == (missing == 0 ? 1 : 0))
+                // Within a row, it was cut off for sure.
+                #expect((second.failure != nil) == (missing == 40))
+                cut.store(0, ordering: .relaxed)
+                try await database.sweep(through: server)
+                #expect(try await database.revised().count == 3)
+            }
+        }
+    }
+
     @Test("A sweep by origin times that is cut into parts says of nobody that it is gone")
     func byWindowInParts() async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute

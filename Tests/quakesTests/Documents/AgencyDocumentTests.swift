@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 import Subprocess
 import TestSupport
@@ -38,6 +39,31 @@ struct AgencyDocumentTests {
             let outcome = try await quakes.run(["import", "-"], input: "DATA_TYPE BULLETIN IMS1.0:short\n")
             #expect(outcome.status == 65)
             #expect(outcome.errors.contains("IMS1.0 text, not FDSN text"), "\(outcome.errors)")
+        }
+    }
+
+    @Test("The terms of the agencies' data are shown without a database, and documented as they are known")
+    func terms() async throws {
+        let quakes = QuakesCommand()
+        let table = try await quakes.run("status", "--sources")
+        #expect(table.status == 0, "\(table.errors)")
+        let json = try await quakes.run("status", "--sources", "--format", "json")
+        let object = try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any]
+        let agencies = try #require(object?["agencies"] as? [[String: Any]])
+        #expect(agencies.compactMap { $0["agency"] as? String } == Agency.known.map(\.name))
+        #expect(agencies.compactMap { $0["attribution"] as? String } == Agency.known.map(\.attribution))
+        let swept = EventService.registered.compactMap(\.name)
+        #expect(Set(agencies.compactMap { $0["source"] as? String }) == Set(swept))
+
+        let page = try String(contentsOf: projectFile("docs/agencies.md"), encoding: .utf8)
+        for agency in Agency.known {
+            #expect(
+                table.output.contains(agency.title)
+                    && table.output.contains(agency.licence ?? "ask the agency"))
+            let cells = [agency.name, agency.title, agency.licence ?? "ask the agency", agency.terms ?? ""]
+            #expect(
+                page.contains("| \(cells.joined(separator: " | ")) |".replacing("|  |", with: "| |")),
+                "\(cells)")
         }
     }
 

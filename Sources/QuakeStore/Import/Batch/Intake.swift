@@ -12,6 +12,10 @@ struct Intake {
     private var record: QuakeRecord?
     /// What the batches keep of each row, by what the server is likely to need.
     var keeping = FeatureBatch.Keeping.rowAndNumber
+    /// The events that the document lists as gone.
+    private(set) var deletions: [StatedDeletion] = []
+    /// How many of them there may be: they are kept until the document's end.
+    private static let deletionLimit = 100_000
     /// How many bytes, from the document's start, have been assigned to a batch.
     private var assigned = 0
 
@@ -42,6 +46,14 @@ struct Intake {
         var lane = 0
         do {
             if let rejection = feature.rejection { throw rejection }
+            if let deletion = feature.deletion {
+                guard deletions.count < Self.deletionLimit else {
+                    throw Rejection(.status, "the document lists more than 100,000 events as gone")
+                }
+                deletions.append(deletion)
+                take(lane, upTo: feature.offset + feature.size)
+                return nil
+            }
             if feature.isOversized {
                 throw Rejection(.size, "the feature has \(feature.size) bytes, more than 1 MiB")
             }

@@ -18,7 +18,7 @@ struct Settling {
     var identity: FeedIdentity?
     var retraction = Importer.Retraction.auto
     var rejectLimit = RejectLimit.standard
-    /// What the document says was deleted, and when.
+    /// What the document says is gone, and since when. It counts without an identity, too: any document may say so.
     var deletions: [StatedDeletion] = []
     /// Whether the document is a sweep, which says of no event that it is gone because it lacks it.
     var isSweep = false
@@ -31,7 +31,10 @@ struct Settling {
     /// Nothing vacuums a temporary table. One that has grown gets a new file, which is too much for each of many small
     /// documents.
     func prepare(on connection: Connection) async throws {
-        guard notesPresence else { return }
+        if notesPresence { try await makePresence(on: connection) }
+    }
+
+    private func makePresence(on connection: Connection) async throws {
         try await connection.execute(
             script: """
                 set client_min_messages = warning;
@@ -77,7 +80,7 @@ struct Settling {
     /// Two statements: the second sees what was committed while the first waited.
     func age(isDryRun: Bool, on connection: Connection) async throws -> Age {
         if !isDryRun {
-            let settles = identity != nil && retraction != .never
+            let settles = (identity != nil || !deletions.isEmpty) && retraction != .never
             try await connection.execute(
                 script:
                     "lock table import.settled in \(settles ? "share row exclusive" : "row exclusive") mode",
@@ -109,7 +112,7 @@ struct Settling {
 
     /// Deletes what the document shows to be gone, unless too many features were rejected, or the id of one can't be read:
     /// that feature could be any event. A sweep with such a feature shows only that no event was renamed: its cursor could never
-    /// move past the feature otherwise.
+    /// move past the feature otherwise. So does a document that is no feed, which only says who is gone.
     ///
     /// - Parameters:
     ///   - counts: the counts of the last batch.
@@ -117,30 +120,37 @@ struct Settling {
     func settle(
         _ counts: inout ImportCounts, before: ImportCounts, isDryRun: Bool, on connection: Connection
     ) async throws {
-        guard let identity else { return }
+        guard identity != nil || !deletions.isEmpty else { return }
         var document = before
         document += counts
-        guard retraction != .never, isSweep || document.unreadable == 0, document.pass(rejectLimit) else {
+        let isFeed = identity != nil && !isSweep
+        guard retraction != .never, !isFeed || document.unreadable == 0, document.pass(rejectLimit) else {
             counts.isUnsettled = true
             return
         }
-        if document.unreadable > 0 {
+        if identity == nil {
+            try await makePresence(on: connection)
+        } else if document.unreadable > 0 {
             try await connection.query("update pg_temp.present set ids = null", to: "leave out old ids")
         }
+        // A document that does not say when it was made is believed to be of now.
+        let moment = identity?.generated ?? made ?? .now
+        let name = identity?.name ?? "the document"
         let row = try await connection.query(
             """
             select superseded, retracted, in_window, would_supersede, would_retract, is_braked, is_ahead
-            from import.settle(\(identity.service), \(identity.name),
-                               \(identity.generated), \(identity.window?.lowerBound), \(identity.window?.upperBound),
-                               \(deletions.map(\.code)), \(deletions.map(\.at)),
-                               \(deletions.map { $0.service ?? identity.service }), \(retraction == .force), \(isDryRun))
-            """, to: "settle \(identity.name)")[0]
+            from import.settle(\(identity?.service), \(identity?.name), \(moment),
+                               \(identity?.window?.lowerBound), \(identity?.window?.upperBound),
+                               \(deletions.map(\.code)), \(deletions.map { $0.at ?? moment }),
+                               \(deletions.map { $0.service ?? identity?.service ?? "" }),
+                               \(document.seen + deletions.count), \(retraction == .force), \(isDryRun))
+            """, to: "settle \(name)")[0]
         counts.superseded += try row.decode("superseded", as: Int.self)
         counts.retracted += try row.decode("retracted", as: Int.self)
         if try row.decode("is_ahead") { counts.isAhead = true }
         if try row.decode("is_braked") {
             counts.brake = BrakeHeld(
-                feed: identity.name, missing: try row.decode("would_retract"),
+                feed: name, missing: try row.decode("would_retract"),
                 renamed: try row.decode("would_supersede"), inWindow: try row.decode("in_window"))
         }
     }

@@ -1,0 +1,194 @@
+import Feed
+import Foundation
+import PostgreSQL
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+/// What agencies do with their events that the USGS does not.
+@Suite("Sweeps of other agencies")
+struct AgencySweepTests {
+    let server = TestServer.shared
+    private static let minute = 60_000
+    private static let day = 86_400_000
+    private static let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * minute
+
+    /// Events a quarter of a day apart, by their codes.
+    private func withEvents(
+        _ codes: [String], at service: String,
+        _ body: (TestDatabase, TestCatalogue, _ sweep: () async throws -> ImportSummary) async throws -> Void
+    ) async throws {
+        let catalogue = TestCatalogue(now: Self.now, knows: [.text])
+        catalogue.change { state in
+            for (index, code) in codes.enumerated() {
+                let time = Self.now - (index + 1) * Self.day / 4
+                state.add(TestCatalogue.Event(code, time: time, updated: time))
+            }
+        }
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
+                try await body(database, catalogue) {
+                    let now = Instant(milliseconds: Int64(catalogue.change { $0.now }))
+                    return try await database.sweep(service, through: server) { $0.now = { now } }
+                }
+            }
+        }
+    }
+
+    private static let gfz = "http://geofon.gfz.de/fdsnws/event/1/"
+
+    @Test("An event that an agency lists as not existing is gone, for as long as it does")
+    func notExisting() async throws {
+        let codes = (1...5).map { "gfz2026aaa\($0)" }
+        try await withEvents(codes, at: Self.gfz) { database, catalogue, sweep in
+            #expect(try await sweep().counts.inserted == 5)
+            catalogue.change { state in
+                state.now += 5 * Self.minute
+                state.events["gfz2026aaa2"]?.type = "not existing"
+            }
+            let second = try await sweep()
+            #expect(second.failure == nil && second.counts.retracted == 1 && second.counts.rejected == 0)
+            #expect(second.counts.seen == 4 && second.counts.unchanged == 4)
+            #expect(try await database.reasons() == ["deleted by geofon.gfz.de"])
+
+            catalogue.change { $0.now += 5 * Self.minute }
+            let third = try await sweep()
+            #expect(third.counts.retracted == 0 && third.tokens == nil)
+            catalogue.change { state in
+                state.now += 5 * Self.minute
+                state.events["gfz2026aaa2"]?.type = "earthquake"
+            }
+            #expect(try await sweep().counts.inserted == 1)
+        }
+    }
+
+    @Test("The brake holds what an agency lists as not existing, too")
+    func brake() async throws {
+        let codes = (1...8).map { "gfz2026aaa\($0)" }
+        try await withEvents(Array(codes.prefix(6)), at: Self.gfz) { database, catalogue, sweep in
+            try await sweep()
+            catalogue.change { state in
+                state.now += 5 * Self.minute
+                for code in codes.prefix(6) { state.events[code]?.type = "not existing" }
+            }
+            let held = try await sweep()
+            #expect(held.failure is BrakeHeld, "\(held)")
+            #expect(try await database.revised().count == 6)
+        }
+    }
+
+    @Test("The NCEDC withdraws by zeros")
+    func zeros() async throws {
+        try await withEvents(["75442121", "75442122"], at: "http://service.ncedc.org/fdsnws/event/1/") {
+            database, catalogue, sweep in
+            try await sweep()
+            catalogue.change { state in
+                state.now += 5 * Self.minute
+                let time = state.events["75442121"]?.time ?? 0
+                var zero = TestCatalogue.Event("75442121", time: time, updated: time, magnitude: 0)
+                (zero.latitude, zero.longitude) = (0, 0)
+                state.add(zero)
+            }
+            let second = try await sweep()
+            #expect(second.failure == nil && second.counts.retracted == 1)
+            #expect(try await database.revised().keys.sorted() == ["nc75442122"])
+            #expect(try await database.reasons() == ["deleted by service.ncedc.org"])
+        }
+    }
+
+    @Test("NRCan's new id for a revision is a new event, and the one before is gone")
+    func newIDs() async throws {
+        let codes = ["20260929.1159001", "20260928.1159001"]
+        try await withEvents(codes, at: "http://earthquakescanada.nrcan.gc.ca/fdsnws/event/1/") {
+            database, catalogue, sweep in
+            try await sweep()
+            catalogue.change { state in
+                state.now += 5 * Self.minute
+                guard var event = state.events.removeValue(forKey: codes[0]) else { return }
+                (event.code, event.magnitude) = ("20260929.1159002", 2.5)
+                state.add(event)
+            }
+            let second = try await sweep()
+            #expect(second.counts.inserted == 1 && second.counts.retracted == 1)
+            #expect(
+                try await database.revised().keys.sorted() == [
+                    "nrcan:20260928.1159001", "nrcan:20260929.1159002",
+                ])
+            #expect(try await database.reasons() == ["retracted by sweep"])
+        }
+    }
+
+    @Test(
+        "An id of EMSC's that moved to another earthquake is a revision, and history has where it was before")
+    func movedID() async throws {
+        let catalogue = TestCatalogue(now: Self.now, knows: [.emsc, .updatedAfter])
+        let service = "http://www.seismicportal.eu/fdsnws/event/1/"
+        let places = [(38.9561, "SPAIN"), (38.9644, "SPAIN"), (-7.2, "BANDA SEA")]
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
+                for (index, (latitude, place)) in places.enumerated() {
+                    let (code, now) = ("20261003_0000060", Self.now + index * 6 * Self.minute)
+                    catalogue.change { state in
+                        state.now = now
+                        var event = TestCatalogue.Event(
+                            code, time: Self.now - (3 - index) * 9 * Self.minute, updated: state.now)
+                        (event.latitude, event.place) = (latitude, place)
+                        state.add(event)
+                    }
+                    let summary = try await database.sweep(service, through: server) {
+                        $0.now = { Instant(milliseconds: Int64(now)) }
+                    }
+                    #expect(summary.failure == nil)
+                    #expect(summary.counts.inserted + summary.counts.updated == 1)
+                }
+                let row = try await database.query("select code, latitude, place from quake")[0]
+                #expect(try row.decode("code") == "emsc:20261003_0000060")
+                #expect(try row.decode("latitude") == -7.2 && row.decode("place") == "BANDA SEA")
+                let changes = try await database.query(
+                    "select operation, before from history.change order by transaction")
+                #expect(try changes.map { try $0.decode("operation") } == ["insert", "update", "update"])
+                let before = try await database.query(
+                    """
+                    select array(select jsonb_object_keys(before) order by 1) as keys
+                    from history.change where operation = 'update' order by transaction
+                    """)
+                #expect(try before[0].decode("keys") == ["latitude", "time", "updated"])
+                #expect(try before[1].decode("keys") == ["latitude", "place", "time", "updated"])
+            }
+        }
+    }
+
+    @Test(
+        "The ISC is asked for its bulletin's last months, and what it answers otherwise is refused with what it is"
+    )
+    func isc() async throws {
+        let isIMS = Atomic(false)
+        let catalogue = TestCatalogue(now: Self.now, knows: [.text])
+        let service = "http://www.isc.ac.uk/fdsnws/event/1/"
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { request in
+                // It knows no zone.
+                if request.uri.contains("Z&") { return .whole(.badRequest, []) }
+                let bulletin = "DATA_TYPE BULLETIN IMS1.0:short\nISC Bulletin\n"
+                return isIMS.load(ordering: .relaxed)
+                    ? .whole(.ok, Array(bulletin.utf8)) : catalogue.answer(request)
+            }) { server in
+                catalogue.change { state in
+                    for (code, days) in [("1", 100), ("2", 230), ("3", 250)] {
+                        let time = Self.now - days * Self.day
+                        state.add(TestCatalogue.Event(code, time: time, updated: time))
+                    }
+                }
+                let first = try await database.sweep(service, through: server)
+                #expect(first.failure == nil && server.requests.count == 1)
+                #expect(try await database.revised().keys.sorted() == ["isc:1", "isc:2"])
+                isIMS.store(true, ordering: .relaxed)
+                let second = try await database.sweep(service, through: server)
+                #expect("\(second.failure.map { "\($0)" } ?? "")".contains("IMS1.0 text, not FDSN text"))
+                #expect(try await database.revised().count == 2)
+            }
+        }
+    }
+}
