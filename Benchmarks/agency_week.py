@@ -139,7 +139,7 @@ def agencies(cluster, days, step, seed):
             outcome["sweeps"] += 1
             outcome["faults"] += fault is not None
             outcome["failed"] += done.returncode != 0
-            if (done.returncode != 0) != (fault == "truncated"):
+            if (done.returncode != 0) != (fault in ("cut", "truncated")):
                 sys.exit(f"{service.name}, {fault}: quakes ended with {done.returncode}: {done.stderr}")
     for service in services:
         table = dict(line.split("|", 1) for line in cluster.sql(
