@@ -3,7 +3,7 @@
 import json
 import urllib.parse
 
-from page_support import Page, Server, drop, expect, put, sql
+from page_support import Page, Server, drop, expect, just_now, put, sql
 
 
 def held_or_not(page):
@@ -30,7 +30,8 @@ def held_or_not(page):
         page.browser.wait("a gap", lambda: "May be incomplete: before" in (page.browser.text("#coverage") or ""))
         page.browser.click("[name=inview]")
         says("Complete as published.")
-        page.open(f"?asof={sql('select to_char(now() at time zone $$utc$$, $$YYYY-MM-DD$$ || $$T$$ || $$HH24:MI:SS$$)')}Z")
+        page.open(f"?asof={just_now()}")
+        page.state_is("past")
         says("")
     finally:
         server.stop()

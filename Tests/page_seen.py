@@ -2,7 +2,7 @@
 
 import urllib.parse
 
-from page_support import Path, drop, expect, put, sql
+from page_support import Path, drop, expect, just_now, put, sql
 
 # Desktop, small laptop, tablet, phone upright and on its side, and a desktop at 200 %.
 SIZES = [(1440, 900), (1024, 600), (820, 1180), (390, 844), (844, 390), (720, 450)]
@@ -312,7 +312,7 @@ def alerts(page):
     expect([each[:2] for each in found] == [["Magnitude 5.6", "as wanted"], ["Magnitude 5.7", "grown"]], f"shown: {found}")
     expect(len({tag for *_, tag in found}) == 2, "the second takes the place of the first")
     # Also while the past is shown, and once only.
-    ready(f"?asof={sql('select to_char(now() at time zone $$utc$$, $$YYYY-MM-DD$$ || $$T$$ || $$HH24:MI:SS$$)')}Z")
+    ready(f"?asof={just_now()}")
     expect(browser.text("#open-notify") == "Alerts on", "the wish was forgotten")
     put("q9wanted", 5.4, "as wanted", minutes=0, longitude=-179.9)
     put("q9wanted", 5.6, "as wanted", minutes=0, longitude=-179.9)

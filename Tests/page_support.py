@@ -105,6 +105,11 @@ def put(code, magnitude=4.1, place="a place", minutes=5, longitude=10, latitude=
         code=code, magnitude=magnitude, place=place, minutes=minutes, longitude=longitude, latitude=latitude, **more)
 
 
+def just_now():
+    """The time, as a link has it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 def drop(*codes):
     """Deletes events, so that the next check finds the catalogue as it was."""
     for code in codes:
