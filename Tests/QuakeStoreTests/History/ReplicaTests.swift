@@ -27,7 +27,10 @@ struct ReplicaTests {
                 let reports = try await Report.all(on: connection)
                 #expect(reports.count > 10)
                 for report in reports {
-                    let arguments = report.parameters.contains { $0.isRequired } ? ["mainshock": "q00"] : [:]
+                    let arguments = ["mainshock": "q00", "agency_1": "usgs", "agency_2": "gfz"].filter {
+                        name, _ in
+                        report.parameters.contains { $0.isRequired && $0.name == name }
+                    }
                     try await report.forEachRow(arguments, limit: 1, times: .short, on: connection) { _ in }
                 }
             }
