@@ -215,19 +215,23 @@ begin
     perform set_config('import.settling', 'on', true);
     for late in
         select i.ctid as slot, i.code, i.ids, i.time, i.updated, import.service_of(i.url) as service,
-               q.code is not null as is_stored, q.updated > i.updated as is_older, row.is_listed,
+               q.code is not null as is_stored, known.updated > i.updated as is_older, row.is_listed,
                gone.generated, gone.reason,
                exists (select from import.covering(import.service_of(q.url), gone.generated, q.time, q.updated) s
                        where s.generated > gone.generated and i.code <> all (s.rejected)) as is_back
         from pg_temp.incoming i left join public.quake q on q.code = i.code
+        -- If nobody says when the row and the feature were revised, neither is older: the origin time moves either way.
+        cross join lateral (
+            select case when q.updated = q.time and i.updated = i.time then i.updated else q.updated end as updated
+        ) as known
         left join lateral import.gone(i.code, import.service_of(i.url), i.time, i.updated, made, feed) as gone
-          on q.code is null or q.updated < i.updated
+          on q.code is null or known.updated < i.updated
         left join lateral (
             select q.code = any (newer)
                    or exists (select from import.covering(import.service_of(q.url), made, q.time, q.updated) s
                               where (s.generated > made or s.feed > feed) and q.code <> all (s.rejected)) as is_listed
-        ) as row on q.updated >= i.updated
-        where gone.reason is not null or q.updated > i.updated or row.is_listed
+        ) as row on known.updated >= i.updated
+        where gone.reason is not null or known.updated > i.updated or row.is_listed
         order by i.code
     loop
         stale := stale + 1;

@@ -64,6 +64,25 @@ struct AgencySweepTests {
         }
     }
 
+    @Test(
+        "An origin that moves to an earlier time is a revision, also beside a newer document of another service"
+    )
+    func earlierOrigin() async throws {
+        try await withEvents(["gfz2026aaaa"], at: Self.gfz) { database, catalogue, sweep in
+            try await sweep()
+            let newer = Instant(milliseconds: Int64(Self.now + Self.day / 100))
+            try await database.query(
+                "insert into import.settled (service, feed, generated) values ('other.example', 'all_day', \(newer))"
+            )
+            catalogue.change { state in
+                state.now += 5 * Self.minute
+                state.events["gfz2026aaaa"]?.time -= 3000
+            }
+            let second = try await sweep()
+            #expect(second.counts.updated == 1 && second.counts.stale == 0)
+        }
+    }
+
     @Test("The brake holds what an agency lists as not existing, too")
     func brake() async throws {
         let codes = (1...8).map { "gfz2026aaa\($0)" }
