@@ -106,5 +106,7 @@ extension ReverseProxy.Program {
             .replacing("bind :443", with: "bind 127.0.0.1:\(here + 1)")
             .replacing("/etc/ssl/quakes", with: "\(folder)/quakes")
             .replacing("/var/cache/nginx", with: folder)
+            // Beside much else, an answer may take any time.
+            .replacing("timeout check 5s", with: "timeout check 1h")
     }
 }
