@@ -58,8 +58,8 @@ struct EventNaming {
         }
         if let agency = Self.agency(byFormOf: id, stated) { return name(id, agency, stated) }
         let network = [stated.contributor, stated.author].first { !$0.isEmpty }?.lowercased() ?? ""
-        let isOfComCat = Agency.networksOfComCat.contains(network)
-        if let prefix = Self.prefixOfSeisComP(id), !(isOfComCat && prefix == network) {
+        var isOfComCat: Bool { Agency.networksOfComCat.contains(network) }
+        if let prefix = Self.prefixOfSeisComP(id), !(prefix == network && isOfComCat) {
             if let agency = Agency.byPrefix[prefix] {
                 return name(id, agency, stated)
             }

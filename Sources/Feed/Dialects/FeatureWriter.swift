@@ -92,17 +92,22 @@ extension [UInt8] {
     /// Appends a text as a JSON string. Invalid UTF-8 stays as it is, for the decoder to reject.
     mutating func append(json text: some Collection<UInt8>) {
         append(UInt8(ascii: "\""))
-        for byte in text {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                append(UInt8(ascii: "\\"))
-                append(byte)
-            case 0..<0x20:
+        var rest = text[...]
+        while let mark = rest.firstIndex(where: {
+            $0 < 0x20 || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\")
+        }) {
+            append(contentsOf: rest[..<mark])
+            let byte = rest[mark]
+            if byte < 0x20 {
                 append(text: byte < 0x10 ? "\\u000" : "\\u001")
                 append(contentsOf: Swift.String(byte & 15, radix: 16).utf8)
-            default: append(byte)
+            } else {
+                append(UInt8(ascii: "\\"))
+                append(byte)
             }
+            rest = rest[text.index(after: mark)...]
         }
+        append(contentsOf: rest)
         append(UInt8(ascii: "\""))
     }
 }
