@@ -255,9 +255,8 @@ class Nodes:
 
     def is_whole(self):
         """Whether one node leads, the others stream from it, and what a commit waits for is there. A standby that does not stream
-        for 40 s is built anew, as a person would do, and switched off and on before if it does not run: after an old leader was
-        stopped in the middle of its log, the server may wait for the rest of a record that nobody has, and Patroni 3.0 does not
-        notice; and one that was cut off may shut down for minutes."""
+        for 40 s is built anew, as a person would do: after an old leader was stopped in the middle of its log, the server may
+        wait for the rest of a record that nobody has, and Patroni 3.0 does not notice."""
         leader = self.leader()
         replication = (leader.status("patroni") or {}).get("replication") or [] if leader else []
         streaming = {standby["application_name"]: standby for standby in replication if standby.get("state") == "streaming"}
@@ -269,16 +268,10 @@ class Nodes:
         self.broken_since = self.broken_since or time.monotonic()
         if leader and time.monotonic() - self.broken_since > 40:
             self.broken_since = None
-            # One at a time: etcd runs there, too, and needs two of three.
-            broken = next((node for node in self.nodes if node is not leader and node.name not in streaming), None)
-            if not broken:
-                return False
-            self.mended += 1
-            if not broken.is_ready():
-                broken.reset()
-                broken.boot()
-                time.sleep(3)
-            broken.reinitialize()
+            for node in self.nodes:
+                if node is not leader and node.name not in streaming:
+                    self.mended += 1
+                    node.reinitialize()
         return False
 
     def wait_until_whole(self):
