@@ -11,22 +11,21 @@ server's own clock (track_functions). The goal is 5 % or less.
 """
 
 import argparse
-import http.server
 import json
 import random
 import statistics
 import subprocess
-import threading
 import time
 
 import goals
 from cluster import QUAKES, Cluster, print_table
+from feeds import FeedAnswer, serve
 
 GOAL = 0.05
 HOUR = 3_600_000
 
 
-class Feeds(http.server.BaseHTTPRequestHandler):
+class Feeds(FeedAnswer):
     """/unchanged has the same events for every request, /changed revises 5 of them. Both are made anew."""
 
     events = 300
@@ -46,14 +45,7 @@ class Feeds(http.server.BaseHTTPRequestHandler):
                                "sources": ",q0,", "types": ",origin,", "type": "earthquake", "title": "M 1.5"}})
         metadata = {"generated": now, "url": "https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/all_day.geojson",
                     "title": "USGS", "status": 200, "api": "1", "count": len(features)}
-        body = json.dumps({"type": "FeatureCollection", "metadata": metadata, "features": features}).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+        self.send(json.dumps({"type": "FeatureCollection", "metadata": metadata, "features": features}).encode())
 
 
 def main():
@@ -63,10 +55,9 @@ def main():
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     Feeds.events = options.events
-    feeds = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Feeds)
-    threading.Thread(target=feeds.serve_forever, daemon=True).start()
+    service = serve(Feeds)
     with Cluster(track_functions="pl") as cluster:
-        results = {feed: measure(cluster, f"http://127.0.0.1:{feeds.server_port}/{feed}", options.turns)
+        results = {feed: measure(cluster, f"{service}/{feed}", options.turns)
                    for feed in ("unchanged", "changed")}
         print_results(options, results)
 

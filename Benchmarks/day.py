@@ -8,22 +8,21 @@ feed changes before each run. The server is a private cluster that exists only f
 """
 
 import argparse
-import http.server
 import json
 import os
 import signal
 import statistics
 import subprocess
 import sys
-import threading
 import time
 
 from cluster import QUAKES, Cluster
+from feeds import FeedAnswer, serve
 
 FIGURES = ["memory MB", "descriptors", "connections"]
 
 
-class Feed(http.server.BaseHTTPRequestHandler):
+class Feed(FeedAnswer):
     runs = 0
     events = 250
 
@@ -34,15 +33,7 @@ class Feed(http.server.BaseHTTPRequestHandler):
              "properties": {"mag": n % 50 / 10, "time": n * 60000, "updated": n * 60000 + Feed.runs, "net": "q0",
                             "code": str(n), "place": "somewhere", "ids": f",q0{n},"}}
             for n in range(Feed.runs, Feed.runs + Feed.events)]
-        body = json.dumps({"type": "FeatureCollection", "features": features}).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.send_header("etag", f'"{Feed.runs}"')
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+        self.send(json.dumps({"type": "FeatureCollection", "features": features}).encode(), etag=f'"{Feed.runs}"')
 
 
 def main():
@@ -51,11 +42,10 @@ def main():
     parser.add_argument("--events", type=int, default=250, help="events in each document")
     options = parser.parse_args()
     Feed.events = options.events
-    feed = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Feed)
-    threading.Thread(target=feed.serve_forever, daemon=True).start()
+    service = serve(Feed)
     with Cluster() as cluster:
         daemon = subprocess.Popen(
-            [QUAKES, "import", f"http://127.0.0.1:{feed.server_port}/feed", "--every", "0.001s", "--database", cluster.url],
+            [QUAKES, "import", f"{service}/feed", "--every", "0.001s", "--database", cluster.url],
             stdout=subprocess.DEVNULL)
         hours = [sample_hour(cluster, daemon, hour) for hour in range(options.hours)]
         daemon.send_signal(signal.SIGTERM)

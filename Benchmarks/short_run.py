@@ -18,11 +18,11 @@ import os
 import statistics
 import subprocess
 import sys
-import threading
 import time
 
 import goals
 from cluster import QUAKES, Cluster, print_table, run
+from feeds import serve
 
 GOAL = 2.0
 SUMMARY = "https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/all_hour.geojson"
@@ -70,12 +70,11 @@ def main():
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     Feed.events = options.events
-    feed = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Feed)
-    threading.Thread(target=feed.serve_forever, daemon=True).start()
+    service = serve(Feed)
     psql = subprocess.check_output(["pg_config", "--bindir"], text=True).strip() + "/psql"
     with Cluster() as cluster:
         def importing(path):
-            return QUAKES, "import", "--database", cluster.url, f"http://127.0.0.1:{feed.server_port}{path}"
+            return QUAKES, "import", "--database", cluster.url, f"{service}{path}"
         # A file of certificates costs what it is long.
         for name in "SSL_CERT_FILE", "CURL_CA_BUNDLE":
             cluster.env.pop(name, None)

@@ -34,6 +34,7 @@ import urllib.parse
 import goals
 from cluster import QUAKES, Cluster
 from cluster import run as measured
+from feeds import FeedAnswer
 
 HOST = "earthquake.usgs.gov"
 FEED = f"http://{HOST}/earthquakes/feed/v1.0/summary/all_day.geojson"
@@ -86,16 +87,9 @@ class Catalogue(http.server.ThreadingHTTPServer):
         return json.dumps({"type": "FeatureCollection", "metadata": metadata, "features": features}).encode()
 
 
-class Answer(http.server.BaseHTTPRequestHandler):
+class Answer(FeedAnswer):
     def do_GET(self):
-        body = self.server.answer(self.path)
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+        self.send(self.server.answer(self.path))
 
 
 def millis(text):

@@ -8,9 +8,4 @@ extension Agency {
         case let network?: [network]
         }
     }
-
-    /// The agency whose events have this `net`; nil if it is none of these. What is in ComCat is the USGS's.
-    public static func ofNetwork(_ net: String) -> Agency? {
-        known.first { $0.networks.contains(net) }
-    }
 }

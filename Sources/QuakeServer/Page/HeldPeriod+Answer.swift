@@ -2,7 +2,8 @@ import Feed
 import QuakeStore
 
 extension HeldPeriod {
-    /// All that the catalogue holds whole, as JSON. It can grow without a change of an earthquake, so an answer is of a minute.
+    /// All that the catalogue holds whole, as JSON. Imports that change no earthquake add to it, so it is asked for
+    /// again each minute.
     static func answer() -> Answer {
         Answer(
             key: "coverage \(Instant.now.milliseconds / 60_000)",

@@ -62,8 +62,7 @@ struct ServiceWindows {
                 try await FeedSource.url(query(hour)).read(options: fetch) { _ in }
             } catch let failure as FeedError where failure.status != 204 {
                 guard service.isRefusal(failure) else { throw failure }
-                let rest: [EventService.Ability] = [.geojson, .limits]
-                guard let ability = rest.first(where: service.abilities.contains) else {
+                guard let ability = service.dispensable else {
                     throw unfit("its answer to query is \(failure)")
                 }
                 service.abilities.remove(ability)
@@ -124,6 +123,9 @@ struct ServiceWindows {
 }
 
 extension EventService {
+    /// What to do without next when the plainest question is refused; nil if nothing is left.
+    var dispensable: Ability? { [.geojson, .limits].first(where: abilities.contains) }
+
     /// Whether an answer says that the service does not know what it was asked for. Of one that is known to do everything, a
     /// refusal is a failure.
     func isRefusal(_ error: any Error) -> Bool {

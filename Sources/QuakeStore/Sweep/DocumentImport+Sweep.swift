@@ -214,8 +214,7 @@ extension DocumentImport {
             do {
                 try await FeedSource.url(service.query(hour)).read(options: options.fetch) { _ in }
             } catch let failure as FeedError where failure.status != 204 {
-                let rest: [EventService.Ability] = [.geojson, .limits]
-                guard isRefusal(failure), let ability = rest.first(where: service.abilities.contains) else {
+                guard isRefusal(failure), let ability = service.dispensable else {
                     throw UnfitService(
                         service: "\(source)", reason: "its answer to query is \(failure)", asFor: .sweep)
                 }
