@@ -104,7 +104,8 @@ class Known:
     """psql, which writes one row after the other, each in a new process, as a person or a script would."""
 
     def __init__(self, url):
-        self.url, self.pulse, self.confirmed, self.ending = url, Pulse(), [], threading.Event()
+        self.url, self.pulse, self.ending = url, Pulse(), threading.Event()
+        self.confirmed, self.warned = {}, 0
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -120,8 +121,11 @@ class Known:
             except subprocess.TimeoutExpired:
                 continue
             if done.returncode == 0:
-                self.confirmed.append(f"q9w{number}")
                 self.pulse.beat()
+                # The server may warn that a commit is only its own.
+                self.warned += (is_warned := b"WARNING" in done.stderr)
+                if not is_warned:
+                    self.confirmed[f"q9w{number}"] = time.strftime("%T")
 
 
 class Standby:
@@ -475,7 +479,7 @@ class Failover:
         doubled = sum(count > 1 for stream in self.streams for count in stream.inserts.values())
         silent = [stream.name for stream in self.streams if stream.seen & set(lost) and not starts[stream.name]]
         silent += ["a client" for client in self.site.clients if client.seen & set(lost) and not client.snapshots]
-        print(f"{len(self.known.confirmed)} known rows were confirmed, {len(lost)} of them lost; {doubled} came twice; tokens went back "
+        print(f"{len(self.known.confirmed)} known rows were confirmed, {len(lost)} of them lost{self.moments(lost)}, and {self.known.warned} with a warning; {doubled} came twice; tokens went back "
               f"{back} times; {sum(starts.values())} fresh starts ({', '.join(f'{name} {count}' for name, count in starts.items() if count) or 'none'}); "
               f"the watchdog reset {self.nodes.resets} machines, and {self.nodes.mended} standbys had to be built anew by hand; the slowest answer took {self.site.slowest:.1f} s")
         print(f"{len(self.views)} views, {len(self.streams)} streams and {len(self.site.clients)} clients equal the table of {len(codes)} rows")
@@ -484,6 +488,10 @@ class Failover:
         if not self.nodes.is_synchronous or not self.nodes.has_watchdog:
             return not silent
         return not (lost or doubled or back or any(starts.values()))
+
+    def moments(self, codes):
+        """When these rows were confirmed."""
+        return f" (confirmed at {', '.join(self.known.confirmed[code] for code in codes)})" if codes else ""
 
     def table(self):
         """Prints the pauses: the median and the worst of each group, in seconds, and of each fault."""

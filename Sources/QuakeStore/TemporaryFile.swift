@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 
 /// A temporary file without a name, in `TMPDIR`, else in /var/tmp: on many systems, /tmp is in memory. It is gone with this
@@ -21,8 +22,8 @@ public final class TemporaryFile: Sendable {
     }
 
     deinit {
-        // Not open if `init` failed.
-        if descriptor >= 0 { close(descriptor) }
+        // Not open if `init` failed. A disk takes its time to take the room of a long file back, for which nobody has to wait.
+        if descriptor >= 0 { DispatchQueue.global().async { [descriptor] in close(descriptor) } }
     }
 
     /// - Throws: `TemporaryFileError`.
@@ -58,9 +59,6 @@ public final class TemporaryFile: Sendable {
         if let failure { throw TemporaryFileError(operation: "read", code: failure) }
         return bytes
     }
-
-    /// Gives its room on the disk back.
-    public func clear() { ftruncate(descriptor, 0) }
 
     /// The folder of all temporary files, if it is in memory.
     public static var folderInMemory: String? {

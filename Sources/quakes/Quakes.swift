@@ -36,6 +36,8 @@ struct Quakes: AsyncParsableCommand {
         // A large buffer goes back to the system as soon as it is freed. Otherwise glibc begins to keep buffers of the size of
         // the largest one that was freed (mallopt(3), M_MMAP_THRESHOLD).
         mallopt(M_MMAP_THRESHOLD, 128 << 10)
+        // What is free in one of glibc's arenas is not there for the others, of which there are eight for each core.
+        mallopt(M_ARENA_MAX, max(2, Int32(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
         let status = await withTaskGroup(of: Event.self) { group in
             group.addTask { .ended(await runCommand()) }
             group.addTask {

@@ -77,13 +77,6 @@ extension TestSite {
     }
 }
 
-/// Runs blocking calls on a thread of their own: the server needs those of the cooperative pool.
-func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
-    await withCheckedContinuation { continuation in
-        Thread.detachNewThread { continuation.resume(returning: body()) }
-    }
-}
-
 extension Optional {
     struct Missing: Error {}
 
@@ -96,16 +89,6 @@ extension Optional {
 }
 
 extension LoopbackSocket {
-    /// What comes until the other side closes the connection.
-    func readAll() -> [UInt8] {
-        var all: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 64 << 10)
-        while case let count = piece.withUnsafeMutableBytes({ read($0) }), count > 0 {
-            all += piece[..<count]
-        }
-        return all
-    }
-
     /// What comes up to an empty line.
     func readHead() -> String {
         var head: [UInt8] = []

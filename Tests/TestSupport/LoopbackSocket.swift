@@ -82,6 +82,16 @@ public struct LoopbackSocket: Sendable {
         Glibc.read(descriptor, buffer.baseAddress, buffer.count)
     }
 
+    /// What comes until the other side closes the connection.
+    public func readAll() -> [UInt8] {
+        var all: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 64 << 10)
+        while case let count = piece.withUnsafeMutableBytes({ read($0) }), count > 0 {
+            all += piece[..<count]
+        }
+        return all
+    }
+
     /// Sends all, unless the other side is gone.
     @discardableResult
     public func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -108,5 +118,12 @@ public struct LoopbackSocket: Sendable {
                 use($0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
+    }
+}
+
+/// Runs blocking calls on a thread of their own: the server needs those of the cooperative pool.
+public func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(returning: body()) }
     }
 }

@@ -48,6 +48,7 @@ final class AnswerWriter: Sendable {
     var hasWritten: Bool { state.withLock { $0.hasWritten } }
     var rows: Int { state.withLock { $0.rows } }
 
+    /// Hands over the rest, on the same thread.
     func finish() throws {
         let rest = state.withLock { state in
             state.held += state.encoder?.compress([], isLast: true) ?? []

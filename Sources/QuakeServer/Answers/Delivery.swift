@@ -154,10 +154,7 @@ struct Delivery: Sendable {
         let writer = AnswerWriter(spool, isCompressed: isCompressed)
         do {
             try await write(writer, opening)
-            let rows = writer.rows
-            opening.known.withLock { $0.rows = rows }
-            try writer.finish()
-            responder.metrics.count { $0.rows += rows }
+            responder.metrics.count { $0.rows += writer.rows }
         } catch {
             if writer.hasWritten, !(error is CancellationError) {
                 responder.logger.error("an answer broke off: \(error)")
@@ -173,17 +170,19 @@ struct Delivery: Sendable {
             answer.lane, for: customer, unless: writer.hasWritten
         ) { connection in
             try await connection.run { connection in
-                if let writeAtOnce = answer.writeAtOnce,
-                    try writeAtOnce(connection, settings.statementTime, writer, opening.begin)
-                {
-                    return
+                let isWritten = try answer.writeAtOnce?(
+                    connection, settings.statementTime, writer, opening.begin)
+                if isWritten != true {
+                    try await CatalogueState.withSnapshot(
+                        on: connection, limit: settings.statementTime, hasSettled: answer.edition != nil
+                    ) { state in
+                        opening.begin(state)
+                        try await answer.write(connection, state, writer)
+                    }
                 }
-                try await CatalogueState.withSnapshot(
-                    on: connection, limit: settings.statementTime, hasSettled: answer.edition != nil
-                ) { state in
-                    opening.begin(state)
-                    try await answer.write(connection, state, writer)
-                }
+                opening.known.withLock { $0.rows = writer.rows }
+                // It may wait for room, or for the disk: here, where nobody else waits with it.
+                try writer.finish()
             }
         }
     }

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOPosix
 import QuakeStore
 import Synchronization
 
@@ -6,6 +7,9 @@ import Synchronization
 ///
 /// They wait in memory while they are few, else in a temporary file without a name, so that the session is free as soon as
 /// the database is done. Without readers, nothing can be written any more.
+///
+/// A disk may take its time, and so may finding room: only the thread of the session waits for that, and those of a pool for
+/// files. Nobody does under the lock, for which the few threads of all answers would wait.
 final class Spool: Sendable {
     private let room: SpoolRoom
     /// Whether everyone reads from the beginning, whenever they come. Otherwise there is one reader, and what it has read is
@@ -63,11 +67,14 @@ final class Spool: Sendable {
     var hasWritten: Bool { state.withLock { $0.size > 0 } }
 
     /// - Parameter isLast: whether no further bytes will come.
+    /// One thread at a time may do this.
+    ///
     /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Refusal` when there is no room for it;
     ///   `CancellationError` when nobody reads any more.
     func append(_ bytes: [UInt8], isLast: Bool = false) throws {
         let isInMemory = try state.withLock { state in
             try checkIsRead(state)
+            dropReadFile(&state)
             let inMemory = state.memory.readableBytes
             guard state.fileCount == 0, inMemory == 0 || inMemory + bytes.count <= memoryLimit,
                 room.takeMemory(bytes.count)
@@ -81,16 +88,25 @@ final class Spool: Sendable {
         if isLast { finish() } else { state.withLock { $0.wakeAll() } }
     }
 
+    /// Gives the disk back while a long answer is still coming, if all that is in the file was read.
+    private func dropReadFile(_ state: inout State) {
+        guard !isShared, state.readers.values.allSatisfy({ $0.offset == state.size }) else { return }
+        room.giveFile(state.fileCount)
+        (state.file, state.fileCount) = (nil, 0)
+    }
+
     private func appendToFile(_ bytes: [UInt8]) throws {
         try room.takeFile(bytes.count)
         do {
+            let (known, end) = state.withLock { ($0.file, $0.fileCount) }
+            let file = try known ?? TemporaryFile()
+            try bytes.withUnsafeBytes { try file.write($0, at: end) }
             try state.withLock { state in
                 try checkIsRead(state)
                 if state.file == nil {
-                    state.file = try TemporaryFile()
+                    state.file = file
                     for place in state.readers.values { room.insert(place.slow) }
                 }
-                try bytes.withUnsafeBytes { try state.file?.write($0, at: state.fileCount) }
                 state.size += bytes.count
                 state.fileCount += bytes.count
                 for place in state.readers.values { place.slow.wait(bytes.count) }
@@ -132,6 +148,10 @@ final class Spool: Sendable {
                 try Task.checkCancellation()
                 switch try spool.take(id) {
                 case .bytes(let bytes): return bytes
+                case .part(let file, let range):
+                    return try await NIOThreadPool.singleton.runIfActive {
+                        ByteBuffer(bytes: try file.read(range))
+                    }
                 case .end: return nil
                 case .nothing: await news.wait()
                 }
@@ -187,14 +207,15 @@ final class Spool: Sendable {
 
     private enum Taken {
         case bytes(ByteBuffer)
+        /// They are in the file.
+        case part(TemporaryFile, Range<Int>)
         /// There are none yet.
         case nothing
         case end
     }
 
     private func take(_ id: Int) throws -> Taken {
-        var part: (file: TemporaryFile, range: Range<Int>)?
-        let taken = try state.withLock { state -> Taken in
+        try state.withLock { state in
             guard let place = state.readers[id] else { throw CancellationError() }
             let fileStart = state.size - state.fileCount
             if place.offset < fileStart {
@@ -204,10 +225,9 @@ final class Spool: Sendable {
             if place.offset < state.size, let file = state.file {
                 let start = place.offset - fileStart
                 let range = start..<min(start + Self.pieceSize, state.fileCount)
-                part = (file, range)
                 state.readers[id]?.offset += range.count
                 place.slow.take(range.count)
-                return .nothing
+                return .part(file, range)
             }
             switch state.end {
             case .success?: return .end
@@ -218,11 +238,6 @@ final class Spool: Sendable {
             state.readers[id]?.isPoked = false
             return .bytes(ByteBuffer())
         }
-        guard let part else { return taken }
-        // A disk may take its time: not under the lock.
-        let bytes = ByteBuffer(bytes: try part.file.read(part.range))
-        if !isShared { state.withLock { clearFile(&$0, readBy: id) } }
-        return .bytes(bytes)
     }
 
     /// The last bytes in memory: all of them, if there is one reader.
@@ -233,14 +248,6 @@ final class Spool: Sendable {
             return state.memory
         }
         return state.memory.getSlice(at: state.memory.writerIndex - count, length: count) ?? ByteBuffer()
-    }
-
-    /// Gives the disk back while a long answer is still coming, if all that is in the file was read.
-    private func clearFile(_ state: inout State, readBy id: Int) {
-        guard state.readers[id]?.offset == state.size else { return }
-        state.file?.clear()
-        room.giveFile(state.fileCount)
-        state.fileCount = 0
     }
 
     private func leave(_ id: Int) {

@@ -53,8 +53,8 @@ final class SpoolRoom: Sendable {
 
     func giveMemory(_ count: Int) { state.withLock { $0.memory -= count } }
 
-    /// Makes room in files for so many bytes, and may block its thread for some seconds. Never under the lock of a spool:
-    /// another one may have to go.
+    /// Makes room in files for so many bytes, and may block its thread for some seconds: only that of a connection to the
+    /// database. Never under the lock of a spool: another one may have to go.
     ///
     /// - Throws: `Refusal` 503 if nobody can go.
     func takeFile(_ count: Int) throws {

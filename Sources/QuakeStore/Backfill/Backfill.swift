@@ -118,8 +118,7 @@ public struct Backfill: Sendable {
         // What has said nothing of itself, and has no event, never was a document of events. Others broke on the way.
         case let failure as FeedError
         where failure.isBrokenDocument && summary.feed == nil && summary.counts.seen == 0:
-            throw UnfitService(
-                service: service, reason: "its answer to query is a \(failure)", asFor: .backfill)
+            throw UnfitService(options.service, "its answer to query is a \(failure)", asFor: .backfill)
         case let failure?: throw failure
         }
     }

@@ -55,27 +55,13 @@ struct ServiceWindows {
     /// Finds out what a service that is not registered answers in.
     mutating func findForm() async throws {
         guard service.name == nil else { return }
-        let hour = Instant(milliseconds: Instant.now.milliseconds - 3_600_000)..<Instant.now
-        while true {
-            try await request()
-            do {
-                try await FeedSource.url(query(hour)).read(options: fetch) { _ in }
-            } catch let failure as FeedError where failure.status != 204 {
-                guard service.isRefusal(failure) else { throw failure }
-                guard let ability = service.dispensable else {
-                    throw unfit("its answer to query is \(failure)")
-                }
-                service.abilities.remove(ability)
-                continue
-            } catch is FeedError {
-                // It has nothing of the last hour, and knows the form.
-            }
-            return
-        }
+        var found = service
+        try await found.findForm(for: purpose, fetch) { try await request() }
+        service = found
     }
 
     func unfit(_ reason: String) -> UnfitService {
-        UnfitService(service: "\(service.source)", reason: reason, asFor: purpose)
+        UnfitService(service, reason, asFor: purpose)
     }
 
     /// Goes through the rest of a plan.
@@ -123,8 +109,35 @@ struct ServiceWindows {
 }
 
 extension EventService {
-    /// What to do without next when the plainest question is refused; nil if nothing is left.
-    var dispensable: Ability? { [.geojson, .limits].first(where: abilities.contains) }
+    /// Asks for the last hour, each time with one ability less, until the service answers.
+    ///
+    /// - Parameter prepare: called before each request.
+    /// - Returns: what it does not know.
+    /// - Throws: `UnfitService` if it answers in no form that is read; `FeedError`, and what `prepare` throws.
+    @discardableResult
+    mutating func findForm(
+        for purpose: UnfitService.Purpose, _ fetch: FetchOptions, prepare: () async throws -> Void = {}
+    ) async throws -> [Ability] {
+        var lacking: [Ability] = []
+        let now = Instant.now
+        let hour = Question(since: Instant(milliseconds: now.milliseconds - 3_600_000), until: now)
+        while true {
+            try await prepare()
+            do {
+                try await FeedSource.url(query(hour)).read(options: fetch) { _ in }
+                return lacking
+            } catch let failure as FeedError {
+                // With 204 it has nothing of the last hour, and knows the form.
+                if failure.status == 204 { return lacking }
+                guard isRefusal(failure) else { throw failure }
+                guard let ability = [.geojson, .limits].first(where: abilities.contains) else {
+                    throw UnfitService(self, "its answer to query is \(failure)", asFor: purpose)
+                }
+                abilities.remove(ability)
+                lacking.append(ability)
+            }
+        }
+    }
 
     /// Whether an answer says that the service does not know what it was asked for. Of one that is known to do everything, a
     /// refusal is a failure.

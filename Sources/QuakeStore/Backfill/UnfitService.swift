@@ -11,6 +11,10 @@ public struct UnfitService: Error, Equatable, CustomStringConvertible {
         case backfill, sweep, verification
     }
 
+    init(_ service: EventService, _ reason: String, asFor purpose: Purpose) {
+        (self.service, self.reason, asFor) = ("\(service.source)", reason, purpose)
+    }
+
     public var description: String {
         let verb =
             switch asFor {

@@ -144,8 +144,7 @@ extension DocumentImport {
             guard
                 let count = try await EventService.count(at: service.count(question), options: options.fetch)
             else {
-                throw UnfitService(
-                    service: "\(source)", reason: "its answer to count is not a number", asFor: .sweep)
+                throw UnfitService(service, "its answer to count is not a number", asFor: .sweep)
             }
             return count
         } catch let refusal as FeedError where isRefusal(refusal) {
@@ -207,24 +206,12 @@ extension DocumentImport {
 
     /// Finds out what a service does not know that has refused a question.
     ///
-    /// - Throws: `UnfitService` if it answers in no form that is read.
+    /// - Throws: `UnfitService` if it answers in no form that is read; `FeedError`.
     private mutating func findLack() async throws {
-        let hour = EventService.Question(since: Instant(milliseconds: Instant.now.milliseconds - 3_600_000))
-        while let service = sweep?.service {
-            do {
-                try await FeedSource.url(service.query(hour)).read(options: options.fetch) { _ in }
-            } catch let failure as FeedError where failure.status != 204 {
-                guard isRefusal(failure), let ability = service.dispensable else {
-                    throw UnfitService(
-                        service: "\(source)", reason: "its answer to query is \(failure)", asFor: .sweep)
-                }
-                lack(ability)
-                continue
-            } catch is FeedError {
-                // It has nothing of the last hour, and knows the form.
-            }
-            return lack(.updates)
-        }
+        guard var service = sweep?.service else { return }
+        for ability in try await service.findForm(for: .sweep, options.fetch) { lack(ability) }
+        // It answers the plainest question.
+        lack(.updates)
     }
 }
 

@@ -219,6 +219,29 @@ struct RunTests {
         }
     }
 
+    /// A session that has some waits for a standby when it ends.
+    @Test("Between two imports, a session has no temporary tables, and the next import makes them again")
+    func temporaryTables() async throws {
+        try await server.withDatabase { database in
+            try await database.withConnection { connection in
+                let importer = try await Importer(connection, logger: .quiet)
+                for round in 1...3 {
+                    let features = [
+                        SmallFeed.feature("a", updated: 1000 * round), SmallFeed.feature("b", magnitude: "[]"),
+                    ]
+                    let summary = try await SmallFeed.withFile(SmallFeed.document(features)) { path in
+                        try await importer.run(.file(path))
+                    }
+                    #expect(summary.figures == [round == 1 ? 1 : 0, round == 1 ? 0 : 1, 0, 0, 1])
+                    let left = try await connection.query(
+                        "select relname from pg_class where pg_table_is_visible(oid) and relpersistence = 't'",
+                        to: "look for temporary tables")
+                    #expect(left.isEmpty)
+                }
+            }
+        }
+    }
+
     @Test("A session with a hostile search path and settings gives the same import")
     func hostileSettings() async throws {
         try await server.withDatabase { database in

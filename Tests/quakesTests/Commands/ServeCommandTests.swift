@@ -64,6 +64,48 @@ struct ServeCommandTests {
         }
     }
 
+    /// clients   ask for long answers                                                     read them to the end
+    /// disk                            takes nothing                                      goes on
+    /// another                                         asks how the server is, is told
+    @Test(
+        "While the disk of its temporary files stands still, it goes on with all else",
+        .enabled(if: SlowDisk.canBeBuilt, "clang is not there"),
+        arguments: [
+            (events: 12_000, path: "/fdsnws/event/1/query?format=geojson", size: 5_000_000),
+            (events: 500, path: "/changes?maxdepth=1000", size: 400_000),
+        ])
+    func slowDisk(events: Int, path: String, size: Int) async throws {
+        try await withFolder { folder in
+            let disk = try await SlowDisk(in: folder)
+            try await TestServer.shared.withDatabase { database in
+                // More than the server has threads for all of its answers.
+                let count = ProcessInfo.processInfo.activeProcessorCount + 1
+                let arguments = ["--listen", "127.0.0.1:0", "--sessions", "\(2 * count + 3)"]
+                try await serve(database, arguments, launcher: disk.launcher + QuakesCommand.intoFile) { port in
+                    try await database.importSample(events)
+                    let clients = (0..<count).map { _ in LoopbackSocket() }
+                    defer { for client in clients { client.close() } }
+                    disk.stop()
+                    for (number, client) in clients.enumerated() {
+                        client.connect(to: port)
+                        client.send("GET \(path)&endtime=21\(number + 10)-01-01 HTTP/1.1\r\nHost: x\r\n\r\n")
+                    }
+                    try await waitUntil { disk.waiting == count }
+                    for client in clients { Thread.detachNewThread { _ = client.readAll() } }
+                    // Until nothing more comes that does not wait for the disk.
+                    var (calm, before) = (0, -1)
+                    while calm < 50 {
+                        #expect(LoopbackSocket.health(at: port).contains("\"status\":\"ok\""))
+                        let received = clients.reduce(0) { $0 + $1.bytesReceived }
+                        (calm, before) = (received == before ? calm + 1 : 0, received)
+                    }
+                    disk.goOn()
+                    try await waitUntil { clients.allSatisfy { $0.bytesReceived > size } }
+                }
+            }
+        }
+    }
+
     @Test("Refuses an address that is taken, and a database that is not there")
     func refusals() async throws {
         let taken = try LoopbackSocket.bound()
@@ -140,8 +182,17 @@ extension LoopbackSocket {
         return answer
     }
 
-    private func send(_ request: String) {
+    fileprivate func send(_ request: String) {
         Array(request.utf8).withUnsafeBytes { _ = write($0) }
+    }
+
+    /// How many bytes have come, read or not.
+    fileprivate var bytesReceived: Int {
+        // struct tcp_info of <linux/tcp.h>: tcpi_bytes_received.
+        var information = [UInt64](repeating: 0, count: 32)
+        var size = socklen_t(information.count * 8)
+        getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &information, &size)
+        return Int(information[16])
     }
 
     private func received() -> String {

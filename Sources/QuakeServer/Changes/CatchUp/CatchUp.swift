@@ -76,7 +76,10 @@ final class CatchUp: ReaderView {
             return false
         }
         state.withLock { $0.position = position }
-        try await applyPass(over: connection, whenBehind: whenBehind, logger: logger)
+        // What it writes may wait for room, or for the disk: on the connection's thread, where nobody else waits with it.
+        _ = try await connection.run { connection in
+            try await applyPass(over: connection, whenBehind: whenBehind, logger: logger)
+        }
         return true
     }
 

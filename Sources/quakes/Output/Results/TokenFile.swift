@@ -15,7 +15,7 @@ struct TokenFile: Sendable {
     }
 
     /// Where the stream is, and the shape of the table whose rows it has written; nil when there is no file yet.
-    func kept() throws -> (position: Position, shape: String?)? {
+    func kept() throws -> (position: Position, shape: String)? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -36,8 +36,7 @@ struct TokenFile: Sendable {
         let store: String
         let token: Int
         let committedAt: String
-        /// Earlier versions did not keep it.
-        let shape: String?
+        let shape: String
 
         enum CodingKeys: String, CodingKey {
             case store, token, shape
