@@ -78,6 +78,15 @@ public struct LoopbackSocket: Sendable {
         return poll(&ready, 1, milliseconds) > 0 && recv(descriptor, &byte, 1, Int32(MSG_PEEK)) <= 0
     }
 
+    /// How many bytes have come, read or not.
+    public var bytesReceived: Int {
+        // struct tcp_info of <linux/tcp.h>: tcpi_bytes_received.
+        var information = [UInt64](repeating: 0, count: 32)
+        var size = socklen_t(information.count * 8)
+        getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &information, &size)
+        return Int(information[16])
+    }
+
     public func read(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         Glibc.read(descriptor, buffer.baseAddress, buffer.count)
     }

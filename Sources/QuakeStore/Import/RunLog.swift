@@ -65,7 +65,8 @@ struct RunLog {
     }
 
     /// A session that ends drops its temporary tables, and with synchronous replication waits until a standby has that, too. In
-    /// a leader that is being stopped because it has lost its standbys, only SIGKILL would end it. So one that is idle has none.
+    /// a leader that is being stopped because it has lost its standbys, only SIGKILL would end it. So a daemon's has none when it is
+    /// idle.
     private static let tidying = "select set_config('synchronous_commit', 'off', true); discard temporary"
 
     /// - Parameter run: the run that has ended, if one has begun.
@@ -74,7 +75,9 @@ struct RunLog {
             if let run {
                 try await connection.query(
                     "select pg_advisory_unlock(\(Self.runKey("\(run)")))", to: "release the run")
-                try await connection.execute(script: Self.tidying, to: "drop the temporary tables")
+                if every != nil {
+                    try await connection.execute(script: Self.tidying, to: "drop the temporary tables")
+                }
             }
             if source != .standardInput {
                 try await connection.query("select import.unlock(\(name))", to: "release the source")

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import QuakeServer
 import TestSupport
@@ -167,6 +168,42 @@ struct FairnessTests {
                     }
                     #expect(replica.changes.count == round * 2000)
                 }
+            }
+        }
+    }
+
+    /// clients    each with a filter of its own: read their first position, and all that comes
+    /// writer                                                  commits a long pass
+    /// another                                                         asks, and has an answer before they have all
+    @Test("While many clients get a long pass, others are answered")
+    func longPass() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(800).document)
+            try await TestSite.run(of: database) { site in
+                let clients = (0..<150).map { _ in LoopbackSocket() }
+                for (number, client) in clients.enumerated() {
+                    let path = "/changes?after=now&minmagnitude=-1.\(number)"
+                    #expect(await site.begin(path, on: client).hasPrefix("HTTP/1.1 200"))
+                }
+                try await waitUntil {
+                    try await site.get("/metrics").text.contains("quakes_live_clients 150\n")
+                }
+                async let streams: Void = withTaskGroup { group in
+                    for client in clients { group.addTask { await onThread { _ = client.readAll() } } }
+                }
+                func received() -> Int { clients.reduce(0) { $0 + $1.bytesReceived } }
+                let before = received()
+                try await database.query("update quake set magnitude = 7")
+                try await waitUntil { received() > before + 100_000 }
+                #expect(try await site.get("/health").status == 200)
+                let meanwhile = received()
+                try await waitUntil {
+                    try await site.get("/metrics").text.contains("quakes_live_clients_behind 0\n")
+                }
+                #expect(meanwhile < received())
+                for client in clients { client.shutDown() }
+                await streams
+                for client in clients { client.close() }
             }
         }
     }

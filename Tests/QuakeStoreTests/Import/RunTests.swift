@@ -220,11 +220,13 @@ struct RunTests {
     }
 
     /// A session that has some waits for a standby when it ends.
-    @Test("Between two imports, a session has no temporary tables, and the next import makes them again")
+    @Test("Between two imports, a daemon's session has no temporary tables, and the next one makes them again")
     func temporaryTables() async throws {
         try await server.withDatabase { database in
             try await database.withConnection { connection in
-                let importer = try await Importer(connection, logger: .quiet)
+                var options = Importer.Options()
+                options.every = .seconds(1)
+                let importer = try await Importer(connection, options: options, logger: .quiet)
                 for round in 1...3 {
                     let features = [
                         SmallFeed.feature("a", updated: 1000 * round), SmallFeed.feature("b", magnitude: "[]"),

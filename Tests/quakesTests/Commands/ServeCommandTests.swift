@@ -84,14 +84,15 @@ struct ServeCommandTests {
                 try await serve(database, arguments, launcher: disk.launcher + QuakesCommand.intoFile) { port in
                     try await database.importSample(events)
                     let clients = (0..<count).map { _ in LoopbackSocket() }
-                    defer { for client in clients { client.close() } }
                     disk.stop()
                     for (number, client) in clients.enumerated() {
                         client.connect(to: port)
                         client.send("GET \(path)&endtime=21\(number + 10)-01-01 HTTP/1.1\r\nHost: x\r\n\r\n")
                     }
                     try await waitUntil { disk.waiting == count }
-                    for client in clients { Thread.detachNewThread { _ = client.readAll() } }
+                    async let answers: Void = withTaskGroup { group in
+                        for client in clients { group.addTask { await onThread { _ = client.readAll() } } }
+                    }
                     // Until nothing more comes that does not wait for the disk.
                     var (calm, before) = (0, -1)
                     while calm < 50 {
@@ -101,6 +102,9 @@ struct ServeCommandTests {
                     }
                     disk.goOn()
                     try await waitUntil { clients.allSatisfy { $0.bytesReceived > size } }
+                    for client in clients { client.shutDown() }
+                    await answers
+                    for client in clients { client.close() }
                 }
             }
         }
@@ -184,15 +188,6 @@ extension LoopbackSocket {
 
     fileprivate func send(_ request: String) {
         Array(request.utf8).withUnsafeBytes { _ = write($0) }
-    }
-
-    /// How many bytes have come, read or not.
-    fileprivate var bytesReceived: Int {
-        // struct tcp_info of <linux/tcp.h>: tcpi_bytes_received.
-        var information = [UInt64](repeating: 0, count: 32)
-        var size = socklen_t(information.count * 8)
-        getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &information, &size)
-        return Int(information[16])
     }
 
     private func received() -> String {

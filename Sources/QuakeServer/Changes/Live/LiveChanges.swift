@@ -96,7 +96,7 @@ final class LiveChanges: ReaderView, Sendable {
     /// Lets every client come to the end of a pass, and no further.
     func end() {
         state.withLock { $0.ring.isEnding = true }
-        wake { $0.pump($1) }
+        wake { $0.goOn($1) }
     }
 
     /// Lets go of all that holds on to this: the server has ended.
@@ -156,10 +156,10 @@ final class LiveChanges: ReaderView, Sendable {
             pass.apply(filter)
             applied.insert(filter)
             guard .now - woken >= .milliseconds(50) else { continue }
-            wake(having: applied) { $0.pump($1) }
+            wake(having: applied) { $0.goOn($1) }
             (applied, woken) = ([], .now)
         }
-        wake(having: applied) { $0.pump($1) }
+        wake(having: applied) { $0.goOn($1) }
     }
 
     /// The piece of a pass that begins with a line.
@@ -261,7 +261,7 @@ final class LiveChanges: ReaderView, Sendable {
             trim(&state.ring)
         }
         pieces.forget()
-        wake { $0.pump($1) }
+        wake { $0.goOn($1) }
     }
 
     /// Goes on elsewhere. Whoever is following reads from the history what is in between.

@@ -18,7 +18,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private var following: (place: LivePlace, end: CheckedContinuation<LiveEnd, Never>)?
     /// What is on its way to the socket.
     private var piece: LivePiece?
-    private var isPumping = false
+    private var waitsForTurn = false
     private var isBehind = false
     private var lastWrite = NIODeadline.now()
 
@@ -57,29 +57,31 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         following = (place, end)
         lastWrite = .now()
         loop.insert(self)
-        pump(ring)
+        goOn(ring)
     }
 
     /// Whether one of these filters is the client's.
     func hasFilter(of filters: Set<ChangeFilter>) -> Bool { form.filter.map(filters.contains) ?? false }
 
-    /// Sends what the client can take.
-    func pump(_ ring: LiveRing) {
-        guard !isPumping else { return }
-        isPumping = true
-        defer { isPumping = false }
+    /// Sends what the client can take, piece by piece, each when it is the client's turn.
+    func goOn(_ ring: LiveRing) {
+        guard let following else { return }
+        if following.place.next < ring.first { return drop() }
+        guard piece == nil, !waitsForTurn else { return }
+        waitsForTurn = true
+        loop.giveTurn(to: self)
+    }
+
+    /// Sends the next piece, if there is one.
+    func takeTurn(_ ring: LiveRing) {
+        waitsForTurn = false
         if let context, piece == nil, let next = takeNext(ring) {
             piece = next
             lastWrite = .now()
             let written = context.eventLoop.makePromise(of: Void.self)
             written.futureResult.assumeIsolated().whenComplete { _ in self.written() }
             context.writeAndFlush(wrapOutboundOut(next.bytes), promise: written)
-            if piece != nil {
-                changes.stalled(self, on: loop)
-            } else {
-                // It is another client's turn first.
-                context.eventLoop.assumeIsolated().execute { self.pump(self.changes.ring) }
-            }
+            if piece != nil { changes.stalled(self, on: loop) }
         }
         guard let following else { return }
         if following.place.next < ring.first { return drop() }
@@ -94,7 +96,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private func written() {
         piece = nil
         changes.moved(self)
-        if following != nil { pump(changes.ring) }
+        goOn(changes.ring)
     }
 
     /// The next piece; nil if there is none yet.
@@ -137,7 +139,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         let (reached, signature) = (following.place.reached, following.place.signature)
         if let place = ring.place(after: reached, of: signature, epoch: nil) {
             self.following?.place = place
-            return pump(ring)
+            return goOn(ring)
         }
         finish(.restart(after: reached))
     }

@@ -10,7 +10,14 @@ final class LiveLoop: Sendable {
     private struct Members {
         var clients: [ObjectIdentifier: LiveClient] = [:]
         var beat: RepeatedTask?
+        /// Those who wait for their turn, the first one first.
+        var turns = CircularBuffer<LiveClient>()
+        var isTakingTurns = false
     }
+
+    /// How long clients may take their turns before the loop looks at its sockets.
+    private static let turnTime = TimeAmount.milliseconds(5)
+    private static let pause = TimeAmount.microseconds(100)
 
     init(_ eventLoop: any EventLoop, _ changes: LiveChanges, _ settings: ServerSettings) {
         (self.eventLoop, self.changes, self.settings) = (eventLoop, changes, settings)
@@ -33,6 +40,27 @@ final class LiveLoop: Sendable {
         guard members.value.clients.isEmpty else { return }
         members.value.beat?.cancel()
         members.value.beat = nil
+    }
+
+    /// Lets a client send a piece, after all others who wait for that.
+    func giveTurn(to client: LiveClient) {
+        members.value.turns.append(client)
+        guard !members.value.isTakingTurns else { return }
+        members.value.isTakingTurns = true
+        eventLoop.assumeIsolated().execute { self.takeTurns() }
+    }
+
+    /// An event loop does not look at its sockets while a task is ready. So the next turns come a moment later.
+    private func takeTurns() {
+        let end = NIODeadline.now() + Self.turnTime
+        while let client = members.value.turns.popFirst() {
+            client.takeTurn(changes.ring)
+            guard NIODeadline.now() < end else {
+                eventLoop.assumeIsolated().scheduleTask(in: Self.pause) { self.takeTurns() }
+                return
+            }
+        }
+        members.value.isTakingTurns = false
     }
 
     /// Hands over each client, or each one with one of these filters, and the passes as they are now.

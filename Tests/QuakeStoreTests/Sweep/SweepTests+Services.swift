@@ -1,0 +1,186 @@
+import Foundation
+import PostgreSQL
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+// Services that know less than the USGS's, or take it for something else.
+extension SweepTests {
+    @Test(
+        "A service that neither counts nor knows of deletions is swept all the same, and asked for them once")
+    func fewSkills() async throws {
+        try await withCatalogue(knows: [.updatedAfter, .geojson]) { database, catalogue, server in
+            catalogue.change { $0.add(event("us1")) }
+            let summary = try await database.sweep(through: server)
+            #expect(summary.failure == nil)
+            #expect(try await database.revised() == catalogue.revised)
+            let requests = server.requests.count
+            try await database.sweep(through: server)
+            #expect(server.requests.count == requests + 1)
+        }
+    }
+
+    @Test("A service in whose forms nothing is read is refused with the reason")
+    func unfit() async throws {
+        try await withCatalogue(knows: [.count, .updatedAfter]) { database, catalogue, server in
+            catalogue.change { $0.add(event("us1")) }
+            let summary = try await database.sweep(through: server)
+            let failure = try #require(summary.failure as? UnfitService)
+            #expect(failure.reason.contains("its answer to query is"))
+            #expect(try await database.cursor() == nil)
+        }
+    }
+
+    @Test(
+        "A service that does not know what was revised is asked by origin times, and what it lacks of them is gone",
+        arguments: [[TestCatalogue.Skill.count, .geojson], [.geojson], [.count, .geojson, .includeDeleted]])
+    func byWindow(_ knows: [TestCatalogue.Skill]) async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, knows: Set(knows))
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
+                catalogue.change { state in
+                    for (code, days) in [("us1", 1), ("us2", 1), ("us3", 2), ("us4", 10), ("us5", 60)] {
+                        let time = now - days * Self.day
+                        state.add(TestCatalogue.Event(code, time: time, updated: time + Self.minute))
+                    }
+                }
+                let first = try await database.sweep(through: server)
+                #expect(first.failure == nil)
+                #expect(try await database.revised().keys.sorted() == ["us1", "us2", "us3", "us4"])
+
+                catalogue.change { state in
+                    state.now += 5 * Self.minute
+                    state.events["us1"]?.updated = state.now - Self.minute
+                    state.events["us3"] = nil
+                    state.events["us4"] = nil
+                }
+                let second = try await database.sweep(through: server)
+                #expect(second.failure == nil)
+                #expect(second.counts.updated == 1 && second.counts.retracted == 1)
+                #expect(try await database.revised().keys.sorted() == ["us1", "us2", "us4"])
+
+                // Once a day, the last 30 days are asked for.
+                try await database.query("update import.sweep set long_at = long_at - interval '1 day'")
+                catalogue.change { $0.now += 5 * Self.minute }
+                let third = try await database.sweep(through: server)
+                #expect(third.counts.retracted == 1)
+                #expect(try await database.revised().keys.sorted() == ["us1", "us2"])
+            }
+        }
+    }
+
+    @Test(
+        "Of a service without GeoJSON, the text is read: what changed is a revision, and what it lacks is gone"
+    )
+    func byText() async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, knows: [.text])
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
+                catalogue.change { state in
+                    for number in 1...4 {
+                        let time = now - number * Self.day / 2
+                        state.add(TestCatalogue.Event("ex2026aaa\(number)", time: time, updated: time))
+                    }
+                }
+                let first = try await database.sweep(through: server)
+                #expect(first.failure == nil)
+                #expect(first.counts.inserted == 4)
+                let requests = server.requests.count
+
+                let second = try await database.sweep(through: server)
+                #expect(second.counts.unchanged == 4)
+                #expect(server.requests.count == requests + 1)
+
+                catalogue.change { state in
+                    state.events["ex2026aaa1"]?.magnitude = 5
+                    state.events["ex2026aaa2"] = nil
+                }
+                let third = try await database.sweep(through: server)
+                #expect(third.counts.updated == 1 && third.counts.retracted == 1)
+                let rows = try await database.query("select code, magnitude, url from quake order by code")
+                #expect(
+                    try rows.map { try $0.decode("code") } == [
+                        "ex:ex2026aaa1", "ex:ex2026aaa3", "ex:ex2026aaa4",
+                    ])
+                #expect(try rows[0].decode("magnitude") == 5.0)
+                #expect(
+                    try rows[0].decode("url")
+                        == "https://\(TestCatalogue.host)/fdsnws/event/1/query?eventid=ex2026aaa1")
+            }
+        }
+    }
+
+    @Test(
+        "An answer of text that may have been cut off says of nobody that it is gone", arguments: [0, 1, 40])
+    func openEnded(missing: Int) async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, knows: [.text])
+        let cut = Atomic(0)
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { request in
+                guard case .whole(let status, let body, _) = catalogue.answer(request) else { return .silent }
+                return .whole(status, Array(body.dropLast(cut.load(ordering: .relaxed))))
+            }) { server in
+                catalogue.change { state in
+                    for number in 1...4 {
+                        let time = now - number * Self.day / 2
+                        state.add(TestCatalogue.Event("ex2026aaa\(number)", time: time, updated: time))
+                    }
+                }
+                try await database.sweep(through: server)
+                catalogue.change { $0.events["ex2026aaa4"] = nil }
+                cut.store(missing, ordering: .relaxed)
+                let second = try await database.sweep(through: server)
+                #expect(second.counts.retracted == (missing == 0 ? 1 : 0))
+                // Within a row, it was cut off for sure.
+                #expect((second.failure != nil) == (missing == 40))
+                cut.store(0, ordering: .relaxed)
+                try await database.sweep(through: server)
+                #expect(try await database.revised().count == 3)
+            }
+        }
+    }
+
+    @Test("A sweep by origin times that is cut into parts says of nobody that it is gone")
+    func byWindowInParts() async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, limit: 3, knows: [.count, .geojson])
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
+                catalogue.change { state in
+                    for number in 1...8 {
+                        let time = now - number * Self.day / 4
+                        state.add(TestCatalogue.Event("us\(number)", time: time, updated: time))
+                    }
+                }
+                #expect(try await database.sweep(through: server, { $0.sweepLimit = 3 }).counts.inserted == 8)
+                catalogue.change { state in
+                    state.now += 5 * Self.minute
+                    state.events["us5"] = nil
+                }
+                let second = try await database.sweep(through: server) { $0.sweepLimit = 3 }
+                #expect(second.failure == nil && second.counts.retracted == 0)
+                #expect(try await database.revised().count == 8)
+            }
+        }
+    }
+
+    @Test("A service that takes includedeleted for a word without meaning deletes nobody")
+    func ignorant() async throws {
+        try await withCatalogue { database, catalogue, _ in
+            catalogue.change { state in for number in 1...3 { state.add(event("us\(number)")) } }
+            try await TestFeedServer.run(answering: { request in
+                catalogue.answer(TestRequest(uri: request.uri.replacing("&includedeleted=only", with: "")))
+            }) { server in
+                let summary = try await database.sweep(through: server)
+                #expect(summary.failure == nil)
+                #expect(try await database.revised() == catalogue.revised)
+                #expect(summary.counts.rejected == 0)
+            }
+        }
+    }
+}
