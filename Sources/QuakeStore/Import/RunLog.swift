@@ -64,20 +64,12 @@ struct RunLog {
             """, to: "close the runs of workers that died")
     }
 
-    /// A session that ends drops its temporary tables, and with synchronous replication waits until a standby has that, too. In
-    /// a leader that is being stopped because it has lost its standbys, only SIGKILL would end it. So a daemon's has none when it is
-    /// idle.
-    private static let tidying = "select set_config('synchronous_commit', 'off', true); discard temporary"
-
     /// - Parameter run: the run that has ended, if one has begun.
     func unlock(_ run: Int? = nil) async throws {
         try await connection.shieldingFromCancellation(within: .seconds(5)) {
             if let run {
                 try await connection.query(
                     "select pg_advisory_unlock(\(Self.runKey("\(run)")))", to: "release the run")
-                if every != nil {
-                    try await connection.execute(script: Self.tidying, to: "drop the temporary tables")
-                }
             }
             if source != .standardInput {
                 try await connection.query("select import.unlock(\(name))", to: "release the source")
@@ -151,7 +143,7 @@ struct RunLog {
                         where id between \(history?.lowerBound) and \(history?.upperBound)
                           and context = \(Self.context(of: run)))
                 where id = \(run)
-                returning first_token, last_token
+                returning first_token, last_token, \(MergeStatement.waitingForStandbys)
                 """, to: "record the run's outcome")[0]
         }
         guard let first = try row.decodeIfPresent("first_token", as: Int.self),

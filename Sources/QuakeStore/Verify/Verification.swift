@@ -248,7 +248,7 @@ public struct Verification: Sendable {
             _ = try await connection.query(
                 """
                 select set_config('history.reason', \("corrected by \(service.host)"), true),
-                       set_config('import.settling', 'on', true)
+                       set_config('import.settling', 'on', true), \(MergeStatement.waitingForStandbys)
                 """, to: "name the reason")
             try await connection.execute(
                 """

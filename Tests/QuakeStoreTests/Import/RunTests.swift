@@ -219,29 +219,25 @@ struct RunTests {
         }
     }
 
-    /// A session that has some waits for a standby when it ends.
-    @Test("Between two imports, a daemon's session has no temporary tables, and the next one makes them again")
-    func temporaryTables() async throws {
-        try await server.withDatabase { database in
-            try await database.withConnection { connection in
-                var options = Importer.Options()
-                options.every = .seconds(1)
-                let importer = try await Importer(connection, options: options, logger: .quiet)
-                for round in 1...3 {
-                    let features = [
-                        SmallFeed.feature("a", updated: 1000 * round), SmallFeed.feature("b", magnitude: "[]"),
-                    ]
-                    let summary = try await SmallFeed.withFile(SmallFeed.document(features)) { path in
-                        try await importer.run(.file(path))
-                    }
-                    #expect(summary.figures == [round == 1 ? 1 : 0, round == 1 ? 0 : 1, 0, 0, 1])
-                    let left = try await connection.query(
-                        "select relname from pg_class where pg_table_is_visible(oid) and relpersistence = 't'",
-                        to: "look for temporary tables")
-                    #expect(left.isEmpty)
-                }
-            }
+    /// worker    imports ─ commits, waits for a standby
+    /// server                                              ends its session, which has temporary tables to drop
+    @Test("A batch is confirmed only once a standby has it, and a session that ends waits for none")
+    func lostStandbys() async throws {
+        let server = try await TemporaryServer.start(settings: ["synchronous_commit": "on"])
+        let database = TestDatabase(url: server.url)
+        try await database.withConnection { _ = try await Migrator($0).migrate() }
+        try await database.importFeatures([SmallFeed.feature("a")])
+        try await database.query("alter system set synchronous_standby_names = 'nobody'")
+        try await database.query("select pg_reload_conf()")
+        let run = Task { try await database.importDocument(SmallFeed.document([SmallFeed.feature("a", updated: 2000)])) }
+        let waiting: Query = "select pid from pg_stat_activity where wait_event = 'SyncRep'"
+        try await waitUntil { try await database.query(waiting).count == 1 }
+        let worker = try await database.query(waiting)[0].decode("pid", as: Int.self)
+        try await database.query("select pg_terminate_backend(\(worker)::int)")
+        try await waitUntil {
+            try await database.query("select from pg_stat_activity where pid = \(worker)").isEmpty
         }
+        #expect((try await run.value.failure as? PostgresError)?.connectionLost == true)
     }
 
     @Test("A session with a hostile search path and settings gives the same import")

@@ -3,7 +3,7 @@ import QuakeStore
 
 /// A client that is live: the passes go straight to its socket, below everything that knows HTTP, as chunks of its body.
 ///
-/// It has one piece of a pass at a time, and takes the next one when that is written. It is used on its event loop only.
+/// It has one piece of a pass at a time: when that is written, the next one in its turn. It is used on its event loop only.
 final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

@@ -10,11 +10,17 @@ enum MergeStatement {
     ///   for each row. Nested loops over the index never do.
     /// - A session in the replica role would fire no triggers, and its changes would be missing from the history.
     /// - When a worker is killed, its backend notices in the middle of a statement, and frees the source.
+    /// - A session that ends drops its temporary tables, and with synchronous replication waits until a standby has that, too. In a
+    ///   leader that is being stopped because it has lost its standbys, only SIGKILL ends it then. So a commit does not wait for
+    ///   standbys here, unless it says so (`waitingForStandbys`).
     /// - Workers keep out of each other's way by locks. SERIALIZABLE, as the default of the database or the login, would only
     ///   have them fail each other.
     private static let session = """
         select set_config('session_replication_role', 'origin', false)
         where current_setting('session_replication_role') <> 'origin';
+        select set_config('import.synchronous_commit', current_setting('synchronous_commit'), false),
+               set_config('synchronous_commit', 'local', false)
+        where current_setting('synchronous_commit') not in ('local', 'off');
         set jit = off;
         set work_mem = '64MB';
         set default_transaction_isolation = 'read committed';
@@ -44,6 +50,12 @@ enum MergeStatement {
             ordinal bigint, byte_offset bigint, reason text, message text, raw bytea, size bigint, code text
         ) on commit delete rows;
         set client_min_messages = notice
+        """
+
+    /// An expression that has this transaction wait for what the session's commits waited for before it was prepared.
+    static let waitingForStandbys: Query = """
+        set_config('synchronous_commit', coalesce(nullif(current_setting('import.synchronous_commit', true), ''),
+                                                  current_setting('synchronous_commit')), true)
         """
 
     static func prepare(_ connection: Connection) async throws {
@@ -222,7 +234,7 @@ enum MergeStatement {
         return """
             update import.run set \(sums.joined(by: ", "))
             where id = \(run)
-            returning \(unescaped: counts.changedRows ? "" : "set_config('synchronous_commit', 'off', true),")
+            returning \(counts.changedRows ? waitingForStandbys : "set_config('synchronous_commit', 'off', true)"),
                       substring(current_setting('history.transaction', true) from '^[0-9]{1,18}')::bigint as history
             """
     }
