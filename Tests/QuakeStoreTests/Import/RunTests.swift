@@ -229,7 +229,9 @@ struct RunTests {
         try await database.importFeatures([SmallFeed.feature("a")])
         try await database.query("alter system set synchronous_standby_names = 'nobody'")
         try await database.query("select pg_reload_conf()")
-        let run = Task { try await database.importDocument(SmallFeed.document([SmallFeed.feature("a", updated: 2000)])) }
+        let run = Task {
+            try await database.importDocument(SmallFeed.document([SmallFeed.feature("a", updated: 2000)]))
+        }
         let waiting: Query = "select pid from pg_stat_activity where wait_event = 'SyncRep'"
         try await waitUntil { try await database.query(waiting).count == 1 }
         let worker = try await database.query(waiting)[0].decode("pid", as: Int.self)

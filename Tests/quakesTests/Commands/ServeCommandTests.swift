@@ -81,7 +81,8 @@ struct ServeCommandTests {
                 // More than the server has threads for all of its answers.
                 let count = ProcessInfo.processInfo.activeProcessorCount + 1
                 let arguments = ["--listen", "127.0.0.1:0", "--sessions", "\(2 * count + 3)"]
-                try await serve(database, arguments, launcher: disk.launcher + QuakesCommand.intoFile) { port in
+                try await serve(database, arguments, launcher: disk.launcher + QuakesCommand.intoFile) {
+                    port in
                     try await database.importSample(events)
                     let clients = (0..<count).map { _ in LoopbackSocket() }
                     disk.stop()

@@ -26,7 +26,8 @@ struct SlowDisk {
         """#
 
     /// Swift's toolchain brings it.
-    static let canBeBuilt = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").contains {
+    static let canBeBuilt = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").contains
+    {
         FileManager.default.isExecutableFile(atPath: "\($0)/clang")
     }
 
@@ -46,7 +47,10 @@ struct SlowDisk {
 
     /// Starts a program whose disk it is.
     var launcher: [String] {
-        ["env", "LD_PRELOAD=\(path("disk.so"))", "DISK_STOPPED=\(path("stopped"))", "DISK_WAITING=\(path("waiting"))"]
+        [
+            "env", "LD_PRELOAD=\(path("disk.so"))", "DISK_STOPPED=\(path("stopped"))",
+            "DISK_WAITING=\(path("waiting"))",
+        ]
     }
 
     func stop() { _ = FileManager.default.createFile(atPath: path("stopped"), contents: nil) }
