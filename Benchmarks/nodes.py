@@ -65,7 +65,7 @@ class Node:
             "etcd", "--name", self.name, "--data-dir", f"{self.home}/etcd", "--listen-client-urls", f"http://{self.address}:2379",
             "--advertise-client-urls", f"http://{self.address}:2379", "--listen-peer-urls", f"http://{self.address}:2380",
             "--initial-advertise-peer-urls", f"http://{self.address}:2380", "--initial-cluster", peers,
-            "--heartbeat-interval", "200", "--election-timeout", "2000", "--logger", "zap", "--log-level", "warn")
+            "--heartbeat-interval", "200", "--election-timeout", "2000", "--logger", "zap", "--log-level", "warn", "--enable-v2=true")
 
     def start_patroni(self):
         self.patroni = self.start("patroni", f"{self.home}/patroni.yml", **self.environment)
@@ -162,7 +162,7 @@ class Nodes:
         ip("link", "add", BRIDGE, "type", "bridge")
         ip("addr", "add", f"{NETWORK}.254/24", "dev", BRIDGE)
         ip("link", "set", BRIDGE, "up")
-        shared = {"PATRONI_ETCD3_HOSTS": ",".join(f"{NETWORK}.{number}:2379" for number in (1, 2, 3)),
+        shared = {f"PATRONI_{etcd_interface()}_HOSTS": ",".join(f"{NETWORK}.{number}:2379" for number in (1, 2, 3)),
                   "PATRONI_SUPERUSER_USERNAME": "postgres", "PATRONI_SUPERUSER_PASSWORD": self.passwords["postgres"],
                   "PATRONI_REPLICATION_USERNAME": "replicator", "PATRONI_REPLICATION_PASSWORD": self.passwords["replicator"]}
         for number in (1, 2, 3):
@@ -313,6 +313,13 @@ class Nodes:
     def url_of(self, hosts, user="quakes", database="quakes", **parameters):
         query = "&".join(f"{name}={value}" for name, value in parameters.items())
         return f"postgresql://{user}:{self.passwords[user]}@{hosts}/{database}{'?' + query if query else ''}"
+
+
+def etcd_interface():
+    """Which of etcd's interfaces Patroni uses. Before 3.0.3, a leader that comes back after having been cut off overwrites the key of
+    a new one in the third, and what the new one has confirmed is lost (https://github.com/patroni/patroni/pull/2689)."""
+    words = subprocess.run(["patroni", "--version"], capture_output=True, text=True, check=True).stdout.split()
+    return "ETCD3" if tuple(int(part) for part in words[-1].split(".")[:3]) >= (3, 0, 3) else "ETCD"
 
 
 def ip(*arguments):

@@ -17,7 +17,7 @@ final class LiveLoop: Sendable {
 
     /// How long clients may take their turns before the loop looks at its sockets.
     private static let turnTime = TimeAmount.milliseconds(5)
-    private static let pause = TimeAmount.microseconds(100)
+    private static let pause = TimeAmount.milliseconds(1)
 
     init(_ eventLoop: any EventLoop, _ changes: LiveChanges, _ settings: ServerSettings) {
         (self.eventLoop, self.changes, self.settings) = (eventLoop, changes, settings)
@@ -50,7 +50,8 @@ final class LiveLoop: Sendable {
         eventLoop.assumeIsolated().execute { self.takeTurns() }
     }
 
-    /// An event loop does not look at its sockets while a task is ready. So the next turns come a moment later.
+    /// An event loop does not look at its sockets while a task is ready. So the next turns come a moment later, by when it should be
+    /// done with those of others.
     private func takeTurns() {
         let end = NIODeadline.now() + Self.turnTime
         while let client = members.value.turns.popFirst() {
