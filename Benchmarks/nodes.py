@@ -4,6 +4,7 @@ It runs deploy/patroni as it is. It takes root, and Debian's packages patroni, e
 """
 
 import contextlib
+import functools
 import json
 import os
 import secrets
@@ -65,7 +66,8 @@ class Node:
             "etcd", "--name", self.name, "--data-dir", f"{self.home}/etcd", "--listen-client-urls", f"http://{self.address}:2379",
             "--advertise-client-urls", f"http://{self.address}:2379", "--listen-peer-urls", f"http://{self.address}:2380",
             "--initial-advertise-peer-urls", f"http://{self.address}:2380", "--initial-cluster", peers,
-            "--heartbeat-interval", "200", "--election-timeout", "2000", "--logger", "zap", "--log-level", "warn", "--enable-v2=true")
+            "--heartbeat-interval", "200", "--election-timeout", "2000", "--logger", "zap", "--log-level", "warn",
+            *(["--enable-v2=true"] if etcd_interface() == "ETCD" else []))
 
     def start_patroni(self):
         self.patroni = self.start("patroni", f"{self.home}/patroni.yml", **self.environment)
@@ -315,6 +317,7 @@ class Nodes:
         return f"postgresql://{user}:{self.passwords[user]}@{hosts}/{database}{'?' + query if query else ''}"
 
 
+@functools.cache
 def etcd_interface():
     """Which of etcd's interfaces Patroni uses. Before 3.0.3, a leader that comes back after having been cut off overwrites the key of
     a new one in the third, and what the new one has confirmed is lost (https://github.com/patroni/patroni/pull/2689)."""

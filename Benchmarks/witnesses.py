@@ -15,6 +15,7 @@ import threading
 import time
 
 from cluster import QUAKES, token_of
+from feeds import FeedAnswer
 from programs import Stream, fail, tail
 
 WRITES_EVERY = 0.5  # seconds
@@ -50,7 +51,7 @@ class Feed(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), FeedAnswer)
+        super().__init__(("127.0.0.1", 0), RevisedFeed)
         self.updated = {code: int(time.time() * 1000) for code in range(POOL)}
         threading.Thread(target=self.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server_port}/feed.geojson"
@@ -66,17 +67,10 @@ class Feed(http.server.ThreadingHTTPServer):
         return json.dumps({"type": "FeatureCollection", "features": features}).encode()
 
 
-class FeedAnswer(http.server.BaseHTTPRequestHandler):
+class RevisedFeed(FeedAnswer):
     def do_GET(self):
-        body = self.server.document()
-        self.send_response(200)
-        self.send_header("Content-Length", len(body))
-        self.end_headers()
         with contextlib.suppress(BrokenPipeError): # the daemon was cut off
-            self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+            self.send(self.server.document())
 
 
 class Known:

@@ -148,15 +148,8 @@ struct FairnessTests {
             settings.pieceSize = 400_000
             settings.passSize = 1 << 30
             try await TestSite.run(of: database, settings) { site in
-                let slow = (0..<20).map { _ in LoopbackSocket() }
+                let slow = try await liveClients(20, of: site)
                 defer { for client in slow { client.close() } }
-                for (number, client) in slow.enumerated() {
-                    let path = "/changes?after=now&minmagnitude=-1.\(number)"
-                    #expect(await site.begin(path, on: client).hasPrefix("HTTP/1.1 200"))
-                }
-                try await waitUntil {
-                    try await site.get("/metrics").text.contains("quakes_live_clients 20\n")
-                }
                 try await StreamClient.with(site, "after=now&minmagnitude=0") { quick in
                     var replica = StreamReplica()
                     try replica.apply(await quick.pass())
@@ -180,14 +173,7 @@ struct FairnessTests {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(800).document)
             try await TestSite.run(of: database) { site in
-                let clients = (0..<150).map { _ in LoopbackSocket() }
-                for (number, client) in clients.enumerated() {
-                    let path = "/changes?after=now&minmagnitude=-1.\(number)"
-                    #expect(await site.begin(path, on: client).hasPrefix("HTTP/1.1 200"))
-                }
-                try await waitUntil {
-                    try await site.get("/metrics").text.contains("quakes_live_clients 150\n")
-                }
+                let clients = try await liveClients(150, of: site)
                 async let streams: Void = withTaskGroup { group in
                     for client in clients { group.addTask { await onThread { _ = client.readAll() } } }
                 }
@@ -250,6 +236,19 @@ struct FairnessTests {
                 #expect(!(try await site.get("/metrics").text.contains("quakes_spools_dropped_total 0\n")))
             }
         }
+    }
+
+    /// Clients that are live, each with a filter of its own. They have read the head.
+    private func liveClients(_ count: Int, of site: TestSite) async throws -> [LoopbackSocket] {
+        let clients = (0..<count).map { _ in LoopbackSocket() }
+        for (number, client) in clients.enumerated() {
+            let path = "/changes?after=now&minmagnitude=-1.\(number)"
+            #expect(await site.begin(path, on: client).hasPrefix("HTTP/1.1 200"))
+        }
+        try await waitUntil {
+            try await site.get("/metrics").text.contains("quakes_live_clients \(count)\n")
+        }
+        return clients
     }
 
     /// The bytes that wait in files.

@@ -179,12 +179,7 @@ extension LoopbackSocket {
         defer { socket.close() }
         guard socket.connect(to: port) else { return "" }
         socket.send("GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        var (answer, part) = ("", socket.received())
-        while !part.isEmpty {
-            answer += part
-            part = socket.received()
-        }
-        return answer
+        return String(decoding: socket.readAll(), as: UTF8.self)
     }
 
     fileprivate func send(_ request: String) {
