@@ -165,40 +165,6 @@ struct FairnessTests {
         }
     }
 
-    /// clients    each with a filter of its own: read their first position, and all that comes
-    /// writer                                                  commits a long pass
-    /// another                                                         asks, and has an answer before they have all
-    @Test("While many clients get a long pass, others are answered")
-    func longPass() async throws {
-        try await server.withDatabase { database in
-            try await database.importDocument(DayFeed.of(800).document)
-            try await TestSite.run(of: database) { site in
-                let clients = try await liveClients(150, of: site)
-                async let streams: Void = withTaskGroup { group in
-                    for client in clients { group.addTask { await onThread { _ = client.readAll() } } }
-                }
-                func received() -> Int { clients.reduce(0) { $0 + $1.bytesReceived } }
-                let before = received()
-                try await database.query("update quake set magnitude = 7")
-                try await waitUntil { received() > before + 100_000 }
-                // Some on each of its threads.
-                let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
-                    for _ in 0..<8 { group.addTask { try await site.get("/health").status } }
-                    return try await group.reduce(into: []) { $0.append($1) }
-                }
-                #expect(statuses == Array(repeating: 200, count: 8))
-                let meanwhile = received()
-                try await waitUntil {
-                    try await site.get("/metrics").text.contains("quakes_live_clients_behind 0\n")
-                }
-                #expect(meanwhile < received())
-                for client in clients { client.shutDown() }
-                await streams
-                for client in clients { client.close() }
-            }
-        }
-    }
-
     /// slow clients    ask for the same snapshot, read its head               find it cut off
     /// quick client                                       asks for other snapshots, again and again
     @Test("Snapshots that nobody reads make room for others, and are counted once for all who have the same")

@@ -6,22 +6,17 @@ final class LiveLoop: Sendable {
     private let changes: LiveChanges
     private let settings: ServerSettings
     private let members: NIOLoopBoundBox<Members>
+    private let turns: LoopTurns<LiveClient>
 
     private struct Members {
         var clients: [ObjectIdentifier: LiveClient] = [:]
         var beat: RepeatedTask?
-        /// Those who wait for their turn, the first one first.
-        var turns = CircularBuffer<LiveClient>()
-        var isTakingTurns = false
     }
-
-    /// How long clients may take their turns before the loop looks at its sockets.
-    private static let turnTime = TimeAmount.milliseconds(5)
-    private static let pause = TimeAmount.milliseconds(1)
 
     init(_ eventLoop: any EventLoop, _ changes: LiveChanges, _ settings: ServerSettings) {
         (self.eventLoop, self.changes, self.settings) = (eventLoop, changes, settings)
         members = NIOLoopBoundBox.makeBoxSendingValue(Members(), eventLoop: eventLoop)
+        turns = LoopTurns(eventLoop) { $0.takeTurn(changes.ring) }
     }
 
     func insert(_ client: LiveClient) {
@@ -43,26 +38,7 @@ final class LiveLoop: Sendable {
     }
 
     /// Lets a client send a piece, after all others who wait for that.
-    func giveTurn(to client: LiveClient) {
-        members.value.turns.append(client)
-        guard !members.value.isTakingTurns else { return }
-        members.value.isTakingTurns = true
-        eventLoop.assumeIsolated().execute { self.takeTurns() }
-    }
-
-    /// An event loop does not look at its sockets while a task is ready. So the next turns come a moment later, by when it should be
-    /// done with those of others.
-    private func takeTurns() {
-        let end = NIODeadline.now() + Self.turnTime
-        while let client = members.value.turns.popFirst() {
-            client.takeTurn(changes.ring)
-            guard NIODeadline.now() < end else {
-                eventLoop.assumeIsolated().scheduleTask(in: Self.pause) { self.takeTurns() }
-                return
-            }
-        }
-        members.value.isTakingTurns = false
-    }
+    func giveTurn(to client: LiveClient) { turns.append(client) }
 
     /// Hands over each client, or each one with one of these filters, and the passes as they are now.
     func forEach(having filters: Set<ChangeFilter>?, _ body: (LiveClient, LiveRing) -> Void) {

@@ -1,0 +1,44 @@
+import NIOCore
+
+/// Those who each have something to do on an event loop, in turns. It is used on its event loop only.
+final class LoopTurns<Taker>: Sendable {
+    private let eventLoop: any EventLoop
+    private let take: @Sendable (Taker) -> Void
+    private let waiting: NIOLoopBoundBox<Waiting>
+
+    private struct Waiting {
+        var takers = CircularBuffer<Taker>()
+        var areTakingTurns = false
+    }
+
+    /// How long turns are taken before the loop looks at its sockets.
+    private static var time: TimeAmount { .milliseconds(5) }
+    private static var pause: TimeAmount { .milliseconds(1) }
+
+    init(_ eventLoop: any EventLoop, _ take: @escaping @Sendable (Taker) -> Void) {
+        (self.eventLoop, self.take) = (eventLoop, take)
+        waiting = NIOLoopBoundBox.makeBoxSendingValue(Waiting(), eventLoop: eventLoop)
+    }
+
+    /// Adds one who takes a turn after all others who wait.
+    func append(_ taker: Taker) {
+        waiting.value.takers.append(taker)
+        guard !waiting.value.areTakingTurns else { return }
+        waiting.value.areTakingTurns = true
+        eventLoop.assumeIsolated().execute { self.takeTurns() }
+    }
+
+    /// An event loop does not look at its sockets while a task is ready. So the next turns come a moment later, by when it should be
+    /// done with those of others.
+    private func takeTurns() {
+        let end = NIODeadline.now() + Self.time
+        while let taker = waiting.value.takers.popFirst() {
+            take(taker)
+            guard NIODeadline.now() < end else {
+                eventLoop.assumeIsolated().scheduleTask(in: Self.pause) { self.takeTurns() }
+                return
+            }
+        }
+        waiting.value.areTakingTurns = false
+    }
+}

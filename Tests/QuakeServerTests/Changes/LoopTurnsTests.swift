@@ -1,0 +1,66 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+
+@testable import QuakeServer
+
+@Suite("Turns on an event loop")
+struct LoopTurnsTests {
+    private let loop = MultiThreadedEventLoopGroup.singleton.next()
+
+    /// one    takes its turn again and again
+    /// pipe   has bytes                                    they are read
+    @Test("Who always wants another turn does not keep the loop from its sockets")
+    func sockets() async throws {
+        let pipe = Pipe()
+        let arrival = Arrival()
+        let channel = try await NIOPipeBootstrap(group: loop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(arrival)
+                }
+            }
+            .takingOwnershipOfDescriptor(input: dup(pipe.fileHandleForReading.fileDescriptor)).get()
+        let left = try await loop.flatSubmit { [loop] in
+            let end = loop.makePromise(of: Int.self)
+            let turns = NIOLoopBoundBox<LoopTurns<Int>?>(nil, eventLoop: loop)
+            turns.value = LoopTurns(loop) { left in
+                if arrival.hasCome.load(ordering: .relaxed) || left == 0 { return end.succeed(left) }
+                turns.value?.append(left - 1)
+            }
+            turns.value?.append(2_000_000)
+            pipe.fileHandleForWriting.write(Data([1]))
+            return end.futureResult
+        }.get()
+        #expect(left > 0)
+        try await channel.close()
+    }
+
+    @Test("All who wait take their turns, the first one first")
+    func order() async throws {
+        let order = try await loop.flatSubmit { [loop] in
+            let end = loop.makePromise(of: [Int].self)
+            let order = NIOLoopBoundBox<[Int]>([], eventLoop: loop)
+            let turns = LoopTurns<Int>(loop) { number in
+                order.value.append(number)
+                if number == 100 { end.succeed(order.value) }
+            }
+            for number in 1...100 { turns.append(number) }
+            return end.futureResult
+        }.get()
+        #expect(order == Array(1...100))
+    }
+}
+
+/// Notes when bytes come.
+private final class Arrival: ChannelInboundHandler, Sendable {
+    typealias InboundIn = ByteBuffer
+
+    let hasCome = Atomic(false)
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        hasCome.store(true, ordering: .relaxed)
+    }
+}
