@@ -20,8 +20,7 @@ struct DecimalText {
         var rest = text[...]
         let isNegative = rest.first == UInt8(ascii: "-")
         if isNegative || rest.first == UInt8(ascii: "+") { rest = rest.dropFirst() }
-        let name = String(decoding: rest.prefix(9), as: UTF8.self).lowercased()
-        if ["nan", "inf", "infinity"].contains(name) { return .unknown }
+        let unsigned = rest
         let whole = rest.prefix(while: \.isDigit)
         rest = rest[whole.endIndex...]
         var fraction = rest.prefix(0)
@@ -29,7 +28,10 @@ struct DecimalText {
             fraction = rest.dropFirst().prefix(while: \.isDigit)
             rest = rest[fraction.endIndex...]
         }
-        guard !whole.isEmpty || !fraction.isEmpty else { return .notANumber }
+        guard !whole.isEmpty || !fraction.isEmpty else {
+            let name = String(decoding: unsigned.prefix(9), as: UTF8.self).lowercased()
+            return ["nan", "inf", "infinity"].contains(name) ? .unknown : .notANumber
+        }
         var exponent = 0
         if let first = rest.first, first | 0x20 == UInt8(ascii: "e") {
             guard let read = Int(String(decoding: rest.dropFirst().prefix(12), as: UTF8.self)),

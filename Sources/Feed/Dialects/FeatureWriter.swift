@@ -91,23 +91,30 @@ struct FeatureWriter {
 extension [UInt8] {
     /// Appends a text as a JSON string. Invalid UTF-8 stays as it is, for the decoder to reject.
     mutating func append(json text: some Collection<UInt8>) {
-        append(UInt8(ascii: "\""))
-        var rest = text[...]
-        while let mark = rest.firstIndex(where: {
-            $0 < 0x20 || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\")
-        }) {
-            append(contentsOf: rest[..<mark])
-            let byte = rest[mark]
-            if byte < 0x20 {
-                append(text: byte < 0x10 ? "\\u000" : "\\u001")
-                append(contentsOf: Swift.String(byte & 15, radix: 16).utf8)
-            } else {
-                append(UInt8(ascii: "\\"))
-                append(byte)
-            }
-            rest = rest[text.index(after: mark)...]
+        if text.withContiguousStorageIfAvailable({ appendString($0) }) == nil {
+            Array(text).withUnsafeBufferPointer { appendString($0) }
         }
-        append(contentsOf: rest)
+    }
+
+    private mutating func appendString(_ text: UnsafeBufferPointer<UInt8>) {
+        append(UInt8(ascii: "\""))
+        var (copied, index) = (0, text.firstSpecialByte(from: 0))
+        while index < text.count {
+            let byte = text[index]
+            if byte < 0x80 {
+                append(contentsOf: text.extracting(copied..<index))
+                copied = index + 1
+                if byte < 0x20 {
+                    append(text: byte < 0x10 ? "\\u000" : "\\u001")
+                    append(contentsOf: Swift.String(byte & 15, radix: 16).utf8)
+                } else {
+                    append(UInt8(ascii: "\\"))
+                    append(byte)
+                }
+            }
+            index = text.firstSpecialByte(from: index + 1)
+        }
+        append(contentsOf: text.extracting(copied..<text.count))
         append(UInt8(ascii: "\""))
     }
 }

@@ -6,9 +6,9 @@ import Synchronization
 // server on it stands still. A server that is there takes a new connection, however long its statements take.
 extension Connection {
     /// How long a server may be silent in mid-statement before it is asked whether it is there.
-    static let silenceLimit: Duration = .seconds(3)
+    static let silenceLimit: Duration = .seconds(2)
     /// How long it may take to answer that.
-    static let pingLimit: Duration = .seconds(6)
+    static let pingLimit: Duration = .seconds(5)
 
     /// How long a server that is to say something has said nothing.
     struct Silence {

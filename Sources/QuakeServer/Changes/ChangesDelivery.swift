@@ -114,7 +114,7 @@ struct ChangesDelivery: Sendable {
         let loop = live.loop(channel.eventLoop)
         return try await channel.eventLoop.submit {
             [request, live, settings] () -> NIOLoopBound<LiveClient> in
-            let client = LiveClient(request.form, live, loop, settings)
+            let client = LiveClient(request.form, for: customer, live, loop, settings)
             try channel.pipeline.syncOperations.addHandler(client, position: .first)
             return NIOLoopBound(client, eventLoop: channel.eventLoop)
         }.get()

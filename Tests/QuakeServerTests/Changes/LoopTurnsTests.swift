@@ -25,12 +25,12 @@ struct LoopTurnsTests {
             .takingOwnershipOfDescriptor(input: dup(pipe.fileHandleForReading.fileDescriptor)).get()
         let left = try await loop.flatSubmit { [loop] in
             let end = loop.makePromise(of: Int.self)
-            let turns = NIOLoopBoundBox<LoopTurns<Int>?>(nil, eventLoop: loop)
+            let turns = NIOLoopBoundBox<LoopTurns<Int, Int>?>(nil, eventLoop: loop)
             turns.value = LoopTurns(loop) { left in
                 if arrival.hasCome.load(ordering: .relaxed) || left == 0 { return end.succeed(left) }
-                turns.value?.append(left - 1)
+                turns.value?.append(left - 1, of: 0)
             }
-            turns.value?.append(2_000_000)
+            turns.value?.append(2_000_000, of: 0)
             pipe.fileHandleForWriting.write(Data([1]))
             return end.futureResult
         }.get()
@@ -38,19 +38,21 @@ struct LoopTurnsTests {
         try await channel.close()
     }
 
-    @Test("All who wait take their turns, the first one first")
+    @Test(
+        "Groups take turns, and the members of each, so that a large one costs the others no more than a small one"
+    )
     func order() async throws {
         let order = try await loop.flatSubmit { [loop] in
-            let end = loop.makePromise(of: [Int].self)
-            let order = NIOLoopBoundBox<[Int]>([], eventLoop: loop)
-            let turns = LoopTurns<Int>(loop) { number in
-                order.value.append(number)
-                if number == 100 { end.succeed(order.value) }
+            let end = loop.makePromise(of: [String].self)
+            let order = NIOLoopBoundBox<[String]>([], eventLoop: loop)
+            let turns = LoopTurns<Character, String>(loop) { name in
+                order.value.append(name)
+                if order.value.count == 7 { end.succeed(order.value) }
             }
-            for number in 1...100 { turns.append(number) }
+            for name in ["a1", "a2", "a3", "a4", "b1", "b2", "c1"] { turns.append(name, of: name.first!) }
             return end.futureResult
         }.get()
-        #expect(order == Array(1...100))
+        #expect(order == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"])
     }
 }
 

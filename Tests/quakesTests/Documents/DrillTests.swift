@@ -61,6 +61,46 @@ struct DrillTests {
         }
     }
 
+    /// early reader:   has 1 ───────────────────────────────────────────── goes on: 1, 2, 4
+    /// late reader:                       has 1, 2 ─────────────────────── goes on: 1, 2, 4
+    /// latest one:                                        has 1, 2, 3 ──── starts anew: 1, 2, 4
+    /// database:       1 ── base backup ─ 2 ──── moment ─ 3    recovered ─ 4
+    @Test("After a recovery to a moment, readers go on, or say that they start anew, and all are equal")
+    func recovery() async throws {
+        let server = try await TemporaryServer.start(settings: BaseBackup.archiving)
+        let database = TestDatabase(url: server.url)
+        try await withFolder { folder in
+            func follow(_ name: String, _ database: TestDatabase) async throws -> String {
+                let view = folder.appending(path: "\(name).sqlite").path
+                let outcome = try await QuakesCommand(["DATABASE_URL": database.url])
+                    .run("follow", "--once", "--view", view)
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                return outcome.errors
+            }
+            #expect(try await QuakesCommand(["DATABASE_URL": database.url]).run("migrate").status == 0)
+            try await database.importFeatures([SmallFeed.feature("1")])
+            _ = try await follow("early", database)
+            let backup = try await BaseBackup.of(server.cluster)
+            try await database.importFeatures([SmallFeed.feature("2")])
+            _ = try await follow("late", database)
+            let moment: String = try await database.query("select clock_timestamp()::text as moment")[0]
+                .decode("moment")
+            try await database.importFeatures([SmallFeed.feature("3")])
+            _ = try await follow("latest", database)
+
+            let recovered = try await backup.recover(to: moment)
+            try await recovered.importFeatures([SmallFeed.feature("4")])
+            #expect(try await recovered.query("select from quake").count == 3)
+            let table = try await recovered.tableText()
+            for (name, startsAnew) in [("early", false), ("late", false), ("latest", true)] {
+                let said = try await follow(name, recovered)
+                #expect(said.contains("taking a fresh snapshot") == startsAnew, "\(name): \(said)")
+                #expect(
+                    try TableText(file: folder.appending(path: "\(name).sqlite").path) == table, "\(name)")
+            }
+        }
+    }
+
     @Test(
         "The private cluster goes on with another version of PostgreSQL, and so do its readers",
         .enabled(if: OtherPostgres.current != nil, "it takes two versions of PostgreSQL"))

@@ -8,6 +8,8 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// Whose address it has, as `Client.customer` says.
+    let customer: ClientAddress?
     private let form: StreamForm
     private let changes: LiveChanges
     private let loop: LiveLoop
@@ -22,7 +24,11 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private var isBehind = false
     private var lastWrite = NIODeadline.now()
 
-    init(_ form: StreamForm, _ changes: LiveChanges, _ loop: LiveLoop, _ settings: ServerSettings) {
+    init(
+        _ form: StreamForm, for customer: ClientAddress?, _ changes: LiveChanges, _ loop: LiveLoop,
+        _ settings: ServerSettings
+    ) {
+        self.customer = customer
         (self.form, self.changes, self.loop) = (form, changes, loop)
         (heartbeatTime, readTime) = (TimeAmount(settings.heartbeat), TimeAmount(settings.readTime))
         heartbeat = form.framed(form.heartbeat)

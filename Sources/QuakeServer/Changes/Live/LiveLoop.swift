@@ -6,7 +6,7 @@ final class LiveLoop: Sendable {
     private let changes: LiveChanges
     private let settings: ServerSettings
     private let members: NIOLoopBoundBox<Members>
-    private let turns: LoopTurns<LiveClient>
+    private let turns: LoopTurns<ClientAddress?, LiveClient>
 
     private struct Members {
         var clients: [ObjectIdentifier: LiveClient] = [:]
@@ -37,8 +37,8 @@ final class LiveLoop: Sendable {
         members.value.beat = nil
     }
 
-    /// Lets a client send a piece, after all others who wait for that.
-    func giveTurn(to client: LiveClient) { turns.append(client) }
+    /// Lets a client send a piece. Addresses take turns, so that one with many streams costs the others no more than one with one.
+    func giveTurn(to client: LiveClient) { turns.append(client, of: client.customer) }
 
     /// Hands over each client, or each one with one of these filters, and the passes as they are now.
     func forEach(having filters: Set<ChangeFilter>?, _ body: (LiveClient, LiveRing) -> Void) {

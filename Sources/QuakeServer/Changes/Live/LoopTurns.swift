@@ -1,14 +1,28 @@
 import NIOCore
 
-/// Those who each have something to do on an event loop, in turns. It is used on its event loop only.
-final class LoopTurns<Taker>: Sendable {
+/// Those who each have something to do on an event loop, in turns: groups take turns, and in each group its members. It is used on
+/// its event loop only.
+final class LoopTurns<Group: Hashable, Taker>: Sendable {
     private let eventLoop: any EventLoop
     private let take: @Sendable (Taker) -> Void
     private let waiting: NIOLoopBoundBox<Waiting>
 
     private struct Waiting {
-        var takers = CircularBuffer<Taker>()
         var areTakingTurns = false
+        private var takers: [Group: CircularBuffer<Taker>] = [:]
+        /// The groups that have some, the one whose turn is next first.
+        private var groups = CircularBuffer<Group>()
+
+        mutating func append(_ taker: Taker, of group: Group) {
+            if takers[group] == nil { groups.append(group) }
+            takers[group, default: CircularBuffer()].append(taker)
+        }
+
+        mutating func popFirst() -> Taker? {
+            guard let group = groups.popFirst(), let taker = takers[group]?.popFirst() else { return nil }
+            if takers[group]?.isEmpty == false { groups.append(group) } else { takers[group] = nil }
+            return taker
+        }
     }
 
     /// How long turns are taken before the loop looks at its sockets.
@@ -20,9 +34,9 @@ final class LoopTurns<Taker>: Sendable {
         waiting = NIOLoopBoundBox.makeBoxSendingValue(Waiting(), eventLoop: eventLoop)
     }
 
-    /// Adds one who takes a turn after all others who wait.
-    func append(_ taker: Taker) {
-        waiting.value.takers.append(taker)
+    /// Adds one who takes a turn after all others of its group.
+    func append(_ taker: Taker, of group: Group) {
+        waiting.value.append(taker, of: group)
         guard !waiting.value.areTakingTurns else { return }
         waiting.value.areTakingTurns = true
         eventLoop.assumeIsolated().execute { self.takeTurns() }
@@ -32,7 +46,7 @@ final class LoopTurns<Taker>: Sendable {
     /// done with those of others.
     private func takeTurns() {
         let end = NIODeadline.now() + Self.time
-        while let taker = waiting.value.takers.popFirst() {
+        while let taker = waiting.value.popFirst() {
             take(taker)
             guard NIODeadline.now() < end else {
                 eventLoop.assumeIsolated().scheduleTask(in: Self.pause) { self.takeTurns() }

@@ -85,3 +85,43 @@ public struct StandbyServer: Sendable {
         TestDatabase(url: url(database: "postgres"))
     }
 }
+
+/// A base backup of a server whose log is archived, from which it can be recovered to a moment.
+public struct BaseBackup: Sendable {
+    /// A server's settings, so that its log is archived.
+    public static let archiving = [
+        "archive_mode": "on", "archive_command": "mkdir -p archive && cp %p archive/%f",
+    ]
+
+    private let temporary: TemporaryCluster
+    private let primary: LocalCluster
+
+    /// It is gone when the last reference is.
+    public static func of(_ primary: LocalCluster) async throws -> BaseBackup {
+        BaseBackup(temporary: try await TemporaryCluster.copy(of: primary), primary: primary)
+    }
+
+    /// Starts it as it was at a moment. It takes writes when this returns. The old server is not told.
+    ///
+    /// - Parameter moment: a time as PostgreSQL writes it. A later commit has to be there, so that it is known where to end.
+    /// - Returns: the database `quakes` of it.
+    public func recover(to moment: String) async throws -> TestDatabase {
+        let old = TestDatabase(url: primary.url(database: "postgres"))
+        let file: String = try await old.query("select pg_walfile_name(pg_switch_wal()) as file")[0].decode(
+            "file")
+        try await waitUntil {
+            try await old.query(
+                "select coalesce(last_archived_wal >= \(file), false) as holds from pg_stat_archiver")[0]
+                .decode("holds")
+        }
+        try await temporary.recover(settings: [
+            "restore_command": "cp \(primary.data)/archive/%f %p", "recovery_target_time": moment,
+            "archive_mode": "off",
+        ])
+        let server = TestDatabase(url: temporary.cluster.url(database: "postgres"))
+        try await waitUntil {
+            try await server.query("select not pg_is_in_recovery() as holds")[0].decode("holds")
+        }
+        return TestDatabase(url: temporary.cluster.url(database: "quakes"))
+    }
+}

@@ -10,7 +10,7 @@ public struct OtherPostgres: Sendable {
     public static let current: OtherPostgres? = {
         // Tests of another version have nothing to upgrade from.
         guard getenv("QUAKES_POSTGRES") == nil else { return nil }
-        return [17, 18].lazy.compactMap { major in
+        return [18, 17].lazy.compactMap { major in
             installed(by: "postgres", "\(major)").map { OtherPostgres(major: major, folder: $0) }
         }.first
     }()

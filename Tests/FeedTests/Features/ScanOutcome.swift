@@ -1,5 +1,5 @@
 // The scanner's and the decoder's results for a document, and what must hold for any bytes at all. The fuzzer in Fuzz/
-// compiles this file together with the sources and Tests/TestSupport/Quake+Record.swift, so it imports nothing else.
+// compiles this file together with the sources and Tests/TestSupport/Feeds/Quake+Record.swift, so it imports nothing else.
 
 #if canImport(Feed)
     @testable import Feed

@@ -1,3 +1,4 @@
+import Glibc
 import LocalPostgres
 
 extension TemporaryCluster {
@@ -11,15 +12,41 @@ extension TemporaryCluster {
     package static func startStandby(
         of primary: LocalCluster, settings: [String: String] = [:]
     ) async throws -> TemporaryCluster {
-        let standby = try await guarded(in: makeFolder())
+        let standby = try await copy(of: primary, settings: settings)
         do {
-            try await standby.cluster.copy(primary, settings: settings)
             try await standby.cluster.start()
         } catch {
             await standby.remove()
             throw error
         }
         return standby
+    }
+
+    /// Takes a base backup of `primary`, which must be running: a cluster that follows it once it is started.
+    package static func copy(
+        of primary: LocalCluster, settings: [String: String] = [:]
+    ) async throws -> TemporaryCluster {
+        let copy = try await guarded(in: makeFolder())
+        do {
+            try await copy.cluster.copy(primary, settings: settings)
+        } catch {
+            await copy.remove()
+            throw error
+        }
+        return copy
+    }
+
+    /// Starts a base backup that recovers to a moment, from the log that was archived as `settings` say, and then is a primary of
+    /// its own.
+    package func recover(settings: [String: String]) async throws {
+        let account = try ServerAccount.current()
+        try FileSystem.append(
+            Self.lines(settings.merging(["recovery_target_action": "promote"]) { $1 }),
+            to: "\(cluster.data)/quakes.conf", for: account)
+        // What makes a standby of it.
+        unlink("\(cluster.data)/standby.signal")
+        try FileSystem.append("", to: "\(cluster.data)/recovery.signal", for: account)
+        try await cluster.start()
     }
 }
 
