@@ -50,7 +50,7 @@ def main():
                 write(path, count)
             ours = statistics.median(reading(cluster, paths[options.events])[0] - reading(cluster, paths[0])[0]
                                      for _ in range(options.rounds))
-            theirs = obspy_reading(python, paths[options.events], kind)
+            theirs = statistics.median(obspy_reading(python, paths[options.events], kind) for _ in range(options.rounds))
             memory = [reading(cluster, paths[count])[1] for count in (options.events, 10 * options.events)]
             figures[name] = {"quakes_s": ours, "obspy_s": theirs, "ratio": theirs / ours, "peak_mb": memory}
             met.append(goals.at_least(f"{options.events:,} events of {name}, times as fast as ObsPy", theirs / ours, 50))

@@ -161,9 +161,9 @@ struct EventNaming {
     /// Takes `smi:ch.ethz.sed/sc25a/Event/2026tjhylr` apart into `ch.ethz.sed/sc25a/Event` and `2026tjhylr`. What is no
     /// public id has no authority.
     static func parts(ofPublicID text: String) -> (authority: String, id: String) {
-        guard let scheme = ["smi:", "quakeml:"].first(where: { text.hasPrefix($0) }) else {
-            return ("", text)
-        }
+        guard text.utf8.contains(UInt8(ascii: ":")),
+            let scheme = ["smi:", "quakeml:"].first(where: { text.hasPrefix($0) })
+        else { return ("", text) }
         let rest = text.dropFirst(scheme.count)
         for mark in ["eventid=", "evid="] {
             guard let range = rest.lowercased().range(ofASCII: mark) else { continue }
@@ -189,6 +189,7 @@ struct EventNaming {
     // MARK: Ids
 
     private static func agency(byFormOf id: String, _ stated: StatedName) -> Agency? {
+        guard id.utf8.first?.isDigit == true else { return nil }
         let bytes = Array(id.utf8)
         func isNumber(_ range: Range<Int>) -> Bool {
             range.upperBound <= bytes.count && bytes[range].allSatisfy(\.isDigit)
@@ -202,7 +203,7 @@ struct EventNaming {
             return .named("nrcan")
         }
         // The ISC numbers its events, and repeats the number that the origin has there.
-        if !bytes.isEmpty, isNumber(0..<bytes.count), !stated.contributorID.isEmpty,
+        if isNumber(0..<bytes.count), !stated.contributorID.isEmpty,
             stated.contributorID != id, stated.contributorID.utf8.allSatisfy(\.isDigit)
         {
             return .named("isc")
@@ -216,7 +217,7 @@ struct EventNaming {
         let year = id.utf8.dropFirst(prefix.count).prefix(4)
         let rest = id.utf8.dropFirst(prefix.count + 4)
         guard (2...12).contains(prefix.count), year.count == 4, year.allSatisfy(\.isDigit),
-            (1900...2099).contains(Int(String(decoding: year, as: UTF8.self)) ?? 0),
+            (1900...2099).contains(year.reduce(0) { 10 * $0 + Int($1 - UInt8(ascii: "0")) }),
             (4...8).contains(rest.count),
             rest.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) })
         else { return nil }

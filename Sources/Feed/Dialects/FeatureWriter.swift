@@ -68,11 +68,16 @@ struct FeatureWriter {
     /// Ends the feature with its geometry. What is missing is null.
     mutating func end(longitude: DecimalText?, latitude: DecimalText?, depth: DecimalText?) {
         bytes.append(text: #"},"geometry":{"type":"Point","coordinates":["#)
-        for (index, number) in [longitude, latitude, depth].enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            if let number { number.append(to: &bytes) } else { bytes.append(text: "null") }
-        }
+        append(longitude)
+        bytes.append(UInt8(ascii: ","))
+        append(latitude)
+        bytes.append(UInt8(ascii: ","))
+        append(depth)
         bytes.append(text: "]}}")
+    }
+
+    private mutating func append(_ coordinate: DecimalText?) {
+        if let coordinate { coordinate.append(to: &bytes) } else { bytes.append(text: "null") }
     }
 
     private mutating func member(_ name: StaticString) {

@@ -114,6 +114,8 @@ struct ChangesDelivery: Sendable {
         let loop = live.loop(channel.eventLoop)
         return try await channel.eventLoop.submit {
             [request, live, settings] () -> NIOLoopBound<LiveClient> in
+            // It may have left just now, which is no error.
+            guard channel.isActive else { throw CancellationError() }
             let client = LiveClient(request.form, for: customer, live, loop, settings)
             try channel.pipeline.syncOperations.addHandler(client, position: .first)
             return NIOLoopBound(client, eventLoop: channel.eventLoop)
