@@ -115,18 +115,8 @@ public struct DocumentScanner {
         _ chunk: UnsafeBufferPointer<UInt8>, from start: Int, _ scanner: inout FeatureScanner,
         _ measure: (UnsafeBufferPointer<UInt8>) -> Int?, _ body: (RawFeature) throws -> Bool
     ) throws -> Int {
-        var isMeasured = false
-        func noting(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
-            let size = measure(bytes)
-            isMeasured = size != nil
-            return size
-        }
-        return try scanner.scan(chunk, from: start, measure: noting) { feature in
-            if isMeasured {
-                isMeasured = false
-                return try body(feature)
-            }
-            guard !feature.isOversized else { return try body(feature) }
+        try scanner.scan(chunk, from: start, measure: measure) { feature in
+            guard !feature.isMeasured, !feature.isOversized else { return try body(feature) }
             let result = try dialect.translate(feature.bytes) { bytes, rejection, deletion in
                 var translated = RawFeature(
                     ordinal: feature.ordinal, offset: feature.offset, size: feature.size, bytes: bytes)

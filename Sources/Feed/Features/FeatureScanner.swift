@@ -84,7 +84,8 @@ public struct FeatureScanner {
                     // No further than a feature may reach.
                     let end = min(chunk.count, index + Self.sizeLimit)
                     if case .feature = state, let size = measure(chunk.extracting(index..<end)) {
-                        try endFeature(chunk.extracting(index..<index + size), size) { goesOn = try body($0) }
+                        let bytes = chunk.extracting(index..<index + size)
+                        try endFeature(bytes, size, isMeasured: true) { goesOn = try body($0) }
                         index += size
                     }
                 } else {
@@ -224,14 +225,16 @@ public struct FeatureScanner {
     }
 
     private mutating func endFeature(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ size: Int, _ body: (RawFeature) throws -> Void
+        _ bytes: UnsafeBufferPointer<UInt8>, _ size: Int, isMeasured: Bool = false,
+        _ body: (RawFeature) throws -> Void
     ) throws {
         count += 1
         let kept = size > Self.sizeLimit ? min(bytes.count, Self.keptOfOversized) : bytes.count
         state = .afterFeature
-        try body(
-            RawFeature(
-                ordinal: count, offset: valueOffset, size: size, bytes: bytes.extracting(0..<kept)))
+        var feature = RawFeature(
+            ordinal: count, offset: valueOffset, size: size, bytes: bytes.extracting(0..<kept))
+        feature.isMeasured = isMeasured
+        try body(feature)
     }
 
     private mutating func endName(_ bytes: UnsafeBufferPointer<UInt8>) throws {

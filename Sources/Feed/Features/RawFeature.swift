@@ -19,6 +19,9 @@ public struct RawFeature {
     /// What it says instead of an event: that this one is gone.
     public var deletion: StatedDeletion?
 
+    /// Whether `measure` of the scanner read it: then it is the USGS's.
+    var isMeasured = false
+
     public var isOversized: Bool { source == nil && size > bytes.count }
 }
 

@@ -5,7 +5,6 @@
 final class BatchSpool {
     private let memoryLimit: Int
 
-    private(set) var count = 0
     private var file: TemporaryFile?
     /// The bytes before this offset are in the file, the others in `tail`.
     private var fileCount = 0
@@ -15,15 +14,17 @@ final class BatchSpool {
         self.memoryLimit = memoryLimit
     }
 
+    var count: Int { fileCount + tail.count }
+
     /// Appends bytes and returns their range.
     ///
     /// - Throws: `TemporaryFileError` when the temporary file can't be written.
     func append(_ bytes: UnsafeBufferPointer<UInt8>) throws -> Range<Int> {
         if tail.isEmpty { tail.reserveCapacity(memoryLimit) }
         if tail.count + bytes.count > memoryLimit { try moveToFile() }
+        let start = count
         tail.append(contentsOf: bytes)
-        count += bytes.count
-        return count - bytes.count..<count
+        return start..<start + bytes.count
     }
 
     /// Hands over bytes that were appended in one piece: all of the piece, or part of it.
@@ -42,7 +43,6 @@ final class BatchSpool {
 
     /// Discards everything, but keeps the file for later use.
     func removeAll() {
-        count = 0
         fileCount = 0
         tail.removeAll(keepingCapacity: true)
     }
