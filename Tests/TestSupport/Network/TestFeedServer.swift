@@ -32,8 +32,6 @@ public struct TestFeedServer: Sendable {
     /// What has been asked so far.
     public var requests: [TestRequest] { log.requests.withLock { $0 } }
     public var openConnections: Int { log.openConnections.withLock { $0 } }
-    /// How many there have been, open or not.
-    public var connections: Int { log.connections.withLock { $0 } }
 
     public static func run<Result>(
         isolation: isolated (any Actor)? = #isolation, tls: TestTLS? = nil,
@@ -45,7 +43,6 @@ public struct TestFeedServer: Sendable {
         defer { listener.shutDown() }
         listener.accepting { client in
             log.openConnections.withLock { $0 += 1 }
-            log.connections.withLock { $0 += 1 }
             defer { log.openConnections.withLock { $0 -= 1 } }
             guard let connection = TestConnection(client, tls) else { return client.close() }
             guard let head = connection.readHead() else { return connection.close() }
@@ -95,7 +92,6 @@ extension TestFeedServer.Answer: CustomStringConvertible {
 private final class ServerLog: Sendable {
     let requests = Mutex<[TestRequest]>([])
     let openConnections = Mutex(0)
-    let connections = Mutex(0)
 }
 
 extension TestFeedServer.Answer {
