@@ -45,6 +45,49 @@ struct PreparedTests {
         }
     }
 
+    @Test("Of very many texts, those that were used last stay prepared; values of another type make another query")
+    func many() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                for number in 0..<200 {
+                    let added = number % 2 == 0 ? 0 : number
+                    try await connection.expect(
+                        [Int64(number + added)], of: "select \(number) + \(unescaped: "\(added)")")
+                }
+                try await connection.expect([1], of: "select 1 where \(true)")
+                try await connection.expect([2], of: "select 2 where \("text") = 'text'")
+                let row = try await connection.query(
+                    """
+                    select count(*) as all,
+                           max(generic_plans + custom_plans) filter (where statement like '% + 0') as most
+                    from pg_prepared_statements
+                    """, to: "look at what is prepared")[0]
+                #expect(try row.decode("all") == 64)
+                #expect(try row.decode("most") == 100)
+            }
+        }
+    }
+
+    @Test("Cancelled, or cut off, it says so; a cancelled one leaves the connection usable")
+    func cancelled() async throws {
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let sleeping = Task { try await connection.expect([1], of: "select 1 from pg_sleep(1000)") }
+                try await waitUntil { try await database.isAsleep() }
+                sleeping.cancel()
+                await #expect(throws: CancellationError.self) { try await sleeping.value }
+                try await connection.expectUsable()
+                let cut = Task { try await connection.expect([1], of: "select 1 from pg_sleep(1000)") }
+                try await waitUntil { try await database.isAsleep() }
+                try await database.query(
+                    "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'")
+                let error = try await postgresError { try await cut.value }
+                #expect(error.connectionLost)
+                #expect(await connection.isClosed)
+            }
+        }
+    }
+
     @Test("A query whose columns have changed is refused once, and then prepared anew")
     func changedShape() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
@@ -81,6 +124,12 @@ struct PreparedTests {
                 try await connection.expectUsable()
             }
         }
+    }
+}
+
+extension TestDatabase {
+    fileprivate func isAsleep() async throws -> Bool {
+        try await !query("select 1 as one from pg_stat_activity where wait_event = 'PgSleep'").isEmpty
     }
 }
 

@@ -128,32 +128,22 @@ extension Connection {
         _ isolation: Isolation, _ settings: KeyValuePairs<String, String>, _ table: String?,
         _ operation: String
     ) throws {
-        try refuseInner(operation)
-        let script = Self.beginning(isolation, settings, table).joined(separator: "; ")
-        do {
-            try execute(script: script, to: "begin: \(operation)")
-        } catch {
-            // A lock that took too long leaves a transaction that has begun.
-            throw rollback(after: error, operation)
-        }
-    }
-
-    /// PostgreSQL only warns, and the inner commit would end the outer transaction.
-    func refuseInner(_ operation: String) throws {
+        // PostgreSQL only warns, and the inner commit would end the outer transaction.
         guard try PQtransactionStatus(open(operation)) == PQTRANS_IDLE else {
             throw PostgresError(
                 operation: "begin: \(operation)", message: "a transaction is already open on this connection")
         }
-    }
-
-    /// The statements that begin a transaction.
-    static func beginning(
-        _ isolation: Isolation, _ settings: KeyValuePairs<String, String>, _ table: String?
-    ) -> [String] {
         // LOCK TABLE takes no snapshot.
-        ["begin isolation level \(isolation.rawValue)"]
+        let statements =
+            ["begin isolation level \(isolation.rawValue)"]
             + settings.map { "set local \($0.key) = \($0.value)" }
             + (table.map { ["lock table \($0) in access share mode"] } ?? [])
+        do {
+            try execute(script: statements.joined(separator: "; "), to: "begin: \(operation)")
+        } catch {
+            // A lock that took too long leaves a transaction that has begun.
+            throw rollback(after: error, operation)
+        }
     }
 
     private func commit(_ operation: String) throws {
@@ -174,7 +164,7 @@ extension Connection {
         }
     }
 
-    func rollback(after error: any Error, _ operation: String) -> any Error {
+    private func rollback(after error: any Error, _ operation: String) -> any Error {
         guard let handle, PQtransactionStatus(handle) != PQTRANS_IDLE else { return error }
         do {
             try shieldingFromCancellation { try execute(script: "rollback", to: "roll back: \(operation)") }

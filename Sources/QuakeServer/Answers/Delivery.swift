@@ -170,8 +170,7 @@ struct Delivery: Sendable {
             answer.lane, for: customer, unless: writer.hasWritten
         ) { connection in
             try await connection.run { connection in
-                let isWritten = try answer.writeAtOnce?(
-                    connection, settings.statementTime, writer, opening.begin)
+                let isWritten = try answer.writeAtOnce?(connection, writer, opening.begin)
                 if isWritten != true {
                     try await CatalogueState.withSnapshot(
                         on: connection, limit: settings.statementTime, hasSettled: answer.edition != nil

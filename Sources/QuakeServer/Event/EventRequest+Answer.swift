@@ -30,16 +30,14 @@ extension EventRequest {
         return body.count
     }
 
-    /// Writes the answer in one exchange with the database, if it is one of a few events of the present, as most are.
+    /// Writes the answer from one statement, if it is one of a few events of the present, as most are.
     ///
     /// - Parameters:
-    ///   - connection: has a session of its own.
-    ///   - limit: how long each statement may take.
     ///   - told: told the catalogue's state, before anything is written.
     /// - Returns: how many events it has; 0 if nothing was written, because the answer takes more than that.
     /// - Throws: `PostgresError`; what `write` throws.
     func writeAtOnce(
-        on connection: isolated Connection, limit: Duration, url: String, _ told: (CatalogueState) -> Void,
+        on connection: isolated Connection, url: String, _ told: @Sendable (CatalogueState) -> Void,
         _ write: @escaping @Sendable ([UInt8]) throws -> Void
     ) throws -> Int {
         guard !mayBeMany, selection.asOf == nil, selection.deleted == .excluded, selection.offset == 0,
@@ -47,7 +45,7 @@ extension EventRequest {
         else { return 0 }
         let body = EventBody(encoder(url), write)
         do {
-            try selection.readAtOnce(body.properties, most: Self.few, on: connection, limit: limit, told) {
+            try selection.readAtOnce(body.properties, most: Self.few, on: connection, told) {
                 try body.append(&$0)
             }
         } catch let error as PostgresError where error.hasChangedShape {

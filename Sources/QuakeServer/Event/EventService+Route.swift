@@ -50,9 +50,8 @@ extension EventService {
                 on: connection, newest: newest, url: url, writer.write)
             writer.countRows(count)
         }
-        answer.writeAtOnce = { connection, limit, writer, told in
-            let count = try request.writeAtOnce(
-                on: connection, limit: limit, url: url, told, writer.write)
+        answer.writeAtOnce = { connection, writer, told in
+            let count = try request.writeAtOnce(on: connection, url: url, told, writer.write)
             writer.countRows(count)
             return count > 0
         }

@@ -1,6 +1,7 @@
 import Feed
 import Logging
 import PostgreSQL
+import QuakeStore
 import Synchronization
 
 /// A few connections to the database, which the requests share.
@@ -227,6 +228,10 @@ final class Sessions: Sendable {
                 try await Connection.with(options, logger: logger) { connection in
                     backoff.reset()
                     hasConnected = true
+                    // Behind a pooler it may be another session each time.
+                    if try await connection.ownsSession() {
+                        try await CatalogueState.setUp(connection, limit: settings.statementTime)
+                    }
                     try await lend(connection)
                 }
             } catch {

@@ -35,13 +35,20 @@ public struct CatalogueState: Sendable, Equatable {
         on connection: Connection, limit: Duration, hasSettled: Bool = true,
         _ body: (CatalogueState) async throws -> Result
     ) async throws -> Result {
-        // Compiling a plan would take longer than most answers do.
-        try await connection.holdingCatalogue(
-            with: ["jit": "off", "statement_timeout": "\(limit.settingMilliseconds)"],
-            to: "read the catalogue"
-        ) {
+        try await connection.holdingCatalogue(with: settings(limit), to: "read the catalogue") {
             try await body(try await read(on: connection, hasSettled: hasSettled))
         }
+    }
+
+    /// Sets for a whole session what `withSnapshot` sets for its transaction.
+    public static func setUp(_ connection: Connection, limit: Duration) async throws {
+        let script = settings(limit).map { "set \($0.key) = \($0.value)" }.joined(separator: "; ")
+        try await connection.execute(script: script, to: "set up the session")
+    }
+
+    private static func settings(_ limit: Duration) -> KeyValuePairs<String, String> {
+        // 0 would be no limit. Compiling a plan would take longer than most answers do.
+        ["jit": "off", "statement_timeout": "\(max(1, Int(limit / .milliseconds(1))))"]
     }
 
     /// Reads it; in a transaction, it is the state that the transaction's other statements see.
@@ -57,6 +64,9 @@ public struct CatalogueState: Sendable, Equatable {
     }
 
     static let operation = "read the catalogue's state"
+
+    /// The number of columns in its one row.
+    static let width = 5
 
     static let query: Query = """
         select position.store::text, token, committed_at, (select pruned_committed_at from history.store),
@@ -107,11 +117,6 @@ public struct CatalogueState: Sendable, Equatable {
                 interval: try row.decodeIfPresent("seconds", as: Int.self).map { .seconds($0) })
         }
     }
-}
-
-extension Duration {
-    /// For a setting of the server, where 0 would be no limit.
-    var settingMilliseconds: Int { max(1, Int(self / .milliseconds(1))) }
 }
 
 /// A document of a summary feed whose events, and whose missing events, the catalogue has taken over.

@@ -161,11 +161,10 @@ public struct Pass: Sendable {
     private func read(
         _ selected: Query, columns: Int, _ body: @Sendable (inout Row) throws -> Void
     ) async throws -> Position {
-        func nulls(_ count: Int) -> String { String(repeating: "null, ", count: count - 1) + "null" }
         let query: Query = """
-            select *, \(unescaped: nulls(columns)) from (\(SnapshotState.query(of: reader))) as snapshot
+            select *, \(Query.nulls(columns)) from (\(SnapshotState.query(of: reader))) as snapshot
             union all
-            select \(unescaped: nulls(SnapshotState.width)), \(selected)
+            select \(Query.nulls(SnapshotState.width)), \(selected)
             """
         let reached = Mutex<Position?>(nil)
         let take: @Sendable (inout Row) throws -> Void = { row in

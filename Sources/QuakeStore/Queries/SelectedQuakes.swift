@@ -1,5 +1,6 @@
 import Feed
 import PostgreSQL
+import Synchronization
 
 extension QuakeSelection {
     /// Runs `body` with what is selected, in one snapshot: what it counts is what it reads.
@@ -32,41 +33,34 @@ extension QuakeSelection {
 }
 
 extension QuakeSelection {
-    /// Hands over the columns of each earthquake, in the order of `properties` and in the table's own types, and before them the
-    /// catalogue's state: all in one exchange with the server, which need not parse what it was asked before. It is for the
-    /// present, from the first earthquake on.
+    /// Hands over the catalogue's state, and then the columns of each earthquake, in the order of `properties` and in the table's
+    /// own types: all of one statement, which the server need not parse again. It is for the present, from the first earthquake
+    /// on. The table may have been rewritten after the statement's snapshot was taken: then there is no earthquake.
     ///
     /// - Parameters:
     ///   - most: how many there are at most.
     ///   - connection: has a session of its own.
-    ///   - limit: how long each statement may take.
     public func readAtOnce(
-        _ properties: [Property], most: Int, on connection: isolated Connection, limit: Duration,
-        _ told: (CatalogueState) -> Void, _ body: (inout Row) throws -> Void
+        _ properties: [Property], most: Int, on connection: isolated Connection,
+        _ told: @Sendable (CatalogueState) -> Void, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
+        let isTold = Atomic(false)
         // Nothing is read of settled documents.
-        try connection.exchange(
-            [CatalogueState.query, shortQuery(properties.list(), most: most)],
-            with: [
-                "jit": "off", "statement_timeout": "\(limit.settingMilliseconds)",
-                "plan_cache_mode": isPlannedForAll ? "force_generic_plan" : "auto",
-            ],
-            holding: "public.quake", to: CatalogueState.operation
-        ) { index, row in
-            if index == 0 { told(try CatalogueState(&row)) } else { try body(&row) }
+        try connection.forEachRow(
+            preparing: """
+                select *, \(Query.nulls(properties.count)) from (\(CatalogueState.query)) as state
+                union all
+                select \(Query.nulls(CatalogueState.width)), few.*
+                from (\(shortQuery(properties.list(), most: most))) as few
+                """, to: CatalogueState.operation
+        ) { row in
+            if isTold.exchange(true, ordering: .relaxed) {
+                try row.skip(CatalogueState.width)
+                try body(&row)
+            } else {
+                told(try CatalogueState(&row))
+            }
         }
-    }
-
-    /// Whether the plan depends on the values little: an index leads to the first earthquakes, and few that it leads to are left
-    /// out. To plan a short query takes as long as to run it.
-    private var isPlannedForAll: Bool {
-        if values[.code] != nil || code != nil { return true }
-        let mostHave = 4.0
-        let isUsual = max(minimumMagnitude ?? 0, ranges[.magnitude]?.lowerBound ?? 0) <= mostHave
-        var others = self
-        (others.since, others.until, others.minimumMagnitude) = (nil, nil, nil)
-        if others.ranges[.magnitude]?.upperBound == .infinity { others.ranges[.magnitude] = nil }
-        return order == .time && isUsual && others.properties == [.code]
     }
 }
 

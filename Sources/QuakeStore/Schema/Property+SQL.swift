@@ -44,6 +44,14 @@ extension [Property] {
     var declarations: String { map { "\($0.column) \($0.kind.sqlType)" }.joined(separator: ", ") }
 }
 
+extension Query {
+    /// So many columns of a SELECT, all null.
+    static func nulls(_ count: Int) -> Query {
+        let list = repeatElement("null", count: count).joined(separator: ", ")
+        return "\(unescaped: list)"
+    }
+}
+
 extension Property.Kind {
     /// The type of its columns.
     var sqlType: String {
