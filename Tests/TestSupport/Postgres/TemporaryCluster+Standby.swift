@@ -12,28 +12,14 @@ extension TemporaryCluster {
     package static func startStandby(
         of primary: LocalCluster, settings: [String: String] = [:]
     ) async throws -> TemporaryCluster {
-        let standby = try await copy(of: primary, settings: settings)
-        do {
-            try await standby.cluster.start()
-        } catch {
-            await standby.remove()
-            throw error
-        }
-        return standby
+        try await copy(of: primary, settings: settings).prepared { try await $0.start() }
     }
 
     /// Takes a base backup of `primary`, which must be running: a cluster that follows it once it is started.
     package static func copy(
         of primary: LocalCluster, settings: [String: String] = [:]
     ) async throws -> TemporaryCluster {
-        let copy = try await guarded(in: makeFolder())
-        do {
-            try await copy.cluster.copy(primary, settings: settings)
-        } catch {
-            await copy.remove()
-            throw error
-        }
-        return copy
+        try await guarded(in: makeFolder()).prepared { try await $0.copy(primary, settings: settings) }
     }
 
     /// Starts a base backup that recovers to a moment, from the log that was archived as `settings` say, and then is a primary of

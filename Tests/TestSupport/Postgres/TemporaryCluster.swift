@@ -38,14 +38,18 @@ public final class TemporaryCluster: Sendable {
     package static func start(
         in folder: String, settings: [String: String] = [:]
     ) async throws -> TemporaryCluster {
-        let temporary = try await guarded(in: folder, settings: settings)
+        try await guarded(in: folder, settings: settings).prepared { try await $0.start() }
+    }
+
+    /// This one, once `body` has prepared the cluster. If that fails, nothing stays behind.
+    func prepared(by body: (LocalCluster) async throws -> Void) async throws -> TemporaryCluster {
         do {
-            try await temporary.cluster.start()
+            try await body(cluster)
         } catch {
-            await temporary.remove()
+            await remove()
             throw error
         }
-        return temporary
+        return self
     }
 
     /// A cluster that is still to be created in `folder`, or deeper in it, already guarded: before there is
