@@ -96,13 +96,20 @@ struct FeatureWriter {
 extension [UInt8] {
     /// Appends a text as a JSON string. Invalid UTF-8 stays as it is, for the decoder to reject.
     mutating func append(json text: some Collection<UInt8>) {
-        if text.withContiguousStorageIfAvailable({ appendString($0) }) == nil {
-            Array(text).withUnsafeBufferPointer { appendString($0) }
+        if text.withContiguousStorageIfAvailable({ append(json: UnsafeRawBufferPointer($0)) }) == nil {
+            Array(text).withUnsafeBytes { append(json: $0) }
         }
     }
 
-    private mutating func appendString(_ text: UnsafeBufferPointer<UInt8>) {
+    package mutating func append(json text: UnsafeRawBufferPointer) {
         append(UInt8(ascii: "\""))
+        append(insideJSON: text)
+        append(UInt8(ascii: "\""))
+    }
+
+    /// Appends what is between the quotes of a JSON string.
+    package mutating func append(insideJSON bytes: UnsafeRawBufferPointer) {
+        let text = bytes.bindMemory(to: UInt8.self)
         var (copied, index) = (0, text.firstSpecialByte(from: 0))
         while index < text.count {
             let byte = text[index]
@@ -120,6 +127,5 @@ extension [UInt8] {
             index = text.firstSpecialByte(from: index + 1)
         }
         append(contentsOf: text.extracting(copied..<text.count))
-        append(UInt8(ascii: "\""))
     }
 }

@@ -51,22 +51,15 @@ struct LoggedRequest: Sendable {
     }
 
     var json: String {
-        var line: [UInt8] = []
-        func member(_ name: String, _ text: String?) {
-            guard let text, !text.isEmpty else { return }
-            line.append(text: "\(line.isEmpty ? "{" : ",")\"\(name)\":")
-            line.append(jsonString: text)
+        func member(_ name: String, _ text: String?) -> String {
+            guard let text, !text.isEmpty else { return "" }
+            return ",\"\(name)\":\(jsonString(text))"
         }
-        member("time", "\(time)")
-        member("client", client)
-        member("method", method)
-        member("target", target)
-        member("protocol", version)
-        line.append(text: ",\"status\":\(status),\"bytes\":\(bytes),\"seconds\":\(seconds)")
-        member("referrer", referrer)
-        member("agent", agent)
-        line.append(UInt8(ascii: "}"))
-        return String(decoding: line, as: UTF8.self)
+        return """
+            {"time":"\(time)"\(member("client", client))\(member("method", method))\(member("target", target))\
+            \(member("protocol", version)),"status":\(status),"bytes":\(bytes),"seconds":\(seconds)\
+            \(member("referrer", referrer))\(member("agent", agent))}
+            """
     }
 
     /// As Apache does: a quote and a backslash behind a backslash, and what is no printable ASCII as `\x` and two digits. So

@@ -43,27 +43,23 @@ struct FeatureEncoder: EventEncoder {
 
     /// How many features were written.
     private(set) var count = 0
-    private(set) var bounds = Bounds()
+    /// The least longitude, latitude and depth, and the greatest. An unknown depth counts as 0.
+    private(set) var least = SIMD3<Double>(repeating: .infinity)
+    private(set) var greatest = SIMD3<Double>(repeating: -.infinity)
     private let members = Self.members
 
     private func isAlone(_ count: Int) -> Bool { isDetail && count == 1 }
 
     func head(of count: Int) -> String {
-        var head: [UInt8] = []
-        if let callback { head.append(text: "\(callback)(") }
-        if !isAlone(count) {
-            head.append(text: "{\"type\":\"FeatureCollection\",\"metadata\":{\"generated\":")
-            head.append(integer: generated.milliseconds)
-            head.append(text: ",\"url\":")
-            head.append(jsonString: url)
-            head.append(text: ",\"title\":")
-            head.append(jsonString: title)
-            head.append(text: ",\"status\":200,\"api\":\"\(api)\"")
-            if let limit { head.append(text: ",\"limit\":\(limit)") }
-            if let offset { head.append(text: ",\"offset\":\(offset + 1)") }
-            head.append(text: ",\"count\":\(count)},\"features\":[")
-        }
-        return String(decoding: head, as: UTF8.self)
+        let call = callback.map { "\($0)(" } ?? ""
+        if isAlone(count) { return call }
+        let limit = limit.map { ",\"limit\":\($0)" } ?? ""
+        let offset = offset.map { ",\"offset\":\($0 + 1)" } ?? ""
+        return """
+            \(call){"type":"FeatureCollection","metadata":{"generated":\(generated.milliseconds),\
+            "url":\(jsonString(url)),"title":\(jsonString(title)),"status":200,"api":"\(api)"\
+            \(limit)\(offset),"count":\(count)},"features":[
+            """
     }
 
     /// Writes a row as a feature, with a comma in front if it is not the first.
@@ -99,7 +95,8 @@ struct FeatureEncoder: EventEncoder {
         bytes.append(UInt8(ascii: ","))
         if let depth { bytes.append(number: depth) } else { bytes.append(text: "null") }
         bytes.append(text: "]}")
-        bounds.take(SIMD3(longitude, latitude, depth ?? 0))
+        let point = SIMD3(longitude, latitude, depth ?? 0)
+        (least, greatest) = (pointwiseMin(least, point), pointwiseMax(greatest, point))
     }
 
     func finish(_ bytes: inout [UInt8]) {
@@ -112,28 +109,17 @@ struct FeatureEncoder: EventEncoder {
         if endsLine { bytes.append(text: "\n") }
     }
 
-    /// The collection's `bbox`, with a comma in front: the least longitude, latitude and depth, and the greatest; nothing
-    /// if there is no feature. An unknown depth counts as 0.
+    /// The collection's `bbox`, with a comma in front; nothing if there is no feature.
     private func appendBounds(to bytes: inout [UInt8]) {
         guard count > 0 else { return }
         bytes.append(text: ",\"bbox\":[")
-        for (index, corner) in [bounds.least, bounds.greatest].enumerated() {
+        for (index, corner) in [least, greatest].enumerated() {
             for axis in 0..<3 {
                 if index + axis > 0 { bytes.append(UInt8(ascii: ",")) }
                 bytes.append(number: corner[axis])
             }
         }
         bytes.append(UInt8(ascii: "]"))
-    }
-
-    struct Bounds {
-        var least = SIMD3<Double>(repeating: .infinity)
-        var greatest = SIMD3<Double>(repeating: -.infinity)
-
-        mutating func take(_ point: SIMD3<Double>) {
-            least = pointwiseMin(least, point)
-            greatest = pointwiseMax(greatest, point)
-        }
     }
 }
 
@@ -143,7 +129,7 @@ extension [UInt8] {
     fileprivate mutating func append(asInFeed row: inout Row, _ kind: Property.Kind) throws {
         let appended: Void? =
             switch kind {
-            case .text: try row.nextBytes().map { append(jsonString: $0) }
+            case .text: try row.nextBytes().map { append(json: $0) }
             case .number: try row.nextDouble().map { append(number: $0) }
             case .integer: try row.nextInteger().map { append(integer: $0) }
             case .flag: try row.nextBool().map { append(UInt8(ascii: $0 ? "1" : "0")) }
@@ -158,7 +144,7 @@ extension [UInt8] {
         let start = count
         append(text: "\",")
         let isList = try row.forEachText { element in
-            appendEscaped(element)
+            append(insideJSON: element)
             append(UInt8(ascii: ","))
         }
         guard isList else {

@@ -85,14 +85,6 @@ struct StreamForm: Sendable, Hashable {
         endLine(&bytes)
     }
 
-    func append(snapshot reason: String, to bytes: inout [UInt8]) {
-        if syntax == .events { bytes.append(text: Kind.snapshot.field) }
-        bytes.append(text: "{\"snapshot\":")
-        bytes.append(jsonString: reason)
-        bytes.append(UInt8(ascii: "}"))
-        endLine(&bytes)
-    }
-
     func append(_ position: Position, to bytes: inout [UInt8]) {
         if syntax == .events {
             bytes.append(text: Kind.position.field)

@@ -14,29 +14,24 @@ extension Responder {
         func quoted(_ value: (some CustomStringConvertible)?) -> String {
             value.map { "\"\($0)\"" } ?? "null"
         }
-        var body: [UInt8] = []
-        body.append(
-            text: """
-                {"status":"\(word)","token":\(state.map { "\($0.position.token)" } ?? "null"),\
-                "committed_at":\(quoted(state?.position.committedAt)),"seconds_since_database_answered":\
-                \(age.map { "\(($0 / .milliseconds(1)).rounded() / 1000)" } ?? "null"),\
-                "history_begins_at":\(quoted(state?.beginning)),"services":[
-                """)
         // One document covers several feeds: of each service, the newest one tells how late its feeds are.
         let newest = Dictionary(
             (state?.settled ?? []).map { ($0.service, $0) },
             uniquingKeysWith: { $0.generated < $1.generated ? $1 : $0 })
-        for (index, (service, document)) in newest.sorted(by: { $0.key < $1.key }).enumerated() {
-            body.append(text: index == 0 ? "{\"service\":" : ",{\"service\":")
-            body.append(jsonString: service)
-            body.append(text: ",\"generated\":\"\(document.generated)\"")
-            if let interval = document.interval {
-                body.append(text: ",\"interval\":\(interval.components.seconds)")
-            }
-            body.append(text: "}")
+        let services = newest.sorted { $0.key < $1.key }.map { service, document in
+            let interval = document.interval.map { ",\"interval\":\($0.components.seconds)" } ?? ""
+            return "{\"service\":\(jsonString(service)),\"generated\":\"\(document.generated)\"\(interval)}"
         }
-        body.append(text: "],\"sessions\":\(sessions.usage.open)}\n")
-        var reply = Reply(isHealthy ? 200 : 503, "application/json; charset=utf-8", body: body)
+        let body = """
+            {"status":"\(word)","token":\(state.map { "\($0.position.token)" } ?? "null"),\
+            "committed_at":\(quoted(state?.position.committedAt)),"seconds_since_database_answered":\
+            \(age.map { "\(($0 / .milliseconds(1)).rounded() / 1000)" } ?? "null"),\
+            "history_begins_at":\(quoted(state?.beginning)),"services":[\(services.joined(separator: ","))],\
+            "sessions":\(sessions.usage.open)}
+
+            """
+        var reply = Reply(
+            isHealthy ? 200 : 503, "application/json; charset=utf-8", body: Array(body.utf8))
         if !isHealthy { reply.headers.append(("Retry-After", "5")) }
         return reply
     }

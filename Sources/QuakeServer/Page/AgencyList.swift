@@ -4,23 +4,14 @@ import Feed
 /// have. The page says whose they are.
 enum AgencyList {
     static let json: [UInt8] = {
-        var bytes = Array("[".utf8)
-        for (index, agency) in Agency.known.enumerated() {
-            bytes.append(text: index == 0 ? "{" : ",\n{")
-            for (name, text) in [("name", agency.name), ("title", agency.title)] {
-                bytes.append(text: "\"\(name)\":")
-                bytes.append(jsonString: text)
-                bytes.append(text: ",")
-            }
-            for (name, text) in [("licence", agency.licence), ("terms", agency.terms)] {
-                bytes.append(text: "\"\(name)\":")
-                if let text { bytes.append(jsonString: text) } else { bytes.append(text: "null") }
-                bytes.append(text: ",")
-            }
+        let agencies = Agency.known.map { agency in
             let networks = agency.networks.map { "\"\($0)\"" }.joined(separator: ",")
-            bytes.append(text: "\"networks\":[\(networks)]}")
+            return """
+                {"name":\(jsonString(agency.name)),"title":\(jsonString(agency.title)),\
+                "licence":\(agency.licence.map(jsonString) ?? "null"),\
+                "terms":\(agency.terms.map(jsonString) ?? "null"),"networks":[\(networks)]}
+                """
         }
-        bytes.append(text: "]\n")
-        return bytes
+        return Array("[\(agencies.joined(separator: ",\n"))]\n".utf8)
     }()
 }

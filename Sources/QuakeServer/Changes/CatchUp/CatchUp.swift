@@ -100,7 +100,8 @@ final class CatchUp: ReaderView {
             reached = try await pass.skip()
         } else {
             if let reason = pass.freshStart {
-                bytes.withLock { form.append(snapshot: "\(reason)", to: &$0) }
+                let line = "{\"snapshot\":\(jsonString("\(reason)"))}"
+                bytes.withLock { form.append(.snapshot, line.utf8, to: &$0) }
             }
             let kind: StreamForm.Kind = pass.freshStart == nil ? .change : .row
             reached = try await pass.forEachLine(of: form.filter?.selection) { line in
