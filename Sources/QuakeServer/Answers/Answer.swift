@@ -1,3 +1,4 @@
+import HTTPTypes
 import PostgreSQL
 import QuakeStore
 
@@ -34,19 +35,11 @@ struct Answer: Sendable {
 
 /// An answer that is made without rows, or a refusal.
 struct Reply: Sendable {
-    var status: Int
-    var contentType: String
+    var status = 200
+    var contentType = "text/plain; charset=utf-8"
     /// Further headers.
-    var headers: [(name: String, value: String)] = []
-    var body: [UInt8]
-
-    init(
-        _ status: Int, _ contentType: String = "text/plain; charset=utf-8", body: [UInt8] = []
-    ) {
-        self.status = status
-        self.contentType = contentType
-        self.body = body
-    }
+    var headers: HTTPFields = [:]
+    var body: [UInt8] = []
 }
 
 /// Where a request leads.

@@ -82,7 +82,7 @@ struct Delivery: Sendable {
                     if reply.status == 204 {
                         return try await output.send(head(isKnown(at: state) ? 304 : 204, of: state))
                     }
-                    reply.headers.append((HTTPField.Name.quakesToken.rawName, "\(state.position.token)"))
+                    reply.headers[.quakesToken] = "\(state.position.token)"
                 }
                 return try await output.send(reply, toHead: request.method == .head, settings)
             }

@@ -1,4 +1,5 @@
 import Feed
+import HTTPTypes
 
 /// Why a request has no answer, in one sentence for people.
 struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
@@ -53,10 +54,10 @@ extension Reply {
     /// - Parameter text: the body, if it is not just the sentence.
     init(_ refusal: Refusal, as text: String? = nil) {
         let text = refusal.status == 204 ? "" : text ?? "\(refusal.sentence)\n"
-        self.init(refusal.status, body: Array(text.utf8))
+        self.init(status: refusal.status, body: Array(text.utf8))
         switch refusal.status {
-        case 405: headers.append(("Allow", "GET, HEAD, OPTIONS"))
-        case 429, 503: headers.append(("Retry-After", "5"))
+        case 405: headers[.allow] = "GET, HEAD, OPTIONS"
+        case 429, 503: headers[.retryAfter] = "5"
         default: break
         }
     }

@@ -23,15 +23,13 @@ extension EventService {
         case "count":
             let request = try EventRequest(.count, query, maximum: settings.maxEvents)
             return .answer(count(request, target))
-        case "version": return .reply(Reply(200, body: Array(version.utf8)))
+        case "version": return .reply(Reply(body: Array(version.utf8)))
         case "application.wadl":
-            return .reply(
-                Reply(
-                    200, "application/xml",
-                    body: Array(wadl(base: settings.basePath + Self.path.dropLast()).utf8)))
+            let wadl = wadl(base: settings.basePath + Self.path.dropLast())
+            return .reply(Reply(contentType: "application/xml", body: Array(wadl.utf8)))
         case "catalogs": return .answer(list(target, "Catalog", Networks.preferred))
         case "contributors": return .answer(list(target, "Contributor", Networks.contributing))
-        case "": return .reply(Reply(200, body: Array(usage.utf8)))
+        case "": return .reply(Reply(body: Array(usage.utf8)))
         default: throw Refusal(404, "the service has no method of this name")
         }
     }

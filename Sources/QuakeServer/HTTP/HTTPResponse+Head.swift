@@ -55,9 +55,7 @@ extension HTTPResponse {
             headerFields[.contentLength] = "\(reply.body.count)"
         }
         headerFields[.cacheControl] = "no-cache"
-        for (name, value) in reply.headers {
-            if let name = HTTPField.Name(name) { headerFields[name] = value }
-        }
+        for field in reply.headers { headerFields[field.name] = field.value }
     }
 
     private init(common status: Int, _ settings: ServerSettings) {
@@ -75,5 +73,6 @@ extension HTTPField.Name {
     static let quakesToken = HTTPField.Name("Quakes-Token")!
     /// The whole position of that state: where a stream of changes goes on.
     static let quakesPosition = HTTPField.Name("Quakes-Position")!
+    static let referrerPolicy = HTTPField.Name("Referrer-Policy")!
     static let xAccelBuffering = HTTPField.Name("X-Accel-Buffering")!
 }

@@ -1,3 +1,5 @@
+import HTTPTypes
+
 extension Responder {
     /// How long the database may be silent. Its state is asked for every few seconds.
     private static let silence = Duration.seconds(30)
@@ -30,9 +32,8 @@ extension Responder {
             "sessions":\(sessions.usage.open)}
 
             """
-        var reply = Reply(
-            isHealthy ? 200 : 503, "application/json; charset=utf-8", body: Array(body.utf8))
-        if !isHealthy { reply.headers.append(("Retry-After", "5")) }
-        return reply
+        return Reply(
+            status: isHealthy ? 200 : 503, contentType: "application/json; charset=utf-8",
+            headers: isHealthy ? [:] : [.retryAfter: "5"], body: Array(body.utf8))
     }
 }

@@ -1,3 +1,4 @@
+import HTTPTypes
 import PostgreSQL
 import QuakeStore
 
@@ -21,9 +22,8 @@ extension Responder {
             appendReaders(history, to: &text)
         }
         text.end()
-        var reply = Reply(200, text.contentType, body: Array(text.text.utf8))
-        reply.headers.append(("Vary", "Accept"))
-        return reply
+        return Reply(
+            contentType: text.contentType, headers: [.vary: "Accept"], body: Array(text.text.utf8))
     }
 
     private func appendServer(to text: inout MetricsText) {

@@ -117,14 +117,12 @@ struct PageFile: Sendable {
         let packed = AcceptedEncoding.prefersGzip(fields[.acceptEncoding]) ? compressed : nil
         let tag = EntityTag(of: bytes, isCompressed: packed != nil)
         let isKnown = tag.isNamed(by: fields[.ifNoneMatch], isThere: true)
-        var reply = Reply(isKnown ? 304 : 200, contentType)
-        reply.headers = [
-            ("ETag", tag.description), ("Vary", "Accept-Encoding"), ("Content-Security-Policy", policy),
-            ("Referrer-Policy", "no-referrer"),
+        var headers: HTTPFields = [
+            .eTag: tag.description, .vary: "Accept-Encoding", .contentSecurityPolicy: policy,
+            .referrerPolicy: "no-referrer",
         ]
-        guard !isKnown else { return reply }
-        if packed != nil { reply.headers.append(("Content-Encoding", "gzip")) }
-        reply.body = packed ?? bytes
-        return reply
+        if isKnown { return Reply(status: 304, headers: headers) }
+        if packed != nil { headers[.contentEncoding] = "gzip" }
+        return Reply(contentType: contentType, headers: headers, body: packed ?? bytes)
     }
 }

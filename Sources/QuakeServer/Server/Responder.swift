@@ -119,7 +119,7 @@ struct Responder: Sendable {
         switch await result(of: request, target, route, for: client) {
         case .reply(var reply):
             // A body may come for ever; nobody reads it.
-            if request.hasBody { reply.headers.append(("Connection", "close")) }
+            if request.hasBody { reply.headers[.connection] = "close" }
             try await output.send(reply, toHead: request.method == .head, settings)
         case .answer(let answer):
             let delivery = Delivery(responder: self, answer: answer, request: request, customer: customer)
@@ -165,13 +165,12 @@ struct Responder: Sendable {
         switch request.method {
         case .get, .head: break
         case .options:
-            var reply = Reply(204)
-            reply.headers = [
-                ("Allow", "GET, HEAD, OPTIONS"), ("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
-                ("Access-Control-Allow-Headers", "Accept, If-None-Match, Last-Event-ID"),
-                ("Access-Control-Max-Age", "86400"),
+            let headers: HTTPFields = [
+                .allow: "GET, HEAD, OPTIONS", .accessControlAllowMethods: "GET, HEAD, OPTIONS",
+                .accessControlAllowHeaders: "Accept, If-None-Match, Last-Event-ID",
+                .accessControlMaxAge: "86400",
             ]
-            return .reply(reply)
+            return .reply(Reply(status: 204, headers: headers))
         default:
             throw Refusal(405, "This service only answers GET, HEAD and OPTIONS.")
         }
