@@ -1,3 +1,4 @@
+import Feed
 import HTTPTypes
 
 extension HTTPRequest {
@@ -44,7 +45,6 @@ extension HTTPField.Name {
 
 extension UInt8 {
     fileprivate var isInRegisteredName: Bool {
-        isDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
-            || "-._~!$&'()*+,;=".utf8.contains(self)
+        isAlphanumeric || "-._~!$&'()*+,;=".utf8.contains(self)
     }
 }

@@ -115,8 +115,14 @@ struct Responder: Sendable {
         _ request: HTTPRequest, _ target: Target, _ route: Route, _ output: inout Output,
         for client: Client, on channel: any Channel
     ) async throws {
+        let result: RouteResult
+        do {
+            result = try await found(request, target, route, for: client)
+        } catch {
+            result = .reply(reply(to: error, on: request))
+        }
         let customer = client.customer(request.headerFields)
-        switch await result(of: request, target, route, for: client) {
+        switch result {
         case .reply(var reply):
             // A body may come for ever; nobody reads it.
             if request.hasBody { reply.headers[.connection] = "close" }
@@ -128,16 +134,6 @@ struct Responder: Sendable {
             let delivery = ChangesDelivery(
                 responder: self, request: changes, customer: customer, isHead: request.method == .head)
             try await delivery.run(&output, for: client, on: channel)
-        }
-    }
-
-    private func result(
-        of request: HTTPRequest, _ target: Target, _ route: Route, for client: Client
-    ) async -> RouteResult {
-        do {
-            return try await found(request, target, route, for: client)
-        } catch {
-            return .reply(reply(to: error, on: request))
         }
     }
 
@@ -175,15 +171,12 @@ struct Responder: Sendable {
             throw Refusal(405, "This service only answers GET, HEAD and OPTIONS.")
         }
         guard !request.hasBody else { throw Refusal(413, "This service takes no bodies.") }
-        switch (route, scope) {
-        case (.metrics, .clients): return try nothing()
-        case (.metrics, _), (.health, _): break
-        case (_, .monitoring): return try nothing()
-        default: break
-        }
         switch route {
         case .health: return .reply(health)
-        case .metrics: return .reply(await metricsReply(accepted: request.headerFields[.accept]))
+        case .metrics where scope != .clients:
+            return .reply(await metricsReply(accepted: request.headerFields[.accept]))
+        case _ where scope == .monitoring, .metrics, .unknown:
+            throw Refusal(404, "There is nothing under this path.")
         case .summary(let feed): return .answer(feed.answer(baseURL: baseURL(of: request)))
         case .detail(let code): return .answer(DetailFeed.answer(of: code))
         case .coverage: return .answer(HeldPeriod.answer())
@@ -203,21 +196,14 @@ struct Responder: Sendable {
             let customer = client.customer(request.headerFields)
             let index = await index(isFramed: isFramed, target.query, for: customer)
             return .reply(index.reply(to: request.headerFields))
-        case .unknown: return try nothing()
         }
-    }
-
-    private func nothing() throws -> RouteResult {
-        throw Refusal(404, "There is nothing under this path.")
     }
 
     /// What the URLs of an answer begin with.
     func baseURL(of request: HTTPRequest) -> String {
         if let given = settings.baseURL { return given }
         let host = request.authority ?? ""
-        let isPlain = host.utf8.allSatisfy { byte in
-            ("a"..."z").contains(Unicode.Scalar(byte | 0x20)) || "0123456789.:[]_-".utf8.contains(byte)
-        }
+        let isPlain = host.utf8.allSatisfy { $0.isAlphanumeric || ".:[]_-".utf8.contains($0) }
         return "http://\(isPlain && (1...255).contains(host.utf8.count) ? host : "localhost")"
     }
 
