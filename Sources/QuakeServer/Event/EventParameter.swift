@@ -30,14 +30,10 @@ enum EventParameter: String, CaseIterable, Sendable {
         }
     }
 
-    private static let named: [String: EventParameter] = {
-        var named: [String: EventParameter] = [:]
-        for parameter in allCases {
-            named[parameter.rawValue] = parameter
-            if let alias = parameter.alias { named[alias] = parameter }
-        }
-        return named
-    }()
+    private static let named: [String: EventParameter] = Dictionary(
+        uniqueKeysWithValues: allCases.flatMap { parameter in
+            [parameter.rawValue, parameter.alias].compactMap(\.self).map { ($0, parameter) }
+        })
 
     static let names = named.keys.sorted()
 

@@ -21,7 +21,7 @@ struct EventRequest: Sendable {
     }
 
     /// What is asked for.
-    enum Resource: String, Sendable {
+    enum Resource {
         case query, count
     }
 
@@ -104,12 +104,9 @@ struct EventRequest: Sendable {
     }
 
     private static func format(_ parameters: EventParameters) throws -> EventFormat? {
-        guard let name = parameters.text(.format) else { return nil }
-        guard let format = EventFormat(name: name) else {
-            throw parameters.wrong(
-                .format, "is not one of \(EventFormat.allCases.map(\.rawValue).joined(separator: ", "))")
-        }
-        return format
+        // The USGS also calls QuakeML by its name.
+        if parameters.text(.format) == "quakeml" { return .xml }
+        return try parameters.choice(.format).flatMap(EventFormat.init)
     }
 }
 

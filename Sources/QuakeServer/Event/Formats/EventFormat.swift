@@ -20,9 +20,4 @@ enum EventFormat: String, Sendable, CaseIterable {
         case .kml: "application/vnd.google-earth.kml+xml"
         }
     }
-
-    /// - Parameter name: as in a request; the USGS also calls QuakeML by its name.
-    init?(name: String) {
-        self.init(rawValue: name == "quakeml" ? "xml" : name)
-    }
 }
