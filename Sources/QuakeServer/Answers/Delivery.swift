@@ -69,9 +69,14 @@ struct Delivery: Sendable {
             defer { group.cancelAll() }
             group.addTask { await fill(spool, opening) }
             let first: ByteBuffer?
+            var length: Int
             let state: CatalogueState
             do {
-                first = try await request.method == .head ? length(of: reader) : reader.next()
+                first = try await reader.next()
+                length = first?.readableBytes ?? 0
+                if request.method == .head {
+                    while let next = try await reader.next() { length += next.readableBytes }
+                }
                 guard let read = opening.known.withLock({ $0.state }) else { throw CancellationError() }
                 state = read
             } catch {
@@ -88,18 +93,16 @@ struct Delivery: Sendable {
             }
             if isKnown(at: state) { return try await output.send(head(304, of: state)) }
             opening.known.withLock { $0.isWritten = true }
-            if request.method == .head {
-                let length = first?.getInteger(at: 0, as: Int.self)
+            guard request.method != .head, var piece = first else {
                 return try await output.send(head(of: state, length: length))
             }
-            guard var piece = first else { return try await output.send(head(of: state, length: 0)) }
             if reader.isAtEnd {
                 count(piece)
                 if let key {
                     let body = RecentAnswers.Body(bytes: piece, rows: opening.known.withLock { $0.rows })
                     responder.recent.keep(body, key, at: state)
                 }
-                return try await output.send(head(of: state, length: piece.readableBytes), piece)
+                return try await output.send(head(of: state, length: length), piece)
             }
             try await output.begin(head(of: state))
             while true {
@@ -131,13 +134,6 @@ struct Delivery: Sendable {
         var head = HTTPResponse(answer, state, isCompressed: isCompressed, status: status, settings)
         if let length { head.headerFields[.contentLength] = "\(length)" }
         return head
-    }
-
-    /// Reads the whole body, and returns its length in place of it.
-    private func length(of reader: Spool.Reader) async throws -> ByteBuffer? {
-        var count = 0
-        while let bytes = try await reader.next() { count += bytes.readableBytes }
-        return ByteBuffer(integer: count)
     }
 
     /// What is known once the answer's transaction has begun.
