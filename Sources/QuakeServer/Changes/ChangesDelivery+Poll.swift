@@ -28,7 +28,7 @@ extension ChangesDelivery {
         if isHead { return try await output.send(head(nil, seconds: 0)) }
         switch try await found(within: time, client, channel) {
         case .nothing(let position):
-            try await output.send(head(position, seconds: 1), line(position))
+            try await output.send(head(position, seconds: 1), form.line(of: position))
         case .passes(let numbers, let selected, let start, let end):
             try await output.begin(head(end, seconds: Self.keptFor))
             try await write(numbers, selected, after: start, to: &output)
@@ -49,8 +49,6 @@ extension ChangesDelivery {
     private func head(_ position: Position?, seconds: Int) -> HTTPResponse {
         HTTPResponse(upTo: position, seconds: seconds, settings)
     }
-
-    private func line(_ position: Position) -> ByteBuffer { ByteBuffer(string: position.json + "\n") }
 
     /// Writes live passes. A client that is so slow that they are given up is dropped, and asks again.
     @concurrent
@@ -138,7 +136,7 @@ extension ChangesDelivery {
         client.begin { reader.leave() }
         do {
             guard let first = try await reader.next() else { throw CancellationError() }
-            if let position = request.start.position, first == line(position) {
+            if let position = request.start.position, first == form.line(of: position) {
                 reader.leave()
                 return nil
             }

@@ -28,7 +28,7 @@ struct ChangesDelivery: Sendable {
             if case .poll(let time) = request.kind {
                 try await answerPoll(within: time, &output, client, channel)
             } else {
-                try await stream(&output, client, channel)
+                try await follow(&output, client, channel)
             }
         } catch {
             guard !output.hasBegun, !client.isGone else { throw error }
@@ -39,24 +39,7 @@ struct ChangesDelivery: Sendable {
 
     // MARK: The stream
 
-    /// What is not at hand is read from the database, together with others who need the same; then the client is live.
-    @concurrent
-    private func stream(_ output: inout Output, _ client: Client, _ channel: any Channel) async throws {
-        if isHead {
-            client.isStream = true
-            return try await output.send(HTTPResponse(form, settings))
-        }
-        // It writes a position at least.
-        try await follow(&output, client, channel)
-        try await output.finish()
-    }
-
     /// Writes to the client, and before the first bytes the head and what a stream begins with.
-    @concurrent
-    private func write(_ bytes: [UInt8], to output: inout Output, _ client: Client) async throws {
-        try await write(ByteBuffer(bytes: bytes), to: &output, client)
-    }
-
     @concurrent
     private func write(_ bytes: ByteBuffer, to output: inout Output, _ client: Client) async throws {
         if !output.hasBegun {
@@ -68,10 +51,13 @@ struct ChangesDelivery: Sendable {
         try await output.write(bytes)
     }
 
+    /// What is not at hand is read from the database, together with others who need the same; then the client is live.
     @concurrent
-    private func follow(
-        _ output: inout Output, _ client: Client, _ channel: any Channel
-    ) async throws {
+    private func follow(_ output: inout Output, _ client: Client, _ channel: any Channel) async throws {
+        if isHead {
+            client.isStream = true
+            return try await output.send(HTTPResponse(form, settings))
+        }
         let ring = live.ring
         var epoch: Int?
         var position: Position
@@ -85,9 +71,7 @@ struct ChangesDelivery: Sendable {
             }
         if let known {
             position = known
-            var bytes: [UInt8] = []
-            form.append(known, to: &bytes)
-            try await write(bytes, to: &output, client)
+            try await write(form.line(of: known), to: &output, client)
         } else {
             (position, signature, epoch) = try await catchUp(request.start, &output, client, channel)
         }
@@ -101,7 +85,8 @@ struct ChangesDelivery: Sendable {
             }
             switch end {
             case .gone: throw CancellationError()
-            case .ended: return
+            // A position at least was written.
+            case .ended: return try await output.finish()
             case .restart(let reached):
                 (position, signature, epoch) = try await catchUp(
                     .position(reached, of: signature), &output, client, channel)
@@ -131,11 +116,7 @@ struct ChangesDelivery: Sendable {
         _ start: ChangesRequest.Start, _ output: inout Output, _ client: Client, _ channel: any Channel
     ) async throws -> (Position, String?, epoch: Int?) {
         var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
-        let known = start.position.map { position in
-            var bytes: [UInt8] = []
-            form.append(position, to: &bytes)
-            return ByteBuffer(bytes: bytes)
-        }
+        let known = start.position.map(form.line)
         while true {
             let (catchUp, reader) = try responder.catchUps.reader(start, form, for: customer) {
                 channel.close(promise: nil)
@@ -177,6 +158,6 @@ struct ChangesDelivery: Sendable {
     @concurrent
     private func beat(_ output: inout Output, _ client: Client) async throws {
         guard !output.hasBegun || .now - output.lastWrite >= settings.heartbeat else { return }
-        try await write(form.heartbeat, to: &output, client)
+        try await write(ByteBuffer(bytes: form.heartbeat), to: &output, client)
     }
 }

@@ -31,9 +31,6 @@ struct ChangesRequest: Sendable {
         case position(Position, of: String? = nil)
 
         var position: Position? { if case .position(let position, _) = self { position } else { nil } }
-
-        /// Whether it says where to go, whoever asks.
-        var isShared: Bool { self != .now }
     }
 
     /// What `query` knows and a stream does not: it has no order, no end and no past.

@@ -94,6 +94,13 @@ struct StreamForm: Sendable, Hashable {
         endLine(&bytes)
     }
 
+    /// A position as a line.
+    func line(of position: Position) -> ByteBuffer {
+        var bytes: [UInt8] = []
+        append(position, to: &bytes)
+        return ByteBuffer(bytes: bytes)
+    }
+
     private func endLine(_ bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\n"))
         if syntax == .events { bytes.append(UInt8(ascii: "\n")) }

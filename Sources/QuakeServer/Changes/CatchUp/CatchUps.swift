@@ -40,7 +40,8 @@ final class CatchUps: Sendable {
         let key = Key(start: start, form: form)
         let ring = live.ring
         return try current.withLock { current in
-            if start.isShared, let known = current[key],
+            // The present moment is another one for each who asks.
+            if start != .now, let known = current[key],
                 let reader = known.reader(leadingTo: ring, closing: closing)
             {
                 return (known, reader)

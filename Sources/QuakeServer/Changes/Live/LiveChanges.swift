@@ -205,8 +205,7 @@ final class LiveChanges: ReaderView, Sendable {
 
     /// The table may be altered while the connection is lost.
     func accepts(_ table: TableShape) -> Bool {
-        let known = ring.signature
-        return known == nil || known == table.signature
+        ring.signature.map { $0 == table.signature } ?? true
     }
 
     func apply(_ pass: Pass) async throws -> Position {
@@ -279,7 +278,6 @@ final class LiveChanges: ReaderView, Sendable {
         if hasClients { wake { $0.restart($1) } }
     }
 
-    /// Drops what is old or too much. The newest pass stays.
     func trim() { state.withLock { trim(&$0.ring) } }
 
     private func trim(_ ring: inout LiveRing) { ring.trim(to: settings.passSize, after: settings.passTime) }

@@ -67,20 +67,19 @@ final class LivePass: Sendable {
         }
     }
 
-    /// Writes some of the pass, whole lines.
+    /// Writes some of the pass, whole lines: some 32 KiB.
     ///
     /// - Parameters:
     ///   - selected: what the form's filter selects; nil for a form without one.
     ///   - line: where to begin.
-    ///   - enough: how many bytes are enough.
     /// - Returns: what was written, and where to go on; nil after the pass's position, which comes last.
-    func written(_ form: StreamForm, _ selected: SelectedChanges?, from line: Int, enough: Int) -> (
+    func written(_ form: StreamForm, _ selected: SelectedChanges?, from line: Int) -> (
         bytes: [UInt8], next: Int?
     ) {
         var bytes: [UInt8] = []
         var line = line
         while let next = selected.map({ $0.next(from: line) }) ?? (line < lines.count ? line : nil) {
-            guard bytes.count < enough else { return (bytes, next) }
+            guard bytes.count < 32 << 10 else { return (bytes, next) }
             form.append(.change, lines[next], selected: selected?.isSelected(next), to: &bytes)
             line = next + 1
         }

@@ -18,7 +18,6 @@ final class LivePiece: Sendable {
 
 /// The pieces that are in use. The newest ones are kept a moment longer, because most clients are at the same place.
 final class LivePieces: Sendable {
-    private let keptSize: Int
     private let limit: Int
     private let state = Mutex(State())
     private let size = Mutex(0)
@@ -43,10 +42,8 @@ final class LivePieces: Sendable {
         let line: Int
     }
 
-    private static let enough = 32 << 10
-
     /// - Parameter limit: how many bytes all pieces together should have.
-    init(limit: Int) { (self.limit, keptSize) = (limit, limit / 4) }
+    init(limit: Int) { self.limit = limit }
 
     /// Whether there are too many, because slow clients hold them.
     var isFull: Bool { size.withLock { $0 > limit } }
@@ -59,7 +56,7 @@ final class LivePieces: Sendable {
     {
         let key = Key(pass: pass.number, form: form, line: line)
         if let kept = state.withLock({ $0.kept[key] }) { return kept }
-        let (bytes, next) = pass.written(form, selected, from: line, enough: Self.enough)
+        let (bytes, next) = pass.written(form, selected, from: line)
         let piece = LivePiece(form.framed(bytes), next: next, of: self)
         // Pieces that are given up end after the lock is given back.
         var given: [LivePiece?] = []
@@ -68,17 +65,17 @@ final class LivePieces: Sendable {
             state.kept[key] = piece
             state.order.append(key)
             state.size += piece.bytes.readableBytes
-            while state.size > keptSize, state.kept.count > 1 { given.append(state.removeFirst()) }
+            while state.size > limit / 4, state.kept.count > 1 { given.append(state.removeFirst()) }
             return piece
         }
     }
 
     /// Forgets those that are kept.
     func forget() {
-        let old = state.withLock { state in
+        // They end after the lock is given back.
+        _ = state.withLock { state in
             defer { state = State() }
             return state.kept
         }
-        _ = old
     }
 }
