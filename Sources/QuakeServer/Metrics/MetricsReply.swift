@@ -7,7 +7,7 @@ extension Responder {
     func metricsReply(accepted: String?) async -> Reply {
         var text = MetricsText(accepted: accepted)
         appendServer(to: &text)
-        ProcessUse.now.append(to: &text)
+        ProcessUse.append(to: &text)
         let database = await status.result()
         if case .failure(let error) = database {
             logger.warning("the metrics of the database are missing: \(error)")

@@ -2,21 +2,18 @@ import Glibc
 
 /// What the process uses, under the names that Prometheus's own libraries give it
 /// (https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics).
-struct ProcessUse {
-    var seconds = 0.0
-    var memory = 0
-    var files = 0
-    var fileLimit = 0
-
-    static var now: ProcessUse {
-        var use = ProcessUse()
+enum ProcessUse {
+    static func append(to text: inout MetricsText) {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
-        use.seconds = Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-        use.memory = residentPages * sysconf(Int32(_SC_PAGESIZE))
-        use.files = OpenFiles.count
-        use.fileLimit = OpenFiles.limit
-        return use
+        text.family(
+            "process_cpu_seconds", .counter, unit: "seconds", "The processor time that the process has used.")
+        text.sample("process_cpu_seconds_total", [], Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
+        text.gauge(
+            "process_resident_memory_bytes", unit: "bytes", "The memory that the process takes.",
+            residentPages * sysconf(Int32(_SC_PAGESIZE)))
+        text.gauge("process_open_fds", "Files and connections that the process has open.", OpenFiles.count)
+        text.gauge("process_max_fds", "How many it may have open.", OpenFiles.limit)
     }
 
     /// The second number of proc_pid_statm(5).
@@ -28,15 +25,5 @@ struct ProcessUse {
         let numbers = line.split(separator: CChar(bitPattern: UInt8(ascii: " ")))
         return numbers.dropFirst().first.flatMap { Int(String(decoding: $0.map(UInt8.init), as: UTF8.self)) }
             ?? 0
-    }
-
-    func append(to text: inout MetricsText) {
-        text.family(
-            "process_cpu_seconds", .counter, unit: "seconds", "The processor time that the process has used.")
-        text.sample("process_cpu_seconds_total", [], seconds)
-        text.gauge(
-            "process_resident_memory_bytes", unit: "bytes", "The memory that the process takes.", memory)
-        text.gauge("process_open_fds", "Files and connections that the process has open.", files)
-        text.gauge("process_max_fds", "How many it may have open.", fileLimit)
     }
 }
