@@ -8,13 +8,8 @@ final class ClientBounds: Sendable {
         case connection, stream, costly
     }
 
-    private struct Key: Hashable {
-        let kind: Kind
-        let address: ClientAddress
-    }
-
     private let settings: ServerSettings
-    private let state = Mutex<(held: [Key: Int], refused: [Kind: Int])>(([:], [:]))
+    private let state = Mutex<(held: [Kind: [ClientAddress: Int]], refused: [Kind: Int])>(([:], [:]))
 
     init(_ settings: ServerSettings) { self.settings = settings }
 
@@ -35,21 +30,19 @@ final class ClientBounds: Sendable {
     func take(_ kind: Kind, for address: ClientAddress?) throws {
         guard let address else { return }
         try state.withLock { state in
-            let key = Key(kind: kind, address: address)
-            guard state.held[key, default: 0] < limit(kind) else {
+            guard state.held[kind]?[address] ?? 0 < limit(kind) else {
                 state.refused[kind, default: 0] += 1
                 throw Self.refusal(kind)
             }
-            state.held[key, default: 0] += 1
+            state.held[kind, default: [:]][address, default: 0] += 1
         }
     }
 
     func give(_ kind: Kind, for address: ClientAddress?) {
         guard let address else { return }
         state.withLock { state in
-            let key = Key(kind: kind, address: address)
-            state.held[key, default: 1] -= 1
-            if state.held[key] == 0 { state.held[key] = nil }
+            state.held[kind]?[address, default: 1] -= 1
+            if state.held[kind]?[address] == 0 { state.held[kind]?[address] = nil }
         }
     }
 

@@ -71,12 +71,9 @@ public struct TrustedProxies: Sendable {
             guard let pair, let sign = pair.firstIndex(of: "=") else { return nil }
             text = pair[sign...].dropFirst()
         }
-        func trimmed(_ text: Substring, _ isLoose: (Character) -> Bool) -> Substring {
-            var text = text.drop(while: isLoose)
-            while let last = text.last, isLoose(last) { text.removeLast() }
-            return text
-        }
-        text = trimmed(text) { " \t\"".contains($0) }
+        func isLoose(_ character: Character) -> Bool { " \t\"".contains(character) }
+        text = text.drop(while: isLoose)
+        while let last = text.last, isLoose(last) { text.removeLast() }
         if text.first == "[" { return ClientAddress(text.dropFirst().prefix { $0 != "]" }) }
         // With a port behind it, an address of IPv4 has one colon.
         let isWithPort = text.count { $0 == ":" } == 1

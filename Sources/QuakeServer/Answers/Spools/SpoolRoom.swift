@@ -7,10 +7,7 @@ import Synchronization
 /// many read, nothing is free before the last of them has gone. If there is none, the slowest go: those that would take longest
 /// to read what waits for them. Nobody is refused because of them.
 final class SpoolRoom: Sendable {
-    private let memoryLimit: Int
-    private let fileLimit: Int
-    private let readTime: Duration
-    private let readSize: Int
+    private let settings: ServerSettings
     private let state = Mutex(State())
 
     private struct State {
@@ -32,10 +29,7 @@ final class SpoolRoom: Sendable {
         }
     }
 
-    init(_ settings: ServerSettings) {
-        (memoryLimit, fileLimit) = (settings.spooledMemory, settings.spooledBytes)
-        (readTime, readSize) = (settings.readTime, settings.readSize)
-    }
+    init(_ settings: ServerSettings) { self.settings = settings }
 
     /// The bytes in files.
     var files: Int { state.withLock { $0.files } }
@@ -45,7 +39,7 @@ final class SpoolRoom: Sendable {
     /// - Returns: false if there is no room for so many bytes in memory.
     func takeMemory(_ count: Int) -> Bool {
         state.withLock { state in
-            guard state.memory + count <= memoryLimit else { return false }
+            guard state.memory + count <= settings.spooledMemory else { return false }
             state.memory += count
             return true
         }
@@ -63,7 +57,7 @@ final class SpoolRoom: Sendable {
             let now = ContinuousClock.now
             let isPatient = now - begin < Self.patience
             let slowest: [SpoolReader]? = state.withLock { state in
-                guard state.files + count > fileLimit else {
+                guard state.files + count > settings.spooledBytes else {
                     state.files += count
                     return nil
                 }
@@ -90,7 +84,9 @@ final class SpoolRoom: Sendable {
     /// Drops those who have taken too little lately of what waits for them.
     func sweep(_ now: ContinuousClock.Instant = .now) {
         let slow = state.withLock { state in
-            let slow = state.readers.filter { !$0.value.hasProgress(now, of: readSize, within: readTime) }
+            let slow = state.readers.filter {
+                !$0.value.hasProgress(now, of: settings.readSize, within: settings.readTime)
+            }
             for key in slow.keys { state.readers[key] = nil }
             state.dropped += slow.count
             return slow.values
