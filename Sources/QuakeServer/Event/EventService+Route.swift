@@ -1,6 +1,7 @@
 import Feed
 import PostgreSQL
 import QuakeStore
+import XML
 
 extension EventService {
     static let path = "/fdsnws/event/1/"
@@ -67,12 +68,20 @@ extension EventService {
         }
     }
 
+    /// The answer of `catalogs` and `contributors`.
     private static func list(
         _ target: String, _ element: String,
         _ names: @escaping @Sendable (Connection) async throws -> [String]
     ) -> Answer {
         Answer(key: target, contentType: "application/xml") { connection, _, writer in
-            try writer.write(Array(list(of: element, try await names(connection)).utf8))
+            let items = try await names(connection).map { "<\(element)>\(xmlEscaped($0))</\(element)>\n" }
+            let list = """
+                <?xml version="1.0" encoding="UTF-8"?>
+                <\(element)s>
+                \(items.joined())</\(element)s>
+
+                """
+            try writer.write(Array(list.utf8))
         }
     }
 

@@ -48,10 +48,4 @@ enum EventService {
             return "\(head) type=\"xs:string\">\(options)</param>\n"
         }
     }
-
-    /// The answer of `catalogs` and `contributors`.
-    static func list(of element: String, _ names: [String]) -> String {
-        let elements = names.map { "<\(element)>\(xmlEscaped($0))</\(element)>\n" }.joined()
-        return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<\(element)s>\n\(elements)</\(element)s>\n"
-    }
 }

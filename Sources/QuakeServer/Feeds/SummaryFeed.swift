@@ -97,11 +97,6 @@ struct SummaryFeed: Sendable, Equatable {
         let generated: Instant
     }
 
-    /// The URL of this form of it.
-    private func url(_ origin: Origin) -> String {
-        origin.url + (Form.endings.first { $0.form == form }?.ending ?? "")
-    }
-
     private func origin(in state: CatalogueState, _ baseURL: String) -> Origin {
         let path = "/earthquakes/feed/v1.0/summary/\(name)"
         let newest = state.settled.filter { covers($0.feed) }.max { $0.generated < $1.generated }
@@ -151,17 +146,18 @@ struct SummaryFeed: Sendable, Equatable {
     }
 
     private func encoder(_ origin: Origin, _ baseURL: String) -> any EventEncoder {
-        switch form {
+        let url = origin.url + (Form.endings.first { $0.form == form }?.ending ?? "")
+        return switch form {
         case .geojson:
             FeatureEncoder(
-                title: title, url: url(origin), generated: origin.generated, api: "1.14.1", endsLine: true)
+                title: title, url: url, generated: origin.generated, api: "1.14.1", endsLine: true)
         case .csv: EventCSV()
         case .quakeml: EventXML()
         case .kml(let form):
-            EventKML(form: form, title: title, url: url(origin), now: origin.generated)
+            EventKML(form: form, title: title, url: url, now: origin.generated)
         case .atom:
             EventAtom(
-                title: title, url: url(origin), generated: origin.generated, author: origin.service,
+                title: title, url: url, generated: origin.generated, author: origin.service,
                 baseURL: baseURL)
         }
     }
