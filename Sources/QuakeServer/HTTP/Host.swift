@@ -22,17 +22,11 @@ extension HTTPRequest {
             else { return false }
             rest = rest[end...].dropFirst()
         } else {
-            while let byte = rest.first, byte != UInt8(ascii: ":") {
-                if byte == UInt8(ascii: "%") {
-                    guard rest.count > 2, rest.dropFirst().prefix(2).allSatisfy({ $0.hexDigit != nil }) else {
-                        return false
-                    }
-                    rest = rest.dropFirst(2)
-                } else if !byte.isInRegisteredName {
-                    return false
-                }
-                rest = rest.dropFirst()
-            }
+            let name = rest.prefix { $0 != UInt8(ascii: ":") }
+            guard name.allSatisfy(\.isInRegisteredName),
+                !name.contains(UInt8(ascii: "%")) || name.percentDecoded() != nil
+            else { return false }
+            rest = rest[name.endIndex...]
         }
         return rest.isEmpty
             || rest.first == UInt8(ascii: ":") && rest.dropFirst().allSatisfy(\.isDigit) && rest.count <= 6
@@ -45,6 +39,6 @@ extension HTTPField.Name {
 
 extension UInt8 {
     fileprivate var isInRegisteredName: Bool {
-        isAlphanumeric || "-._~!$&'()*+,;=".utf8.contains(self)
+        isAlphanumeric || "-._~!$&'()*+,;=%".utf8.contains(self)
     }
 }
