@@ -83,21 +83,20 @@ final class CatchUps: Sendable {
     ) async throws {
         // Whoever asks for all rows, or gets them, asks for much. How much a stretch of the history is, the database knows.
         if catchUp.start != .snapshot, case .fail = whenBehind,
-            try await readInTurn(
-                catchUp, .short, for: customer, upTo: settings.longStretch, whenBehind,
-                settings.statementTime)
+            try await readInTurn(catchUp, .short, for: customer, whenBehind)
         {
             return
         }
-        _ = try await readInTurn(
-            catchUp, .costly, for: customer, upTo: nil, whenBehind, settings.costlyTime)
+        _ = try await readInTurn(catchUp, .costly, for: customer, whenBehind)
     }
 
-    /// - Returns: false if the pass is longer than `limit`, and was not read.
+    /// - Returns: false if the pass is too long for the short lane, and was not read.
     private func readInTurn(
-        _ catchUp: CatchUp, _ lane: Lane, for customer: ClientAddress?, upTo limit: Int?,
-        _ whenBehind: WhenBehind, _ time: Duration
+        _ catchUp: CatchUp, _ lane: Lane, for customer: ClientAddress?, _ whenBehind: WhenBehind
     ) async throws -> Bool {
+        let (limit, time): (Int?, Duration) =
+            lane == .short
+            ? (settings.longStretch, settings.statementTime) : (nil, settings.costlyTime)
         // What happens to one client is not worth a line.
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)
