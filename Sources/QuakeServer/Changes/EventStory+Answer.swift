@@ -1,5 +1,4 @@
 import QuakeStore
-import Synchronization
 
 extension EventStory {
     /// The story of one event, as lines of JSON.

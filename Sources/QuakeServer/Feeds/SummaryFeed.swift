@@ -40,7 +40,7 @@ struct SummaryFeed: Sendable, Equatable {
         }
     }
 
-    private enum Period: String, CaseIterable {
+    private enum Period: String {
         case hour, day, week, month
 
         var title: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }

@@ -13,7 +13,6 @@ final class Client: Sendable {
 
     private struct State {
         var isGone = false
-        /// How many bytes were sent to it since they were counted last.
         var sent = 0
         var left: (@Sendable () -> Void)?
         var takesChunks = true
@@ -45,7 +44,6 @@ final class Client: Sendable {
         }
     }
 
-    /// Begins a request.
     func begin(_ head: HTTPRequestHead) {
         state.withLock {
             $0.isStream = false

@@ -3,7 +3,6 @@ import Logging
 import NIOCore
 import NIOExtras
 import NIOPosix
-import Synchronization
 
 /// The connections of all clients of one address.
 ///

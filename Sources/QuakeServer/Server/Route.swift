@@ -1,5 +1,3 @@
-import QuakeStore
-
 /// The paths that the server knows. Each has a name for the metrics.
 enum Route: Sendable {
     case health

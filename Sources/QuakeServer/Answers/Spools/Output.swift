@@ -8,7 +8,6 @@ struct Output: ~Copyable {
     private var body: (any ResponseBodyWriter)?
     /// What the client is told; 0 before the head is written.
     private(set) var status = 0
-    /// When something was last written.
     private(set) var lastWrite = ContinuousClock.now
 
     init(_ writer: consuming ResponseWriter) {
@@ -50,7 +49,6 @@ struct Output: ~Copyable {
         lastWrite = .now
     }
 
-    /// Ends the body.
     @concurrent
     mutating func finish() async throws { try await body?.finish(nil) }
 }

@@ -1,5 +1,4 @@
 import Feed
-import NIOCore
 import QuakeStore
 import Synchronization
 
