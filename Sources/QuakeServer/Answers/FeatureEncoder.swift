@@ -46,7 +46,6 @@ struct FeatureEncoder: EventEncoder {
     /// The least longitude, latitude and depth, and the greatest. An unknown depth counts as 0.
     private(set) var least = SIMD3<Double>(repeating: .infinity)
     private(set) var greatest = SIMD3<Double>(repeating: -.infinity)
-    private let members = Self.members
 
     private func isAlone(_ count: Int) -> Bool { isDetail && count == 1 }
 
@@ -67,7 +66,7 @@ struct FeatureEncoder: EventEncoder {
         if count > 0 { bytes.append(text: ",\n") }
         count += 1
         bytes.append(text: "{\"type\":\"Feature\",\"properties\":{")
-        for member in members {
+        for member in Self.members {
             bytes.append(contentsOf: member.name)
             try bytes.append(asInFeed: &row, member.kind)
         }
