@@ -8,7 +8,6 @@ struct FeatureMembers {
     init?(_ bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes
         var cursor = JSONCursor(bytes)
-        var (properties, coordinates) = ([(name: JSONText, value: Range<Int>)](), [Range<Int>]())
         do {
             try cursor.readObject { (cursor, name) throws(JSONError) in
                 if name.equals("properties", in: bytes), cursor.next == UInt8(ascii: "{") {
@@ -34,7 +33,6 @@ struct FeatureMembers {
         } catch {
             return nil
         }
-        (self.properties, self.coordinates) = (properties, coordinates)
     }
 
     /// The value of a property; nil if it is missing or null.

@@ -17,11 +17,9 @@ public struct StatedDeletion: Sendable, Equatable {
     ///   that of an event that is there.
     public init(_ feature: UnsafeBufferPointer<UInt8>) throws(Rejection) {
         if let fault = JSONCursor.fault(in: feature) { throw Rejection(fault, member: nil) }
-        let row: Row
-        do {
-            row = try Row(feature)
-        } catch {
-            throw Rejection(error, member: nil)
+        guard let row = FeatureMembers(feature) else {
+            throw Rejection(
+                JSONError(reason: .syntax, text: "expected an object", offset: 0), member: nil)
         }
         guard row.isOfDeletion else { throw Rejection(.status, "the event is not deleted") }
         guard let code = row.code, !code.isEmpty else {
@@ -29,60 +27,32 @@ public struct StatedDeletion: Sendable, Equatable {
         }
         guard code.utf8.count <= 64 else { throw Rejection(.range, "id is longer than 64 bytes") }
         guard let updated = row.updated else { throw Rejection(.missing, "updated is missing") }
-        self.init(code: code, at: updated, service: FeedIdentity.host(of: row.url))
+        self.init(code: code, at: updated, service: FeedIdentity.host(of: row.knownText("url")))
     }
 }
 
-/// What a row says that matters.
-private struct Row {
-    private var texts: [String: String] = [:]
-    private(set) var updated: Instant?
-    private var hasMagnitude = false
-
-    init(_ feature: UnsafeBufferPointer<UInt8>) throws(JSONError) {
-        var cursor = JSONCursor(feature)
-        try cursor.readObject { (cursor, name) throws(JSONError) in
-            switch (name.string(from: feature), cursor.next) {
-            case ("id", _): try readText("id", &cursor)
-            case ("properties", UInt8(ascii: "{")):
-                try cursor.readObject { (cursor, name) throws(JSONError) in
-                    try readProperty(name.string(from: feature), &cursor)
-                }
-            default: try cursor.skipValue()
-            }
-        }
-    }
-
-    private mutating func readProperty(_ name: String, _ cursor: inout JSONCursor) throws(JSONError) {
-        switch (name, cursor.next) {
-        case ("net", _), ("code", _), ("ids", _), ("url", _), ("status", _): try readText(name, &cursor)
-        case ("updated", UInt8(ascii: "0")...UInt8(ascii: "9")):
-            updated = try cursor.readNumber().timestamp.map(Instant.init(milliseconds:))
-        case ("mag", let byte):
-            hasMagnitude = byte != UInt8(ascii: "n")
-            try cursor.skipValue()
-        default: try cursor.skipValue()
-        }
-    }
-
+extension FeatureMembers {
     /// A text that no column could hold, or a value of another type, is left out.
-    private mutating func readText(_ name: String, _ cursor: inout JSONCursor) throws(JSONError) {
-        guard cursor.next == UInt8(ascii: "\"") else { return try cursor.skipValue() }
-        cursor.sawNUL = false
-        let text = try cursor.readString()
-        if !cursor.sawNUL { texts[name] = text.string(from: cursor.bytes) }
+    fileprivate func knownText(_ name: StaticString) -> String? {
+        text(name).flatMap { $0.utf8.contains(0) ? nil : $0 }
     }
 
-    var url: String? { texts["url"] }
+    fileprivate var updated: Instant? {
+        guard let value = value("updated"), bytes[value.lowerBound].isDigit else { return nil }
+        var cursor = JSONCursor(bytes.extracting(value))
+        do { return try cursor.readNumber().timestamp.map(Instant.init(milliseconds:)) } catch { return nil }
+    }
 
     /// A service that does not know `includedeleted` gives the events that are there.
-    var isOfDeletion: Bool { texts["status"].map { $0.lowercased() == "deleted" } ?? !hasMagnitude }
+    fileprivate var isOfDeletion: Bool {
+        knownText("status").map { $0.lowercased() == "deleted" } ?? (value("mag") == nil)
+    }
 
     /// An event may have had several ids: of these, it is not said which one it had last.
-    var code: String? {
-        if let id = texts["id"] { return id }
-        if let net = texts["net"], let code = texts["code"] { return net + code }
-        let ids = texts["ids"]?.split(separator: ",") ?? []
+    fileprivate var code: String? {
+        if let id = readableCode(of: bytes) { return id }
+        if let net = knownText("net"), let code = knownText("code") { return net + code }
+        let ids = knownText("ids")?.split(separator: ",") ?? []
         return ids.count == 1 ? String(ids[0]) : nil
     }
 }
