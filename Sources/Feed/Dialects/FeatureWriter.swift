@@ -4,16 +4,14 @@ struct FeatureWriter {
     private(set) var bytes: [UInt8] = []
     /// Set if the event is gone, instead of a feature.
     private(set) var deletion: StatedDeletion?
-    private var hasMembers = false
 
     /// Begins a feature. Empties what was written before.
     mutating func begin(_ name: EventName) {
         deletion = nil
         bytes.removeAll(keepingCapacity: true)
         bytes.append(text: #"{"type":"Feature","id":"#)
-        append(string: name.code.utf8)
+        bytes.append(json: name.code.utf8)
         bytes.append(text: #","properties":{"#)
-        hasMembers = false
         append("net", name.net.utf8)
         append("code", name.netCode.utf8)
         if let url = name.url { append("url", url.utf8) }
@@ -24,7 +22,7 @@ struct FeatureWriter {
         deletion = nil
         bytes.removeAll(keepingCapacity: true)
         bytes.append(text: #"{"id":"#)
-        append(string: code.utf8)
+        bytes.append(json: code.utf8)
         bytes.append(text: "}")
     }
 
@@ -40,27 +38,26 @@ struct FeatureWriter {
 
     mutating func append(_ name: StaticString, _ text: some Collection<UInt8>) {
         if text.isEmpty { return }
-        member(name)
-        append(string: text)
+        bytes.append(member: name)
+        bytes.append(json: text)
     }
 
     mutating func append(_ name: StaticString, time: Instant) {
-        member(name)
+        bytes.append(member: name)
         bytes.append(integer: time.milliseconds)
     }
 
     /// Appends a number as JSON has it, with the digits that it has; nothing for null.
     mutating func append(_ name: StaticString, _ number: DecimalText?) {
         guard let number else { return }
-        member(name)
+        bytes.append(member: name)
         number.append(to: &bytes)
     }
 
     /// Appends a member whose value is JSON already.
     mutating func append(_ name: some Collection<UInt8>, json: some Collection<UInt8>) {
-        if hasMembers { bytes.append(UInt8(ascii: ",")) }
-        hasMembers = true
-        append(string: name)
+        bytes.appendCommaBehindMember()
+        bytes.append(json: name)
         bytes.append(UInt8(ascii: ":"))
         bytes.append(contentsOf: json)
     }
@@ -79,21 +76,22 @@ struct FeatureWriter {
     private mutating func append(_ coordinate: DecimalText?) {
         if let coordinate { coordinate.append(to: &bytes) } else { bytes.append(text: "null") }
     }
-
-    private mutating func member(_ name: StaticString) {
-        if hasMembers { bytes.append(UInt8(ascii: ",")) }
-        hasMembers = true
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(text: name)
-        bytes.append(text: "\":")
-    }
-
-    private mutating func append(string text: some Collection<UInt8>) {
-        bytes.append(json: text)
-    }
 }
 
 extension [UInt8] {
+    /// Appends the name of an object's next member, and the comma in front of it.
+    mutating func append(member name: StaticString) {
+        appendCommaBehindMember()
+        append(UInt8(ascii: "\""))
+        append(text: name)
+        append(text: "\":")
+    }
+
+    /// Unless the object has just begun: no value ends with its brace.
+    fileprivate mutating func appendCommaBehindMember() {
+        if last != UInt8(ascii: "{") { append(UInt8(ascii: ",")) }
+    }
+
     /// Appends a text as a JSON string. Invalid UTF-8 stays as it is, for the decoder to reject.
     mutating func append(json text: some Collection<UInt8>) {
         if text.withContiguousStorageIfAvailable({ append(json: UnsafeRawBufferPointer($0)) }) == nil {

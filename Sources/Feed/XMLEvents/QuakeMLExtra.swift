@@ -35,12 +35,6 @@ extension FeatureWriter {
         _ texts: QuakeMLEvent.Texts, _ mechanism: QuakeMLEvent.Part
     ) throws(Rejection) -> [UInt8] {
         var json: [UInt8] = [UInt8(ascii: "{")]
-        func append(_ name: StaticString) {
-            if json.count > 1 { json.append(UInt8(ascii: ",")) }
-            json.append(UInt8(ascii: "\""))
-            json.append(text: name)
-            json.append(text: "\":")
-        }
         let numbers: [(StaticString, QuakeMLField)] = [
             ("strike1", .strike1), ("dip1", .dip1), ("rake1", .rake1), ("strike2", .strike2), ("dip2", .dip2),
             ("rake2", .rake2), ("scalar_moment", .scalarMoment), ("mrr", .mrr), ("mtt", .mtt), ("mpp", .mpp),
@@ -48,11 +42,11 @@ extension FeatureWriter {
         ]
         for (name, field) in numbers {
             guard let number = try texts.number(field, mechanism) else { continue }
-            append(name)
+            json.append(member: name)
             number.append(to: &json)
         }
         if let magnitude = try momentMagnitude(texts, mechanism) {
-            append("mw")
+            json.append(member: "mw")
             magnitude.append(to: &json)
         }
         let words: [(StaticString, QuakeMLField)] = [
@@ -61,7 +55,7 @@ extension FeatureWriter {
         ]
         for (name, field) in words {
             guard let text = texts.field(field, of: mechanism) else { continue }
-            append(name)
+            json.append(member: name)
             json.append(json: text)
         }
         json.append(UInt8(ascii: "}"))
