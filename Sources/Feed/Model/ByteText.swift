@@ -76,6 +76,26 @@ extension [UInt8] {
     }
 }
 
+extension Substring {
+    /// Reads what `append(escaped:by:keeping:)` writes: a mark and two hexadecimal digits are the byte that they stand for.
+    func unescaped(by mark: Unicode.Scalar) -> String {
+        var bytes: [UInt8] = []
+        var rest = utf8
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(2)
+            if byte == UInt8(ascii: mark), digits.count == 2,
+                let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+            {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
 extension UInt8 {
     /// A letter of ASCII as a small one. In UTF-8, it leaves all other letters alone.
     @inlinable

@@ -80,7 +80,7 @@ extension String {
         guard let range = userInfoRange else { return nil }
         let parts = self[range].unicodeScalars
             .split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(Substring.init)
-        return (parts[0].withoutPercentEscapes, parts.count > 1 ? parts[1].withoutPercentEscapes : "")
+        return (parts[0].unescaped(by: "%"), parts.count > 1 ? parts[1].unescaped(by: "%") : "")
     }
 
     /// The text between `://` and the `@`. A password with an unescaped slash makes a URL invalid, but it must not be shown
@@ -97,24 +97,5 @@ extension String {
             let at = rest.lastIndex(of: "@")
         else { return nil }
         return rest.startIndex..<at
-    }
-}
-
-extension Substring {
-    fileprivate var withoutPercentEscapes: String {
-        var bytes: [UInt8] = []
-        var rest = utf8[...]
-        while let byte = rest.popFirst() {
-            let digits = rest.prefix(2)
-            if byte == UInt8(ascii: "%"), digits.count == 2,
-                let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
-            {
-                bytes.append(value)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -109,7 +109,7 @@ struct QuakeMLTranslator {
     private static func ownName(_ texts: QuakeMLEvent.Texts) -> EventName {
         let publicID = texts.string(texts.text(texts.event.publicID))
         let (authority, escaped) = EventNaming.parts(ofPublicID: publicID)
-        let code = escaped.removingTildes
+        let code = escaped[...].unescaped(by: "~")
         let net = texts.string(texts.own(.agency))
         guard !net.isEmpty, code.hasPrefix(net), code != net else {
             // Its network was too long to be written.
@@ -215,24 +215,5 @@ extension QuakeMLEvent.Texts {
     func time(_ text: UnsafeBufferPointer<UInt8>, _ name: String) throws(Rejection) -> Instant {
         guard let time = TimeText.read(text) else { throw Rejection(.type, "\(name): not a time") }
         return time
-    }
-}
-
-extension String {
-    /// With `~` and two hexadecimal digits read as the byte that they stand for.
-    fileprivate var removingTildes: String {
-        var bytes: [UInt8] = []
-        var rest = utf8[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "~"), rest.count >= 2,
-                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-            {
-                bytes.append(value)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
