@@ -47,24 +47,14 @@ struct DecimalText {
                 exponent: exponent))
     }
 
-    private init(
-        isNegative: Bool, whole: Slice<UnsafeBufferPointer<UInt8>>,
-        fraction: Slice<UnsafeBufferPointer<UInt8>>,
-        exponent: Int
-    ) {
-        (self.isNegative, self.whole, self.fraction, self.exponent) = (isNegative, whole, fraction, exponent)
-    }
-
     /// The same number of kilometres, where this one is of metres.
-    var inKilometres: DecimalText { scaled(by: -3) }
+    var inKilometres: DecimalText {
+        DecimalText(isNegative: isNegative, whole: whole, fraction: fraction, exponent: exponent - 3)
+    }
     var negated: DecimalText {
         DecimalText(isNegative: !isNegative, whole: whole, fraction: fraction, exponent: exponent)
     }
     var isZero: Bool { whole.isEmpty && fraction.allSatisfy { $0 == UInt8(ascii: "0") } }
-
-    private func scaled(by power: Int) -> DecimalText {
-        DecimalText(isNegative: isNegative, whole: whole, fraction: fraction, exponent: exponent + power)
-    }
 
     func append(to bytes: inout [UInt8]) {
         if isNegative { bytes.append(UInt8(ascii: "-")) }
