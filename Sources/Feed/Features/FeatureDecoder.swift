@@ -74,11 +74,8 @@ private struct FeatureReader: ~Copyable {
     private func readConstant(
         _ cursor: inout JSONCursor, _ constant: StaticString, of member: StaticString
     ) throws(JSONError) {
-        guard cursor.next == UInt8(ascii: "\"") else {
-            throw cursor.refusal(.type, "\(member) is not \"\(constant)\"")
-        }
-        let text = try cursor.readString()
-        guard text.equals(constant, in: cursor.bytes) else {
+        guard cursor.next == UInt8(ascii: "\""), try cursor.readString().equals(constant, in: cursor.bytes)
+        else {
             throw cursor.refusal(.type, "\(member) is not \"\(constant)\"")
         }
     }
@@ -172,7 +169,10 @@ private struct FeatureReader: ~Copyable {
         _ bytes: UnsafeBufferPointer<UInt8>, _ table: borrowing PropertyTable
     ) throws(Rejection) -> QuakeRecord {
         let missing = table.requiredBits & ~record.present
-        if missing != 0 { throw Rejection(missing: missing) }
+        if missing != 0 {
+            let first = Property.allCases.first { $0.bit & missing != 0 }
+            throw Rejection(.missing, "\(first?.declaration.name ?? "a property") is missing")
+        }
         for (property, limit) in table.limits {
             guard case .number(let number) = record[property], abs(number) > limit else { continue }
             throw Rejection(.range, "\(property.declaration.name) is beyond ±\(Int(limit))")
@@ -203,14 +203,6 @@ private struct FeatureReader: ~Copyable {
         let count = record.withCode(in: bytes) { $0.count }
         guard count > 0 else { throw Rejection(.missing, "id is empty") }
         guard count <= 64 else { throw Rejection(.range, "id is longer than 64 bytes") }
-    }
-}
-
-extension Rejection {
-    /// - Parameter missing: the bits of the properties.
-    fileprivate init(missing: UInt64) {
-        let first = Property.allCases.first { $0.bit & missing != 0 }
-        self.init(.missing, "\(first?.declaration.name ?? "a property") is missing")
     }
 }
 
