@@ -97,16 +97,12 @@ public struct JSONText: Sendable, Equatable {
     public func forEachElement(
         in bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Void
     ) {
-        withUTF8(in: bytes) { Self.split($0, body) }
-    }
-
-    private static func split(
-        _ list: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Void
-    ) {
-        var start = 0
-        for index in 0...list.count where index == list.count || list[index] == UInt8(ascii: ",") {
-            if index > start { body(list.extracting(start..<index)) }
-            start = index + 1
+        withUTF8(in: bytes) { list in
+            var start = 0
+            for index in 0...list.count where index == list.count || list[index] == UInt8(ascii: ",") {
+                if index > start { body(list.extracting(start..<index)) }
+                start = index + 1
+            }
         }
     }
 }
