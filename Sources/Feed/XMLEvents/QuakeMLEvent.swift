@@ -26,19 +26,17 @@ struct QuakeMLEvent {
     private var isInPart = false
     private var openText: Int?
 
-    mutating func begin(id: UnsafeBufferPointer<UInt8>) {
+    /// - Parameters:
+    ///   - network: ComCat's attribute, and so is `code`; empty in any other document.
+    mutating func begin(
+        id: UnsafeBufferPointer<UInt8>, network: UnsafeBufferPointer<UInt8>, code: UnsafeBufferPointer<UInt8>
+    ) {
         texts.removeAll(keepingCapacity: true)
         fields.removeAll(keepingCapacity: true)
         ownFields.removeAll(keepingCapacity: true)
         parts.removeAll(keepingCapacity: true)
-        (publicID, source, sourceID) = (0..<0, 0..<0, 0..<0)
         (isOversized, isInPart, openText) = (false, false, nil)
-        publicID = store(id)
-    }
-
-    /// ComCat's attributes.
-    mutating func setSource(_ network: UnsafeBufferPointer<UInt8>, _ code: UnsafeBufferPointer<UInt8>) {
-        (source, sourceID) = (store(network), store(code))
+        (publicID, source, sourceID) = (store(id), store(network), store(code))
     }
 
     // MARK: Reading

@@ -121,10 +121,10 @@ final class QuakeMLScanner: XMLReader.Handler, @unchecked Sendable {
             isOwn = attributes.value("publicID").elementsEqual("smi:local/quakes/catalogue".utf8)
         case QuakeMLTree.event:
             source.begin(at: reader.position)
-            event.begin(id: attributes.value("publicID"))
-            event.setSource(
-                attributes.value("eventsource", in: "http://anss.org/xmlns/catalog/"),
-                attributes.value("eventid", in: "http://anss.org/xmlns/catalog/"))
+            event.begin(
+                id: attributes.value("publicID"),
+                network: attributes.value("eventsource", in: "http://anss.org/xmlns/catalog/"),
+                code: attributes.value("eventid", in: "http://anss.org/xmlns/catalog/"))
         default:
             if let part = tree.nodes[node].part { event.begin(part, id: attributes.value("publicID")) }
             if tree.nodes[node].field != nil { event.beginField() }
