@@ -2,7 +2,7 @@
 ///
 /// The parser gets the document in blocks that do not depend on the chunks, so that neither does what it finds. Memory is that
 /// of one event's texts, at most 1 MiB, however many picks and arrivals it has.
-final class QuakeMLScanner: XMLReader.Handler, @unchecked Sendable {
+final class QuakeMLScanner: @unchecked Sendable {
     private static let blockSize = 4 << 10
 
     /// What the document has said about itself so far.
@@ -25,7 +25,7 @@ final class QuakeMLScanner: XMLReader.Handler, @unchecked Sendable {
     private var path: [Int?] = []
     private var event = QuakeMLEvent()
     private var made: [UInt8] = []
-    private var source: EventSource
+    private var source = EventSource()
     /// Events that are read and not yet handed over.
     private var ready: [Ready] = []
 
@@ -46,7 +46,6 @@ final class QuakeMLScanner: XMLReader.Handler, @unchecked Sendable {
         let isMarked = first.starts(with: DocumentStart.byteOrderMark)
         block = isMarked ? Array(first.dropFirst(DocumentStart.byteOrderMark.count)) : first
         self.offset = offset + first.count - block.count
-        source = EventSource()
         translator = QuakeMLTranslator(naming)
         reader.handler = self
     }

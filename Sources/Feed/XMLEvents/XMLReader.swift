@@ -11,16 +11,8 @@ final class XMLReader: @unchecked Sendable {
     static let depthLimit = 64
     static let tagLimit = 1 << 20
 
-    /// What happens with the elements of the document.
-    protocol Handler: AnyObject {
-        /// - Parameter attribute: finds an attribute by its local name and a part of its namespace.
-        func begin(_ name: UnsafePointer<UInt8>, isForeign: Bool, _ attributes: Attributes)
-        func end()
-        func take(_ text: UnsafeBufferPointer<UInt8>)
-    }
-
-    /// Owns the reader, and so outlives it.
-    unowned(unsafe) var handler: (any Handler)?
+    /// Gets the elements of the document. Owns the reader, and so outlives it.
+    unowned(unsafe) var handler: QuakeMLScanner?
     /// Why nothing more is read.
     private(set) var failure: String?
     private(set) var depth = 0
