@@ -6,57 +6,41 @@ enum TimeText {
     ///
     /// - Returns: nil if it is not a time.
     static func read(_ text: UnsafeBufferPointer<UInt8>) -> Instant? {
-        var reader = Reader(rest: text[...])
-        guard let year = reader.number(4), let separator = reader.take("-/"), let month = reader.number(2),
-            reader.take(separator), let day = reader.number(2),
+        var reader = DigitReader(rest: text[...])
+        guard let year = reader.number(4...4), let separator = reader.take(oneOf: "-/"),
+            let month = reader.number(2...2), reader.take(separator), let day = reader.number(2...2),
             let date = CivilDate(year: year, month: month, day: day)
         else { return nil }
         var milliseconds = date.daysSince1970 * 86_400_000
-        if reader.take("Tt ") != nil {
-            while reader.take("T ") != nil {}
-            guard let hour = reader.number(2), hour < 24, reader.take(UInt8(ascii: ":")),
-                let minute = reader.number(2), minute < 60
+        if reader.take(oneOf: "Tt ") != nil {
+            while reader.take(oneOf: "T ") != nil {}
+            guard let hour = reader.number(2...2), hour < 24, reader.take(":"),
+                let minute = reader.number(2...2), minute < 60
             else { return nil }
             milliseconds += Int64(hour * 60 + minute) * 60_000
-            if reader.take(UInt8(ascii: ":")) {
-                guard let second = reader.number(2), second <= 60, let fraction = reader.fraction() else {
-                    return nil
-                }
+            if reader.take(":") {
+                guard let second = reader.number(2...2), second <= 60, let fraction = reader.fraction()
+                else { return nil }
                 milliseconds += Int64(second) * 1000 + fraction
             }
-            guard let offset = reader.offset() else { return nil }
+            guard let offset = reader.zone() else { return nil }
             milliseconds -= offset
         }
         return reader.rest.isEmpty ? Instant(milliseconds: milliseconds) : nil
     }
 }
 
-private struct Reader {
-    var rest: Slice<UnsafeBufferPointer<UInt8>>
-
-    mutating func take(_ byte: UInt8) -> Bool {
-        guard rest.first == byte else { return false }
-        rest = rest.dropFirst()
-        return true
-    }
-
+extension DigitReader<Slice<UnsafeBufferPointer<UInt8>>> {
     /// Takes one of the characters, and returns it.
-    mutating func take(_ characters: StaticString) -> UInt8? {
+    fileprivate mutating func take(oneOf characters: StaticString) -> Unicode.Scalar? {
         guard let first = rest.first, characters.withUTF8Buffer({ $0.contains(first) }) else { return nil }
-        rest = rest.dropFirst()
-        return first
-    }
-
-    /// Exactly that many digits.
-    mutating func number(_ count: Int) -> Int? {
-        guard rest.count >= count, rest.prefix(count).allSatisfy(\.isDigit) else { return nil }
-        defer { rest = rest.dropFirst(count) }
-        return rest.prefix(count).reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+        rest.removeFirst()
+        return Unicode.Scalar(first)
     }
 
     /// A point and digits, or nothing, in milliseconds.
-    mutating func fraction() -> Int64? {
-        guard take(UInt8(ascii: ".")) else { return 0 }
+    fileprivate mutating func fraction() -> Int64? {
+        guard take(".") else { return 0 }
         let digits = rest.prefix(while: \.isDigit)
         guard !digits.isEmpty else { return nil }
         rest = rest[digits.endIndex...]
@@ -69,13 +53,13 @@ private struct Reader {
     }
 
     /// `Z`, `+02:00`, `+0200`, `+02` or nothing, in milliseconds.
-    mutating func offset() -> Int64? {
-        if take("Zz") != nil { return 0 }
-        guard let sign = take("+-") else { return 0 }
-        guard let hour = number(2), hour < 24 else { return nil }
-        _ = take(UInt8(ascii: ":"))
-        let minute = rest.isEmpty ? 0 : number(2)
+    fileprivate mutating func zone() -> Int64? {
+        if take(oneOf: "Zz") != nil { return 0 }
+        guard let sign = take(oneOf: "+-") else { return 0 }
+        guard let hour = number(2...2), hour < 24 else { return nil }
+        _ = take(":")
+        let minute = rest.isEmpty ? 0 : number(2...2)
         guard let minute, minute < 60 else { return nil }
-        return Int64((hour * 60 + minute) * 60_000) * (sign == UInt8(ascii: "-") ? -1 : 1)
+        return Int64((hour * 60 + minute) * 60_000) * (sign == "-" ? -1 : 1)
     }
 }

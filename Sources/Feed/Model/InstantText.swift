@@ -57,23 +57,21 @@ extension Instant: CustomStringConvertible {
             reader.take("-"), let day = reader.number(2...2),
             let date = CivilDate(year: isNegative ? -year : year, month: month, day: day)
         else { return nil }
-        var time = 0
+        var (time, microseconds) = (0, nil as Int?)
         if reader.take("T") || reader.take(" ") {
             guard let read = reader.timeOfDay() else { return nil }
-            time = read
+            (time, microseconds) = read
         }
         guard let offset = reader.offset(), reader.rest.isEmpty else { return nil }
         let instant = Instant(
             milliseconds: date.daysSince1970 * Self.millisecondsOfDay + Int64(time - offset))
-        return (instant, reader.microseconds)
+        return (instant, microseconds)
     }
 }
 
 /// Reads numbers and the characters between them, one after the other.
-private struct DigitReader {
-    var rest: Substring.UTF8View
-    /// Those of the time of day within its millisecond, if there were any.
-    private(set) var microseconds: Int?
+struct DigitReader<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
+    var rest: Bytes
 
     mutating func take(_ character: Unicode.Scalar) -> Bool {
         guard rest.first == UInt8(ascii: character) else { return false }
@@ -81,10 +79,8 @@ private struct DigitReader {
         return true
     }
 
-    private mutating func digit() -> Int? {
-        guard let byte = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else {
-            return nil
-        }
+    mutating func digit() -> Int? {
+        guard let byte = rest.first, byte.isDigit else { return nil }
         rest.removeFirst()
         return Int(byte - UInt8(ascii: "0"))
     }
@@ -97,26 +93,29 @@ private struct DigitReader {
         }
         return read < count.lowerBound ? nil : number
     }
+}
 
-    /// `12:22`, `12:22:47` or `12:22:47.123`, in milliseconds.
-    mutating func timeOfDay() -> Int? {
+extension DigitReader {
+    /// `12:22`, `12:22:47` or `12:22:47.123456`; nil for the microseconds if there are no more than three decimals.
+    fileprivate mutating func timeOfDay() -> (milliseconds: Int, microseconds: Int?)? {
         guard let hour = number(2...2), take(":"), let minute = number(2...2), hour < 24, minute < 60 else {
             return nil
         }
         var milliseconds = (hour * 60 + minute) * 60_000
-        guard take(":") else { return milliseconds }
+        guard take(":") else { return (milliseconds, nil) }
         guard let second = number(2...2), second < 60 else { return nil }
         milliseconds += second * 1000
-        guard take(".") else { return milliseconds }
+        guard take(".") else { return (milliseconds, nil) }
         guard let tenth = digit() else { return nil }
         milliseconds += tenth * 100 + (digit() ?? 0) * 10 + (digit() ?? 0)
+        var microseconds: Int?
         if let first = digit() { microseconds = first * 100 + (digit() ?? 0) * 10 + (digit() ?? 0) }
         while digit() != nil {}
-        return milliseconds
+        return (milliseconds, microseconds)
     }
 
     /// `Z`, `+02:00`, `+0200` or nothing, in milliseconds; nil for a wrong number.
-    mutating func offset() -> Int? {
+    fileprivate mutating func offset() -> Int? {
         if take("Z") { return 0 }
         let sign = take("-") ? -1 : take("+") ? 1 : 0
         guard sign != 0 else { return 0 }
