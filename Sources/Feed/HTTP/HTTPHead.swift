@@ -64,8 +64,7 @@ struct HTTPHead: Sendable {
 
 /// A number that is too large counts as 2³¹ (RFC 9111, section 1.2.2).
 private func deltaSeconds(_ text: some StringProtocol) -> Int? {
-    guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
-    else { return nil }
+    guard !text.isEmpty, text.utf8.allSatisfy(\.isDigit) else { return nil }
     return min(Int(text) ?? .max, 1 << 31)
 }
 

@@ -8,10 +8,8 @@ struct HTTPTarget: Hashable {
     let host: String
     let port: Int
 
-    /// Nil if the text is not an http or https URL.
-    init?(_ text: String) { self.init(text, relativeTo: nil) }
-
-    private init?(_ text: String, relativeTo base: String?) {
+    /// Nil if the text is not an http or https URL, or not one that is relative to `base`.
+    init?(_ text: String, relativeTo base: String? = nil) {
         let text = text.withoutUserInfo
         // libcurl takes http:///x for http://x.
         guard !["http:///", "https:///"].contains(where: text.lowercased().hasPrefix), let handle = curl_url()
