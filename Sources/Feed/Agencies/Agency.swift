@@ -33,6 +33,16 @@ public struct Agency: Sendable, Equatable {
     /// Where an event is found, but for the id at the end.
     var address: String { page ?? "\(service)query?eventid=" }
 
+    /// What `net` its events have: its name; for ComCat's contributors their network, and for `usgs` all of these. In SQL, that
+    /// is `report.agency`.
+    public var networks: [String] {
+        switch network {
+        case nil: [name]
+        case "": [name] + Agency.networksOfComCat.sorted()
+        case let network?: [network]
+        }
+    }
+
     /// The host of its event service.
     public var host: String { FeedIdentity.host(of: service) ?? "" }
 

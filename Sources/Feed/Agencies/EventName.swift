@@ -101,9 +101,7 @@ struct EventNaming {
         let named = [stated.contributor, stated.author].map { $0.lowercased() }
             .first { Agency.networksOfComCat.contains($0) }
         var name = Self.nameOfComCat(id, network: network ?? named ?? String(id.prefix { $0.isLetter }))
-        if let service = network.map({ _ in agency.service }) {
-            name.url = Self.fill("\(service)query?eventid=", id)
-        }
+        if network != nil { name.url = Self.fill("\(agency.service)query?eventid=", id) }
         return name
     }
 
