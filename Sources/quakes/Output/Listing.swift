@@ -9,22 +9,14 @@ struct Column<Row>: Sendable {
     init(
         _ title: String, _ alignment: TableColumn.Alignment = .left, minimumWidth: Int = 0,
         priority: Int = 0, flexible: Bool = false, widest: Int = 120, breaking: TableColumn.Breaking = .none,
-        cell: @escaping @Sendable (Row) -> TableCell
+        _ text: @escaping @Sendable (Row) -> String,
+        style: @escaping @Sendable (Row) -> TextStyle? = { _ in nil },
+        link: @escaping @Sendable (Row) -> TextLink? = { _ in nil }
     ) {
         layout = TableColumn(
             title: title, alignment: alignment, minimumWidth: minimumWidth, priority: priority,
             flexible: flexible, widest: widest, breaking: breaking)
-        self.cell = cell
-    }
-
-    init(
-        _ title: String, _ alignment: TableColumn.Alignment = .left, minimumWidth: Int = 0,
-        priority: Int = 0, flexible: Bool = false, widest: Int = 120, breaking: TableColumn.Breaking = .none,
-        _ text: @escaping @Sendable (Row) -> String
-    ) {
-        self.init(
-            title, alignment, minimumWidth: minimumWidth, priority: priority, flexible: flexible,
-            widest: widest, breaking: breaking, cell: { TableCell(text($0)) })
+        cell = { TableCell(text($0), style: style($0), link: link($0)) }
     }
 }
 

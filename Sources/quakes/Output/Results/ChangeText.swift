@@ -9,13 +9,13 @@ extension Change {
             Column("author", priority: 1) { $0.author },
             Column("context", priority: 2) { $0.context ?? "" },
             Column("code") { $0.code },
-            Column(
-                "change", minimumWidth: 30, flexible: true,
-                cell: { change in
-                    // Only what was inserted or deleted has a magnitude here: that of an update is among its members.
-                    let style = TextStyle(magnitude: change.magnitude)
-                    return TableCell(change.story, style: style == .dim ? nil : style)
-                }),
+            Column("change", minimumWidth: 30, flexible: true) {
+                $0.story
+            } style: { change in
+                // Only what was inserted or deleted has a magnitude here: that of an update is among its members.
+                let style = TextStyle(magnitude: change.magnitude)
+                return style == .dim ? nil : style
+            },
         ]
     }
 

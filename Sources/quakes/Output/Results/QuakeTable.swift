@@ -13,13 +13,11 @@ extension Quake {
         }
         return [
             Column("time (\(times.name))") { times.text($0.time) },
-            Column(
-                "mag", .right,
-                cell: { quake in
-                    TableCell(
-                        quake.magnitude.map { rounded($0, 1) } ?? "",
-                        style: TextStyle(magnitude: quake.magnitude))
-                }),
+            Column("mag", .right) {
+                $0.magnitude.map { rounded($0, 1) } ?? ""
+            } style: {
+                TextStyle(magnitude: $0.magnitude)
+            },
             Column("mag type", priority: 3) { $0[.magnitudeType].text ?? "" },
             // Of an earthquake it would only repeat itself.
             Column("type", priority: 1) { quake in
@@ -30,18 +28,22 @@ extension Quake {
                 $0[.place].text ?? ""
             },
         ] + (distance.map { [$0] } ?? []) + [
-            Column(
-                "alert", priority: 4,
-                cell: { quake in
-                    TableCell(quake[.alert].text ?? "", style: TextStyle(alert: quake[.alert].text))
-                }),
+            Column("alert", priority: 4) {
+                $0[.alert].text ?? ""
+            } style: {
+                TextStyle(alert: $0[.alert].text)
+            },
             Column("lat", .right, priority: 5) { rounded($0.latitude, 3) },
             Column("lon", .right, priority: 5) { rounded($0.longitude, 3) },
             Column("felt", .right, priority: 6) { $0[.felt].integer.map { "\($0)" } ?? "" },
             Column("status", priority: 7) { $0[.status].text ?? "" },
             Column("updated", priority: 8) { times.text($0.updated) },
             Column("url", priority: 8) { $0[.url].text ?? "" },
-            Column("code", cell: { TableCell($0.code, link: TextLink($0[.url].text)) }),
+            Column("code") {
+                $0.code
+            } link: {
+                TextLink($0[.url].text)
+            },
         ]
     }
 }

@@ -38,13 +38,14 @@ extension Report {
                 [.integer, .number].contains(column.kind) ? .right : .left,
                 minimumWidth: isPlace ? 20 : column.kind == .text ? 12 : 0,
                 priority: Self.priority(column.name, at: index), flexible: column.kind == .text,
-                breaking: isPlace ? .beforeTail : .title,
-                cell: { cells in
-                    guard let cell = cells[index] else { return TableCell("") }
-                    return TableCell(
-                        Self.text(cell, column), style: Self.style(cell, column),
-                        link: column.name == "code" ? TextLink(url.flatMap { cells[$0] }) : nil)
-                })
+                breaking: isPlace ? .beforeTail : .title
+            ) { cells in
+                cells[index].map { Self.text($0, column) } ?? ""
+            } style: { cells in
+                cells[index].flatMap { Self.style($0, column) }
+            } link: { cells in
+                column.name == "code" ? TextLink(url.flatMap { cells[$0] }) : nil
+            }
         }
     }
 
