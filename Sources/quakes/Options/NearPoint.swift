@@ -10,12 +10,8 @@ struct NearPoint {
     init(_ text: String) throws {
         let numbers = Self.numbers(text)
         guard text.contains(where: \.isNumber) || numbers.contains(where: { $0 != nil }) else {
-            do {
-                let town = try Town.named(text)
-                (latitude, longitude, self.town) = (town.latitude, town.longitude, town.name)
-            } catch {
-                throw ValidationError("\(error)")
-            }
+            let town = try Town.named(text)
+            (latitude, longitude, self.town) = (town.latitude, town.longitude, town.name)
             return
         }
         guard numbers.count == 2, let latitude = numbers[0], let longitude = numbers[1] else {
