@@ -1,6 +1,5 @@
 import ArgumentParser
 import Charts
-import Synchronization
 
 struct MapCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -28,12 +27,7 @@ struct MapCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let portrait = Mutex(Portrait())
-        let whyEmpty = try await selection.forEach(selection.selection, database) { quake in
-            portrait.withLock { $0.append(quake) }
-        }
-        let drawn = portrait.withLock { $0 }
-        if let whyEmpty { StandardError.print("quakes: \(whyEmpty)") }
+        let drawn = try await selection.portrait(of: selection.selection, database)
         let gaps = selection.gaps(try await selection.coverage(database), drawn)
         let caption = drawn.caption(
             picture.title ?? selection.title(nil, drawn), selection.words, gaps: gaps, hasLand: true)

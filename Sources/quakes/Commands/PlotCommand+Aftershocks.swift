@@ -38,7 +38,7 @@ extension PlotCommand {
         if aftershocks.types == nil { aftershocks.types = ["earthquake"] }
         // As in the report, an event without a magnitude is none.
         if aftershocks.minimumMagnitude == nil { aftershocks.minimumMagnitude = -12 }
-        let drawn = try await portrait(of: aftershocks)
+        let drawn = try await selection.portrait(of: aftershocks, database)
         func daysLater(_ time: Instant) -> Double {
             Double(time.milliseconds - mainshock.time.milliseconds) / 86_400_000
         }

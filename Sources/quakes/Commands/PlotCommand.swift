@@ -1,8 +1,6 @@
 import ArgumentParser
 import Charts
-import Feed
 import QuakeStore
-import Synchronization
 
 struct PlotCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -82,7 +80,7 @@ struct PlotCommand: AsyncParsableCommand {
             chosen.near = .init(
                 latitude: circle.latitude, longitude: circle.longitude, kilometres: circle.kilometres)
         }
-        let drawn = try await portrait(of: chosen) { section?.contains($0) ?? true }
+        let drawn = try await selection.portrait(of: chosen, database) { section?.contains($0) ?? true }
         let coverage = try await selection.coverage(database)
         let caption = drawn.caption(
             picture.title ?? selection.title(title, drawn), selection.words,
@@ -122,16 +120,5 @@ struct PlotCommand: AsyncParsableCommand {
         case .section: "Cross-section"
         case .depths: "Depths"
         }
-    }
-
-    func portrait(
-        of selection: QuakeSelection, if admits: @escaping @Sendable (ChartEvent) -> Bool = { _ in true }
-    ) async throws -> Portrait {
-        let portrait = Mutex(Portrait())
-        let whyEmpty = try await self.selection.forEach(selection, database) { quake in
-            portrait.withLock { $0.append(quake, if: admits) }
-        }
-        if let whyEmpty { StandardError.print("quakes: \(whyEmpty)") }
-        return portrait.withLock { $0 }
     }
 }

@@ -1,5 +1,7 @@
 import Charts
 import Feed
+import QuakeStore
+import Synchronization
 
 /// What a picture needs of the selected earthquakes: they themselves, and what the caption says about them.
 struct Portrait: Sendable {
@@ -7,7 +9,7 @@ struct Portrait: Sendable {
     private var services: Set<String> = []
 
     /// - Parameter admits: whether the picture shows an event.
-    mutating func append(_ quake: Quake, if admits: (ChartEvent) -> Bool = { _ in true }) {
+    fileprivate mutating func append(_ quake: Quake, if admits: (ChartEvent) -> Bool) {
         let event = ChartEvent(quake)
         guard admits(event) else { return }
         events.append(event)
@@ -60,23 +62,33 @@ struct Portrait: Sendable {
 }
 
 extension SelectionOptions {
+    /// What a picture needs of the selected earthquakes. Says on standard error why there are none, if so.
+    ///
+    /// - Parameter admits: whether the picture shows an event.
+    func portrait(
+        of selection: QuakeSelection, _ database: DatabaseOptions,
+        if admits: @escaping @Sendable (ChartEvent) -> Bool = { _ in true }
+    ) async throws -> Portrait {
+        let portrait = Mutex(Portrait())
+        let whyEmpty = try await forEach(selection, database) { quake in
+            portrait.withLock { $0.append(quake, if: admits) }
+        }
+        if let whyEmpty { StandardError.print("quakes: \(whyEmpty)") }
+        return portrait.withLock { $0 }
+    }
+
     /// What a picture shows, where and when, as far as a title has room for it.
     ///
     /// - Parameter subject: such as `Magnitudes over time`; nil for what was selected itself.
     func title(_ subject: String?, _ portrait: Portrait) -> String {
         let kinds = types ?? ["earthquake"]
         var kind = kinds == ["earthquake"] ? "earthquakes" : kinds.joined(separator: " and ") + " events"
-        switch (minMagnitude, maxMagnitude) {
-        case (let low?, let high?): kind += " of M \(low) to \(high)"
-        case (let low?, nil): kind += " of M ≥ \(low)"
-        case (nil, let high?): kind += " of M ≤ \(high)"
-        case (nil, nil): break
-        }
+        if let magnitudes { kind += " of M \(magnitudes)" }
         var parts = [subject.map { "\($0): \(kind)" } ?? kind.prefix(1).uppercased() + kind.dropFirst()]
         if let source { parts.append(source) }
         if let place { parts.append(place.text) }
         if let near, let within { parts.append("within \(within) km of \(near.words)") }
-        if let box, place == nil { parts.append("in \(box.south), \(box.west) to \(box.north), \(box.east)") }
+        if let box, place == nil { parts.append("in \(box.corners)") }
         if let days = portrait.days { parts.append(days) }
         return parts.dropFirst().reduce(parts[0]) {
             terminalWidth(of: $0) + terminalWidth(of: $1) > 84 ? $0 : "\($0), \($1)"
@@ -91,24 +103,26 @@ extension SelectionOptions {
         return coverage.gaps(from...to, from: minMagnitude)
     }
 
+    private var magnitudes: String? {
+        switch (minMagnitude, maxMagnitude) {
+        case (let low?, let high?): "\(low) to \(high)"
+        case (let low?, nil): "≥ \(low)"
+        case (nil, let high?): "≤ \(high)"
+        case (nil, nil): nil
+        }
+    }
+
     /// What is selected, in words for a caption.
     var words: [String] {
         var words: [String] = []
-        switch (minMagnitude, maxMagnitude) {
-        case (let low?, let high?): words.append("magnitude \(low) to \(high)")
-        case (let low?, nil): words.append("magnitude ≥ \(low)")
-        case (nil, let high?): words.append("magnitude ≤ \(high)")
-        case (nil, nil): break
-        }
+        if let magnitudes { words.append("magnitude \(magnitudes)") }
         if let since { words.append("since \(since.instant.shortText)") }
         if let until { words.append("before \(until.end.shortText)") }
         if !type.isEmpty { words.append(type.joined(separator: " or ")) }
         if let source { words.append(source) }
         if let place { words.append("place with “\(place.text)”") }
         if let near, let within { words.append("within \(within) km of \(near.words)") }
-        if let box {
-            words.append("box \(box.south), \(box.west) to \(box.north), \(box.east)")
-        }
+        if let box { words.append("box \(box.corners)") }
         switch asOf {
         case .token(let token)?: words.append("as of token \(token)")
         case .position(let position)?: words.append("as of token \(position.token)")
@@ -118,4 +132,8 @@ extension SelectionOptions {
         }
         return words
     }
+}
+
+extension QuakeSelection.Box {
+    fileprivate var corners: String { "\(south), \(west) to \(north), \(east)" }
 }
