@@ -8,43 +8,37 @@ import Synchronization
 ///     {"row":{…}}                                           a row of the snapshot
 ///     {"token":7,…,"operation":"update","before":{…},"row":{…}}   a change
 ///     {"store":"…","token":7,"committed_at":"…"}            the end of a pass, and the reader's new position
-struct ChangeStream: ReaderView {
+final class ChangeStream: ReaderView {
     /// nil keeps no position: each start begins with a snapshot.
-    let tokenFile: TokenFile?
-    private let state: State
+    private let tokenFile: TokenFile?
+    /// The current position, which a stream without a file keeps only here, and the table's shape then, if it is known.
+    private let reached: Mutex<(position: Position?, shape: String?)>
+    private let output = Mutex(LineBuffer())
 
     init(tokenFile: TokenFile?) throws {
         self.tokenFile = tokenFile
         let kept = try tokenFile?.kept()
-        state = State(kept?.position, shape: kept?.shape)
+        reached = Mutex((kept?.position, kept?.shape))
         StandardOutput.endTornLine()
     }
 
-    private final class State: Sendable {
-        /// The current position, which a stream without a file keeps only here, and the table's shape then, if it is known.
-        let reached: Mutex<(position: Position?, shape: String?)>
-        let output = Mutex(LineBuffer())
-
-        init(_ position: Position?, shape: String?) { reached = Mutex((position, shape)) }
-    }
-
-    func position() -> Position? { state.reached.withLock { $0.position } }
+    func position() -> Position? { reached.withLock { $0.position } }
 
     func accepts(_ table: TableShape) -> Bool {
-        state.reached.withLock { $0.shape.map { $0 == table.signature } ?? true }
+        reached.withLock { $0.shape.map { $0 == table.signature } ?? true }
     }
 
     func apply(_ pass: Pass) async throws -> Position {
-        state.output.withLock { $0.begin() }
+        output.withLock { $0.begin() }
         if let reason = pass.freshStart {
             var line = JSONObject()
             line.append("snapshot", reason.description)
-            try state.output.withLock { try $0.append(line.text) }
+            try output.withLock { try $0.append(line.text) }
         }
-        let position = try await pass.forEachLine { [state] line in
-            try state.output.withLock { try $0.append(line) }
+        let position = try await pass.forEachLine { line in
+            try output.withLock { try $0.append(line) }
         }
-        try state.output.withLock {
+        try output.withLock {
             try $0.append(position.json)
             try $0.flush()
         }
@@ -53,7 +47,7 @@ struct ChangeStream: ReaderView {
             StandardOutput.synchronize()
             try tokenFile.store(position, of: pass.table)
         }
-        state.reached.withLock { $0 = (position, pass.table.signature) }
+        reached.withLock { $0 = (position, pass.table.signature) }
         return position
     }
 }
