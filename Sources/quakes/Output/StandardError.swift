@@ -3,14 +3,14 @@ import Glibc
 /// Standard error, for everything but results.
 enum StandardError {
     static func print(_ text: String) {
-        Array((text + "\n").utf8).withUnsafeBytes { StandardOutput.write($0, to: STDERR_FILENO) }
+        StandardOutput.write(text + "\n", to: STDERR_FILENO)
     }
 
     /// Writes over the current line of a terminal. What is too long for it is cut: it would wrap, and the next text would
     /// not replace it.
     static func replaceLine(_ text: String) {
         let line = shortened(strippingControlCharacters(text), to: (Terminal(STDERR_FILENO).width ?? 80) - 1)
-        Array("\r\u{1B}[K\(line)".utf8).withUnsafeBytes { StandardOutput.write($0, to: STDERR_FILENO) }
+        StandardOutput.write("\r\u{1B}[K\(line)", to: STDERR_FILENO)
     }
 
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }

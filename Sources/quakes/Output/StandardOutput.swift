@@ -6,12 +6,8 @@ enum StandardOutput {
         write(text + "\n")
     }
 
-    static func write(_ text: String) {
-        Array(text.utf8).withUnsafeBytes { write($0, to: STDOUT_FILENO) }
-    }
-
-    static func write(_ bytes: UnsafeRawBufferPointer) {
-        write(bytes, to: STDOUT_FILENO)
+    static func write(_ text: String, to descriptor: Int32 = STDOUT_FILENO) {
+        Array(text.utf8).withUnsafeBytes { write($0, to: descriptor) }
     }
 
     /// Ends the last line of the file that output is appended to, if a killed process left it unfinished. Otherwise the
@@ -37,7 +33,7 @@ enum StandardOutput {
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
     static var terminal: Terminal { Terminal(STDOUT_FILENO) }
 
-    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) {
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32 = STDOUT_FILENO) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let written = Glibc.write(
