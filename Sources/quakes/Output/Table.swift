@@ -92,10 +92,6 @@ struct Table {
         return first.count < Self.screenful ? "" : begin()
     }
 
-    mutating func append(_ cells: [String]) -> String {
-        append(cells.map { TableCell($0) })
-    }
-
     /// What is left to write. Without rows there is only the header.
     mutating func finish() -> String {
         layout == nil ? begin() : ""

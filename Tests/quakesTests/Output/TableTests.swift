@@ -207,6 +207,12 @@ import Testing
     }
 }
 
+extension Table {
+    fileprivate mutating func append(_ cells: [String]) -> String {
+        append(cells.map { TableCell($0) })
+    }
+}
+
 /// A table whose rows are kept, to be rendered at several widths.
 private struct Rows {
     let columns: [TableColumn]
