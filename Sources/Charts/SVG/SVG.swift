@@ -68,14 +68,13 @@ struct SVG {
         _ text: String, at point: Point, size: Double = 12, anchor: Anchor = .start, class name: String = "t",
         rotated degrees: Double = 0
     ) {
-        let turn =
-            degrees == 0 ? "" : " transform=\"rotate(\(Self.number(degrees)) \(Self.pair(point, " ")))\""
+        let turn = degrees == 0 ? "" : " transform=\"rotate(\(Self.number(degrees)) \(Self.pair(point)))\""
         body +=
             "<text class=\"\(name)\" x=\"\(Self.number(point.x))\" y=\"\(Self.number(point.y))\" font-size=\"\(Self.number(size))\" text-anchor=\"\(anchor.rawValue)\"\(turn)>\(xmlEscaped(text))</text>\n"
     }
 
     mutating func line(from start: Point, to end: Point, class name: String) {
-        element("path", ["class": name, "d": "M\(Self.pair(start, " "))L\(Self.pair(end, " "))"])
+        element("path", ["class": name, "d": "M\(Self.pair(start))L\(Self.pair(end))"])
     }
 
     /// A line through the points.
@@ -98,12 +97,12 @@ struct SVG {
     /// The data of a path through the points.
     static func path(_ points: [Point], isClosed: Bool = false) -> String {
         guard let first = points.first else { return "" }
-        return points.dropFirst().reduce(into: "M\(pair(first, " "))") { $0 += "L\(pair($1, " "))" }
+        return points.dropFirst().reduce(into: "M\(pair(first))") { $0 += "L\(pair($1))" }
             + (isClosed ? "Z" : "")
     }
 
-    static func pair(_ point: Point, _ separator: String) -> String {
-        number(point.x) + separator + number(point.y)
+    static func pair(_ point: Point) -> String {
+        number(point.x) + " " + number(point.y)
     }
 
     /// The number to a tenth.

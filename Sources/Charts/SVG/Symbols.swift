@@ -44,7 +44,7 @@ struct Symbols {
             let cell = Cell(x: Int(point.x.rounded()), y: Int(point.y.rounded()), style: style)
             guard drawn.insert(cell).inserted else { continue }
             if radius < Self.smallestCircle {
-                dots[style, default: ""] += "M\(SVG.pair(point, " "))h0"
+                dots[style, default: ""] += "M\(SVG.pair(point))h0"
             } else {
                 circles.append((radius, style.color, point))
             }
