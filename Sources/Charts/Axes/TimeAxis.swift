@@ -15,8 +15,8 @@ extension Axis {
         var title = "Origin time (UTC)"
         switch step {
         case .minutes:
-            title += ", \(first.day) \(TimeStep.months[first.month - 1]) \(first.year)"
-            if last != first { title += " – \(last.day) \(TimeStep.months[last.month - 1]) \(last.year)" }
+            title += ", \(first.words)"
+            if last != first { title += " – \(last.words)" }
         case .days: title += ", " + (first.year == last.year ? "\(first.year)" : "\(first.year)–\(last.year)")
         case .months: break
         }
@@ -55,11 +55,8 @@ enum TimeStep {
         let last = CivilDate(Instant(milliseconds: Int64(upper)))
         switch self {
         case .minutes(let count):
-            let step = Int64(count) * 60_000
-            var time = first.start.milliseconds
-            while Double(time) <= upper {
+            for time in stride(from: first.start.milliseconds, through: Int64(upper), by: count * 60_000) {
                 add(Instant(milliseconds: time))
-                time += step
             }
         case .days(let count):
             for day in first.daysSince1970...last.daysSince1970 {

@@ -33,9 +33,7 @@ extension Plot {
         let parts =
             stretches.isEmpty
             ? [(x.range.lowerBound, x.range.upperBound, false)]
-            : stretches.map {
-                ($0.from, $0.until, $0.magnitude == .infinity)
-            }
+            : stretches.map { ($0.from, $0.until, $0.magnitude == .infinity) }
         var rest = events[...]
         return parts.compactMap { from, until, isGap in
             let end = rest.firstIndex { Double($0.time.milliseconds) >= until } ?? rest.endIndex

@@ -6,7 +6,6 @@ extension Plot {
             event.depth.flatMap { depth in section.distance(of: event).map { (event, $0, depth) } }
         }
         let deepest = max(placed.reduce(0) { max($0, $1.2) }, 5)
-        var caption = caption
         var plot = Plot(
             x: .linear("Distance from A, km", 0...section.length, isTight: true),
             // With room for the symbols of what lies at the surface.
@@ -14,10 +13,9 @@ extension Plot {
                 .reaching(min(-deepest / 30, placed.reduce(0) { min($0, $1.2) })),
             caption: caption)
         let stretch = plot.scale.y / plot.scale.x
-        caption.lines.insert(
+        plot.caption.lines.insert(
             "Section from A, \(Self.words(section.start)), to B, \(Self.words(section.end)): \(Axis.decimal(section.length, 0)) km long, \(Axis.decimal(section.width, 0)) km wide; \(placed.count) events in it. Depth is drawn \(Axis.decimal(stretch, 1)) times as large as distance.",
             at: 0)
-        plot = Plot(x: plot.x, y: plot.y, caption: caption)
         let symbols = Symbols(placed.map(\.0))
         return plot.svg { origin, svg in
             symbols.drawLegend(of: placed.map(\.0), at: origin, in: &svg)
@@ -50,10 +48,9 @@ extension Plot {
         let x = Axis.linear(
             "Number of events in \(Axis.decimal(step, step < 1 ? 1 : 0)) km of depth",
             0...Double(max(1, counts.values.max() ?? 1)))
-        var caption = caption
+        var plot = Plot(x: x, y: y, caption: caption)
         let unknown = events.count - depths.count
-        if unknown > 0 { caption.lines.insert("\(unknown) events without a depth are left out.", at: 0) }
-        let plot = Plot(x: x, y: y, caption: caption)
+        if unknown > 0 { plot.caption.lines.insert("\(unknown) events without a depth are left out.", at: 0) }
         let scale = DepthScale(events.filter { $0.depth != nil })
         return plot.svg { svg in
             for (bin, count) in counts.sorted(by: { $0.key < $1.key }) {

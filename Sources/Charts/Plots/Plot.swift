@@ -2,7 +2,7 @@
 public struct Plot {
     let x: Axis
     let y: Axis
-    let caption: Caption
+    var caption: Caption
 
     private static let width = 920.0
     private static let height = 470.0
