@@ -26,11 +26,7 @@ public struct LocalCluster: Sendable {
     package static let role = "quakes"
 
     /// Touches nothing on disk.
-    public init(home: String) {
-        self.init(home: home, configuration: "")
-    }
-
-    package init(home: String, configuration: String) {
+    public init(home: String, configuration: String = "") {
         self.home = FileSystem.resolved(home)
         self.configuration = configuration
         socket = ServerSocket(home: self.home)
@@ -39,11 +35,7 @@ public struct LocalCluster: Sendable {
     /// The default home of the cluster: QUAKES_HOME if it is set; /var/lib/quakes for root; otherwise `quakes` in the
     /// user's data folder. That folder is $XDG_DATA_HOME, or else ~/.local/share. By the XDG Base Directory
     /// Specification, a relative $XDG_DATA_HOME does not count.
-    public static func defaultHome(environment: [String: String]) -> String {
-        defaultHome(environment: environment, userID: geteuid())
-    }
-
-    static func defaultHome(environment: [String: String], userID: uid_t) -> String {
+    public static func defaultHome(environment: [String: String], userID: uid_t = geteuid()) -> String {
         if let home = environment["QUAKES_HOME"], !home.isEmpty { return home }
         if userID == 0 { return "/var/lib/quakes" }
         if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return "\(data)/quakes" }
