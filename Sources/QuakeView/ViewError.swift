@@ -9,18 +9,6 @@ public struct ViewError: Error, CustomStringConvertible {
     public let isFailure: Bool
     public let message: String
 
-    init(path: String, isFailure: Bool, message: String) {
-        self.path = path
-        self.isFailure = isFailure
-        self.message = message
-    }
-
-    init(path: String, _ error: DatabaseError) {
-        self.init(
-            path: path, isFailure: Self.failures.contains(error.resultCode),
-            message: error.message ?? "\(error.resultCode)")
-    }
-
     /// The error of one who writes the file, and can wait until another program lets go of it.
     static func following(_ path: String, _ error: DatabaseError) -> any Error {
         error.resultCode == .SQLITE_BUSY
@@ -33,4 +21,12 @@ public struct ViewError: Error, CustomStringConvertible {
     ]
 
     public var description: String { "\(path): \(message)" }
+}
+
+extension ViewError {
+    init(path: String, _ error: DatabaseError) {
+        self.init(
+            path: path, isFailure: Self.failures.contains(error.resultCode),
+            message: error.message ?? "\(error.resultCode)")
+    }
 }
