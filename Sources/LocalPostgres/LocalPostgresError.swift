@@ -36,115 +36,82 @@ public enum LocalPostgresError: Error, Sendable, Equatable {
 
 extension LocalPostgresError: CustomStringConvertible {
     public var description: String {
-        let (problem, remedy) = texts
-        return "\(problem) \(remedy)"
-    }
-
-    private var texts: (problem: String, remedy: String) {
         switch self {
         case .noBinaries(let wanted, let lookedIn):
             let supported = PostgresBinaries.supported
             let version = wanted.map { "\($0)" } ?? "\(supported.lowerBound) to \(supported.upperBound)"
             let places = lookedIn.isEmpty ? "no directory" : lookedIn.joined(separator: ", ")
-            return (
+            return """
+                Cannot find the programs of PostgreSQL \(version) (postgres, initdb, pg_ctl). Looked in: \(places). \
+                Install them: apt-get install postgresql\(wanted.map { "-\($0)" } ?? "")
                 """
-                Cannot find the programs of PostgreSQL \(version) (postgres, initdb, pg_ctl). \
-                Looked in: \(places).
-                """,
-                "Install them: apt-get install postgresql\(wanted.map { "-\($0)" } ?? "")"
-            )
         case .noProgram(let name, let directory):
-            return (
-                "Cannot find the program \(name) in \(directory).",
-                "Install it: apt-get install postgresql-client"
-            )
+            return """
+                Cannot find the program \(name) in \(directory). Install it: apt-get install postgresql-client
+                """
         case .noServerAccount(let name):
-            return (
-                "Cannot run PostgreSQL: it refuses root, and there is no OS user \(name) to run it as.",
-                "Create it (useradd --system \(name)), or run as a normal user."
-            )
+            return """
+                Cannot run PostgreSQL: it refuses root, and there is no OS user \(name) to run it as. \
+                Create it (useradd --system \(name)), or run as a normal user.
+                """
         case .cannotEnter(let directory, let home, let user):
-            return (
-                """
+            return """
                 Cannot keep a PostgreSQL cluster in \(home): the OS user \(user), who runs the server, may not enter \
-                \(directory).
-                """,
-                "Allow it (chmod o+x \(directory)), or set QUAKES_HOME to another folder."
-            )
-        case .foreignOwner(let path, let owner, let expected):
-            return (
+                \(directory). Allow it (chmod o+x \(directory)), or set QUAKES_HOME to another folder.
                 """
-                Cannot use \(path): it belongs to user ID \(owner), but user ID \(expected) would run the server.
-                """,
-                "Run as its owner, or set QUAKES_HOME to another folder."
-            )
+        case .foreignOwner(let path, let owner, let expected):
+            return """
+                Cannot use \(path): it belongs to user ID \(owner), but user ID \(expected) would run the server. \
+                Run as its owner, or set QUAKES_HOME to another folder.
+                """
         case .otherMajorVersion(let data, let version, let available):
             let here = available.isEmpty ? "none" : available.map(String.init).joined(separator: ", ")
-            return (
-                """
+            return """
                 Cannot start the cluster in \(data): it was made by PostgreSQL \(version), and the versions installed \
-                here are: \(here). It was not touched.
-                """,
+                here are: \(here). It was not touched. Install that version (apt-get install postgresql-\(version)), \
+                move the data with pg_upgrade, or set QUAKES_HOME to another folder.
                 """
-                Install that version (apt-get install postgresql-\(version)), move the data with pg_upgrade, or set \
-                QUAKES_HOME to another folder.
-                """
-            )
         case .notACluster(let data):
-            return (
-                """
+            return """
                 Cannot start the cluster in \(data): the directory has no readable PG_VERSION, so it is not a \
-                PostgreSQL cluster. It was not touched.
-                """,
-                "Move it away, or set QUAKES_HOME to another folder."
-            )
+                PostgreSQL cluster. It was not touched. Move it away, or set QUAKES_HOME to another folder.
+                """
         case .creationFailed(let home, let program, let output):
-            return (
-                "Cannot create a PostgreSQL cluster in \(home): \(program) failed:\(Self.block(output))",
-                "Fix the cause named above, then start again."
-            )
+            return """
+                Cannot create a PostgreSQL cluster in \(home): \(program) failed:\(Self.block(output)) \
+                Fix the cause named above, then start again.
+                """
         case .startFailed(let home, let output, let log):
-            return (
-                """
+            return """
                 Cannot start the PostgreSQL cluster in \(home):\(Self.block(output))
-                Last lines of \(home)/log:\(Self.block(log.joined(separator: "\n")))
-                """,
-                "Fix the cause named above, then start again."
-            )
+                Last lines of \(home)/log:\(Self.block(log.joined(separator: "\n"))) \
+                Fix the cause named above, then start again.
+                """
         case .unreachable(let data, let pid, let socketDirectory):
-            return (
-                """
+            return """
                 Cannot reach the server of \(data): process \(pid) serves it, but not on the socket in \
-                \(socketDirectory).
-                """,
-                "Stop it (kill -INT \(pid)), then start again."
-            )
+                \(socketDirectory). Stop it (kill -INT \(pid)), then start again.
+                """
         case .stopTimedOut(let home, let pid, let after):
-            return (
-                """
+            return """
                 Cannot stop the PostgreSQL cluster in \(home): process \(pid) is still running \
-                \(after.components.seconds) s after a fast stop.
-                """,
-                "Stop it in immediate mode, or kill -QUIT \(pid)."
-            )
-        case .lockTimedOut(let path, let after):
-            return (
+                \(after.components.seconds) s after a fast stop. Stop it in immediate mode, or kill -QUIT \(pid).
                 """
+        case .lockTimedOut(let path, let after):
+            return """
                 Cannot lock \(path): another process has been starting or stopping this cluster for \
-                \(after.components.seconds) s.
-                """,
-                "To see which process holds it, run: fuser -v \(path)"
-            )
+                \(after.components.seconds) s. To see which process holds it, run: fuser -v \(path)
+                """
         case .launchFailed(let program, let reason):
-            return (
-                "Cannot launch \(program): \(reason)",
-                "Check that the program exists and is executable, then start again."
-            )
+            return """
+                Cannot launch \(program): \(reason) \
+                Check that the program exists and is executable, then start again.
+                """
         case .fileSystem(let operation, let path, let code):
-            return (
-                "Cannot \(operation) \(path): \(String(cString: strerror(code))).",
-                "Check that the folder exists, has room and belongs to you, or set QUAKES_HOME to another."
-            )
+            return """
+                Cannot \(operation) \(path): \(String(cString: strerror(code))). Check that the folder exists, has room \
+                and belongs to you, or set QUAKES_HOME to another.
+                """
         }
     }
 
