@@ -14,10 +14,12 @@ final class Deadline: Sendable {
 
     /// Runs `body`, and cancels it when the time is up. `body` can tell that from other cancellations, and record it.
     ///
+    /// - Parameter limit: without one, `body` gets no deadline.
     /// - Throws: `TimedOut` when `body` ends because of the limit; what else `body` throws.
     static func run<Result: Sendable>(
-        within limit: Duration, _ body: @escaping @Sendable (Deadline) async throws -> Result
+        within limit: Duration?, _ body: @escaping @Sendable (Deadline?) async throws -> Result
     ) async throws -> Result {
+        guard let limit else { return try await body(nil) }
         let deadline = Deadline(limit)
         return try await withThrowingTaskGroup(of: Result?.self) { group in
             group.addTask { try await body(deadline) }

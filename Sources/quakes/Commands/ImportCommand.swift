@@ -142,7 +142,7 @@ struct ImportCommand: AsyncParsableCommand {
         }
         let failures: [any Error]
         do {
-            failures = try await withTimeout { deadline in
+            failures = try await Deadline.run(within: timeout?.duration) { deadline in
                 try await database.withConnection(for: .writer) { connection in
                     let importer = try await importer(connection, database.logger, deadline)
                     var failures: [any Error] = []
@@ -164,14 +164,6 @@ struct ImportCommand: AsyncParsableCommand {
         guard let last = failures.last else { return }
         unreached(because: last)
         throw last is CancellationError ? last : ExitCode(ExitStatus(failures[0]).rawValue)
-    }
-
-    /// Runs `body` within `--timeout`.
-    private func withTimeout<Result: Sendable>(
-        _ body: @escaping @Sendable (Deadline?) async throws -> Result
-    ) async throws -> Result {
-        guard let limit = timeout?.duration else { return try await body(nil) }
-        return try await Deadline.run(within: limit, body)
     }
 
     private func importer(
@@ -234,7 +226,7 @@ struct ImportCommand: AsyncParsableCommand {
     ) async throws -> (summary: ImportSummary, isReported: Bool) {
         let isReported = Mutex(false)
         do {
-            let summary = try await withTimeout { deadline in
+            let summary = try await Deadline.run(within: timeout?.duration) { deadline in
                 try await database.withConnection(for: .writer) { connection in
                     let importer = try await importer(connection, database.logger, deadline, every: every)
                     let summary = await importOne(source, with: importer, database)
