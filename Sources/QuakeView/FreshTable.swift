@@ -14,12 +14,10 @@ final class FreshTable {
     /// The number of rows of a step.
     static let step = 20_000
 
-    /// Inserts a row.
     let insert: Statement
     private let indexes: String
     private var rows = 0
 
-    /// Makes the table.
     init(_ table: SQLiteTable, _ db: Database) throws {
         try Self.remove(db)
         indexes = table.indexes

@@ -13,7 +13,6 @@ struct SVG {
         text(caption.title, at: .init(x: width / 2, y: 32), size: 19, anchor: .middle, class: "h")
     }
 
-    /// A point in pixels.
     struct Point: Equatable {
         var x: Double
         var y: Double
@@ -77,7 +76,6 @@ struct SVG {
         element("path", ["class": name, "d": "M\(Self.pair(start))L\(Self.pair(end))"])
     }
 
-    /// A line through the points.
     mutating func polyline(_ points: [Point], class name: String) {
         guard points.count > 1 else { return }
         element("path", ["class": name, "d": Self.path(points)])

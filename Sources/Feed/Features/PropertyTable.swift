@@ -67,7 +67,6 @@ struct PropertyTable {
     }
 }
 
-/// A name and its property.
 private struct Name {
     let property: Property
     let kind: Property.Kind

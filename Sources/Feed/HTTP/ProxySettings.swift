@@ -61,7 +61,6 @@ public struct ProxySettings: Sendable {
     }
 }
 
-/// An HTTP proxy.
 struct Proxy: Sendable, Equatable, CustomStringConvertible {
     let target: HTTPTarget
     let user: String?

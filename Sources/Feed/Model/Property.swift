@@ -98,7 +98,6 @@ public enum Property: Int, CaseIterable, Sendable {
     /// The most bytes that a text may have, in UTF-8. Lists may be longer, and so may what is unknown.
     public static let textLimit = 8 << 10
 
-    /// The declaration of the property.
     var declaration: Declaration { Self.declarations[rawValue] }
 
     /// Its column in the table `quake` and in readers' views, and its name in JSON and CSV.
@@ -133,7 +132,6 @@ public enum Property: Int, CaseIterable, Sendable {
     }
 }
 
-/// The declaration of one property.
 struct Declaration {
     /// Where a feature holds it.
     enum Origin {
@@ -150,7 +148,6 @@ struct Declaration {
     let kind: Property.Kind
     let column: String
     var isRequired = false
-    /// The greatest absolute value of a number.
     var limit: Double?
     let meaning: String
 

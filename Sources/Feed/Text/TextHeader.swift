@@ -8,7 +8,6 @@ struct TextHeader {
         case magnitudeType, magnitude, magnitudeAuthor, place, type
     }
 
-    /// How many columns there are.
     let count: Int
     /// Those that the standard does not have, by their names in small letters.
     private(set) var others: [(name: String, index: Int)] = []

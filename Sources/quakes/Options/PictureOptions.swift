@@ -19,7 +19,6 @@ struct PictureOptions: ParsableArguments {
         }
     }
 
-    /// Writes the picture to its place.
     func write(_ svg: String) async throws {
         guard let output else { return StandardOutput.write(svg) }
         if output.lowercased().hasSuffix(".png") {

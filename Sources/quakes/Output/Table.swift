@@ -1,4 +1,3 @@
-/// One column of a table.
 struct TableColumn {
     enum Alignment { case left, right }
 
@@ -44,7 +43,6 @@ struct TableColumn {
     }
 }
 
-/// One cell of a table.
 struct TableCell {
     var text: String
     var style: TextStyle?
