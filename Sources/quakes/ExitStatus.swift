@@ -25,8 +25,7 @@ struct ExitStatus {
         case let error as FeedError: rawValue = Self.status(error)
         case is TooManyRejects, is BrakeHeld, is UnfitService, is ShortAnswer, is BrokenStream:
             rawValue = Self.badData
-        case is PastError, is UnknownCodes, is UnknownReject, is UnknownMainshock, is UnknownSource,
-            is UnknownReader:
+        case is PastError, is UnknownCodes, is NotThere, is UnknownSource, is UnknownReader:
             rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
         case is MigrationError, is LocalPostgresError, is NoSession, is TimedOut, is ListeningError,
@@ -56,6 +55,11 @@ struct ExitStatus {
         let classes = ["08", "28", "3D", "53", "55", "57", "42501", "25006"]
         return classes.contains { state.hasPrefix($0) } ? unavailable : internalError
     }
+}
+
+/// The database has nothing of the name or number that a command was given.
+struct NotThere: Error, CustomStringConvertible {
+    let description: String
 }
 
 /// Neither an option nor the environment names a database, and nobody is at a terminal to see a private one start.

@@ -50,7 +50,6 @@ extension Quake.Value {
     public var text: String? { if case .text(let text) = self { text } else { nil } }
     public var number: Double? { if case .number(let number) = self { number } else { nil } }
     public var integer: Int32? { if case .integer(let integer) = self { integer } else { nil } }
-    public var flag: Bool? { if case .flag(let flag) = self { flag } else { nil } }
     public var time: Instant? { if case .time(let time) = self { time } else { nil } }
     public var list: [String]? { if case .list(let list) = self { list } else { nil } }
     public var json: String? { if case .json(let json) = self { json } else { nil } }

@@ -25,7 +25,9 @@ extension PlotCommand {
     }
 
     func drawAftershocks(of code: String) async throws {
-        guard let mainshock = try await first({ $0.code = code }) else { throw UnknownMainshock(code: code) }
+        guard let mainshock = try await first({ $0.code = code }) else {
+            throw NotThere(description: "there is no earthquake \(strippingControlCharacters(code))")
+        }
         guard
             let window = AftershockWindow(magnitude: mainshock.magnitude, kilometres: radius, days: days)
         else { throw ValidationError("\(code) has no magnitude: give --radius and --days") }
@@ -81,11 +83,4 @@ extension PlotCommand {
         _ = try await selection.forEach(all, database) { quake in found.withLock { $0 = quake } }
         return found.withLock { $0 }
     }
-}
-
-/// There is no earthquake with the code that `--mainshock` names.
-struct UnknownMainshock: Error, CustomStringConvertible {
-    let code: String
-
-    var description: String { "there is no earthquake \(strippingControlCharacters(code))" }
 }

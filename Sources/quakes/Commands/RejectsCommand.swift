@@ -29,7 +29,7 @@ struct RejectsCommand: AsyncParsableCommand {
         try await database.withConnection(for: .reader) { connection in
             if let id {
                 guard let bytes = try await Reject.bytes(of: id, on: connection) else {
-                    throw UnknownReject(id: id)
+                    throw NotThere(description: "there is no reject \(id); quakes rejects lists them")
                 }
                 bytes.withUnsafeBytes { StandardOutput.write($0) }
                 return
@@ -40,11 +40,4 @@ struct RejectsCommand: AsyncParsableCommand {
             listing.finish("the latest")
         }
     }
-}
-
-/// There is no reject with this number.
-struct UnknownReject: Error, CustomStringConvertible {
-    let id: Int
-
-    var description: String { "there is no reject \(id); quakes rejects lists them" }
 }
