@@ -78,13 +78,10 @@ public struct EventService: Sendable, Hashable {
     /// - Parameter source: nil is returned if it is anything else, such as a feed.
     public init?(_ source: FeedSource) {
         guard case .url(let url) = source else { return nil }
-        if let known = Self.registered.first(where: { $0.url == url }) {
+        let secure = url.replacing("http:", with: "https:")
+        if let known = Self.registered.first(where: { $0.url == secure }) {
             self = known
-        } else if let known = Self.registered.first(where: {
-            $0.url == url.replacing("http:", with: "https:")
-        }) {
-            self = known
-            (self.name, self.url) = (nil, url)
+            if url != secure { (self.name, self.url) = (nil, url) }
         } else if url.wholeMatch(of: #/[^?\#]*/fdsnws/event/\d+//#) != nil {
             self.init(name: nil, url: url)
         } else {
