@@ -89,10 +89,8 @@ package enum FileSystem {
         try check(fsync(descriptor) == 0, "write", path)
     }
 
-    /// The file's bytes from `offset` to the end, at most the last `limit` of them. nil when there is no such file.
-    static func read(
-        _ path: String, from offset: Int = 0, last limit: Int = 65_536
-    ) throws(LocalPostgresError) -> String? {
+    /// The file's bytes from `offset` to the end, at most the last 64 KiB of them. nil when there is no such file.
+    static func read(_ path: String, from offset: Int = 0) throws(LocalPostgresError) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         if descriptor < 0 {
             try check(errno == ENOENT || errno == ENOTDIR, "read", path)
@@ -100,7 +98,7 @@ package enum FileSystem {
         }
         defer { close(descriptor) }
         let end = lseek(descriptor, 0, SEEK_END)
-        let start = max(offset, end - limit)
+        let start = max(offset, end - 65_536)
         guard end > start else { return "" }
         var bytes = [UInt8](repeating: 0, count: end - start)
         let count = pread(descriptor, &bytes, bytes.count, start)

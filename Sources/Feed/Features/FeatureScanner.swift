@@ -94,7 +94,7 @@ public struct FeatureScanner {
             }
         }
         guard index == chunk.count else { return index }
-        if isCapturing { captured.keep(chunk, upTo: chunk.count, limit: Self.sizeLimit) }
+        if isCapturing { captured.keep(chunk, upTo: chunk.count) }
         consumed += chunk.count
         return index
     }
@@ -204,7 +204,7 @@ public struct FeatureScanner {
         // Moved out of the property for now, so that the closure may change the scanner.
         var value = captured
         captured = Captured()
-        try value.withBytes(in: chunk, upTo: end, limit: Self.sizeLimit) { bytes, size in
+        try value.withBytes(in: chunk, upTo: end) { bytes, size in
             switch state {
             case .name: try endName(bytes)
             case .value: try endValue(bytes)
@@ -297,22 +297,22 @@ private struct Captured {
 
     func size(upTo end: Int) -> Int { earlierCount + end - start }
 
-    /// Copies the chunk's part of the value, for use with the next chunk; at most `limit` bytes in all.
-    mutating func keep(_ chunk: UnsafeBufferPointer<UInt8>, upTo end: Int, limit: Int) {
-        let room = max(0, limit - earlier.count)
+    /// Copies the chunk's part of the value, for use with the next chunk; at most `sizeLimit` bytes in all.
+    mutating func keep(_ chunk: UnsafeBufferPointer<UInt8>, upTo end: Int) {
+        let room = max(0, FeatureScanner.sizeLimit - earlier.count)
         earlier.append(contentsOf: chunk.extracting(start..<min(end, start + room)))
         earlierCount += end - start
     }
 
     /// Hands over the value, without copying it when all of it is in this chunk.
     mutating func withBytes(
-        in chunk: UnsafeBufferPointer<UInt8>, upTo end: Int, limit: Int,
+        in chunk: UnsafeBufferPointer<UInt8>, upTo end: Int,
         _ body: (UnsafeBufferPointer<UInt8>, Int) throws -> Void
     ) rethrows {
         guard earlierCount > 0 else {
             return try body(chunk.extracting(start..<end), end - start)
         }
-        keep(chunk, upTo: end, limit: limit)
+        keep(chunk, upTo: end)
         try earlier.withUnsafeBufferPointer { try body($0, earlierCount) }
     }
 
