@@ -36,22 +36,18 @@ struct TimeArgument: ExpressibleByArgument {
     init?(_ text: String, now: Instant) {
         let today = CivilDate(now)
         switch text.lowercased() {
-        case "now": self.init(now)
+        case "now": self.init(from: now, to: now)
         case "today": self.init(day: today)
         case "yesterday": self.init(day: CivilDate(daysSince1970: today.daysSince1970 - 1))
         default:
             if let days = Self.days(text) {
                 self.init(from: days.start, to: days.end)
             } else if let instant = Instant(text) ?? ago(text, before: now) {
-                self.init(instant)
+                self.init(from: instant, to: instant)
             } else {
                 return nil
             }
         }
-    }
-
-    private init(_ instant: Instant) {
-        self.init(from: instant, to: instant)
     }
 
     private init(day: CivilDate) {
