@@ -3,21 +3,20 @@ import Glibc
 extension LocalCluster {
     /// Creates the cluster in a sibling of `data`, and renames it into place once it is complete with settings, role
     /// and database. If it is killed before that, it leaves the sibling, which the next creation removes.
-    func create(
-        with binaries: PostgresBinaries, as account: ServerAccount, holding lock: HomeLock
-    ) async throws {
+    func create(with tools: ServerTools) async throws {
         let unfinished = "\(home)/data.new"
         try FileSystem.removeTree(unfinished)
         do {
-            try FileSystem.createPrivateDirectory(unfinished, for: account)
-            try await initialize(unfinished, with: binaries, as: account, holding: lock)
+            try FileSystem.createPrivateDirectory(unfinished, for: tools.account)
+            try await initialize(unfinished, with: tools)
             // Of a setting that stands there twice, the last one counts.
             try FileSystem.append(
-                configuration + "listen_addresses = ''\n", to: "\(unfinished)/quakes.conf", for: account)
+                configuration + "listen_addresses = ''\n", to: "\(unfinished)/quakes.conf",
+                for: tools.account)
             try FileSystem.append(
                 "\n# The settings of the quakes cluster:\ninclude 'quakes.conf'\n",
-                to: "\(unfinished)/postgresql.conf", for: account)
-            try await createDatabase(in: unfinished, with: binaries, as: account, holding: lock)
+                to: "\(unfinished)/postgresql.conf", for: tools.account)
+            try await createDatabase(in: unfinished, with: tools)
             try FileSystem.check(rename(unfinished, data) == 0, "put the new cluster in place as", data)
         } catch {
             try remove(unfinished, after: error)
@@ -36,38 +35,32 @@ extension LocalCluster {
     }
 
     /// On every machine, rows are sorted by bytes and texts are UTF-8, so that two clusters give the same answers.
-    private func initialize(
-        _ directory: String, with binaries: PostgresBinaries, as account: ServerAccount,
-        holding lock: HomeLock
-    ) async throws {
+    private func initialize(_ directory: String, with tools: ServerTools) async throws {
         var arguments = [
             "-D", directory, "-U", Self.role, "-A", "trust", "-E", "UTF8",
             "--locale", Self.locale, "--lc-collate", "C", "--no-instructions",
         ]
         if isDisposable { arguments.append("--no-sync") }
-        try await run(
-            ServerProgram("\(binaries.directory)/initdb", arguments, as: account), holding: lock)
+        try await run("\(tools.binaries.directory)/initdb", arguments, with: tools, named: "initdb")
     }
 
     /// Runs in single-user mode, before anyone can connect. This mode reads the configuration as the server will, so a
     /// setting that PostgreSQL refuses fails here and is named.
-    private func createDatabase(
-        in directory: String, with binaries: PostgresBinaries, as account: ServerAccount,
-        holding lock: HomeLock
-    ) async throws {
+    private func createDatabase(in directory: String, with tools: ServerTools) async throws {
         // The shell's standard input is the lock. The shell keeps it while postgres reads the statement.
         let script = #"echo 'CREATE DATABASE \#(Self.role)' | "$@""#
         let arguments = [
-            "-c", script, "sh", "\(binaries.directory)/postgres", "--single", "-D", directory,
+            "-c", script, "sh", "\(tools.binaries.directory)/postgres", "--single", "-D", directory,
             "-c", "exit_on_error=on", "postgres",
         ]
-        try await run(ServerProgram("/bin/sh", arguments, as: account), holding: lock)
+        try await run("/bin/sh", arguments, with: tools, named: "postgres --single")
     }
 
-    private func run(_ program: ServerProgram, holding lock: HomeLock) async throws {
-        let outcome = try await program.run(holding: lock)
+    private func run(
+        _ path: String, _ arguments: [String], with tools: ServerTools, named name: String
+    ) async throws {
+        let outcome = try await ServerProgram(path, arguments, as: tools.account).run(holding: tools.lock)
         guard outcome.succeeded else {
-            let name = program.path == "/bin/sh" ? "postgres --single" : "initdb"
             throw LocalPostgresError.creationFailed(home: home, program: name, output: outcome.output)
         }
     }

@@ -1,5 +1,12 @@
 import Glibc
 
+/// What makes and starts a server: its programs, the user that they run as, and the lock that they hold.
+struct ServerTools: Sendable {
+    let binaries: PostgresBinaries
+    let account: ServerAccount
+    let lock: HomeLock
+}
+
 extension LocalCluster {
     /// What `start` had to do.
     public enum Start: Sendable {
@@ -33,9 +40,10 @@ extension LocalCluster {
             try Task.checkCancellation()
             let exists = try FileSystem.entry(data) != nil
             let binaries = exists ? try await matchingBinaries() : try await PostgresBinaries.find()
-            if !exists { try await create(with: binaries, as: account, holding: lock) }
+            let tools = ServerTools(binaries: binaries, account: account, lock: lock)
+            if !exists { try await create(with: tools) }
             try Postmaster.removeStaleFiles(in: data, socket: socket)
-            try await launch(with: binaries, as: account, holding: lock)
+            try await launch(with: tools)
             return exists ? .started : .created
         }
     }
@@ -98,21 +106,19 @@ extension LocalCluster {
     }
 
     /// Launches the server and waits until it accepts connections.
-    private func launch(
-        with binaries: PostgresBinaries, as account: ServerAccount, holding lock: HomeLock
-    ) async throws {
-        try FileSystem.createPrivateDirectory(socketDirectory, for: account)
-        try FileSystem.append("", to: log, for: account)
+    private func launch(with tools: ServerTools) async throws {
+        try FileSystem.createPrivateDirectory(socketDirectory, for: tools.account)
+        try FileSystem.append("", to: log, for: tools.account)
         let logged = FileSystem.size(of: log)
         // If a server was killed, its other processes take a moment to notice. Until then PostgreSQL refuses to start,
         // to protect the data.
         let deadline = ContinuousClock.now + .seconds(10)
-        var outcome = try await runServer(with: binaries, as: account, holding: lock)
+        var outcome = try await runServer(with: tools)
         while !outcome.succeeded, ContinuousClock.now < deadline,
             try FileSystem.read(log, from: logged)?.contains("pre-existing shared memory block") == true
         {
             try await Task.sleep(for: .milliseconds(200))
-            outcome = try await runServer(with: binaries, as: account, holding: lock)
+            outcome = try await runServer(with: tools)
         }
         guard outcome.succeeded, try accepts() else {
             let lines = (try FileSystem.read(log, from: logged) ?? "").split(separator: "\n")
@@ -122,9 +128,7 @@ extension LocalCluster {
         try Task.checkCancellation()
     }
 
-    private func runServer(
-        with binaries: PostgresBinaries, as account: ServerAccount, holding lock: HomeLock
-    ) async throws -> ServerProgram.Outcome {
+    private func runServer(with tools: ServerTools) async throws -> ServerProgram.Outcome {
         // The command line says where the server listens, because it overrides every configuration file and `trust`
         // depends on it. pg_ctl passes this line to a shell. The paths that pg_ctl would not quote are relative.
         let options =
@@ -132,12 +136,12 @@ extension LocalCluster {
             + " -p \(ServerSocket.port)"
         let seconds = Self.serverTimeLimit.components.seconds
         var pgCtl = ServerProgram(
-            "\(binaries.directory)/pg_ctl",
-            ["start", "-s", "-w", "-t", "\(seconds)", "-l", "log", "-o", options], as: account)
+            "\(tools.binaries.directory)/pg_ctl",
+            ["start", "-s", "-w", "-t", "\(seconds)", "-l", "log", "-o", options], as: tools.account)
         pgCtl.workingDirectory = home
         pgCtl.environment = ["PGDATA": data]
         // Must not be interrupted: if pg_ctl is killed, the server still starts, but nobody notices.
-        return try await uncancelled { [pgCtl] in try await pgCtl.run(holding: lock) }
+        return try await uncancelled { [pgCtl] in try await pgCtl.run(holding: tools.lock) }
     }
 
     private static func shellQuoted(_ text: String) -> String {
