@@ -9,9 +9,12 @@ struct Terminal: Equatable, Sendable {
 
     /// A pipe or a file.
     static let none = Terminal()
+}
 
+extension Terminal {
     /// - Parameter measured: the width that the terminal itself tells, if it does.
     init(isTerminal: Bool, measured: Int?, _ environment: Environment) {
+        self.init()
         guard isTerminal else { return }
         let columns = environment["COLUMNS"].flatMap { Int($0) }.flatMap { $0 > 0 ? $0 : nil }
         width = columns ?? measured ?? 80
@@ -21,10 +24,6 @@ struct Terminal: Equatable, Sendable {
         hasLinks = hasStyles && Self.understandsLinks(kind, environment)
     }
 
-    init(width: Int? = nil, hasStyles: Bool = false, hasLinks: Bool = false) {
-        (self.width, self.hasStyles, self.hasLinks) = (width, hasStyles, hasLinks)
-    }
-
     /// Terminals ignore links that they do not know (OSC 8), except for a few: the Linux console and Emacs show parts
     /// of them as text, and so did GNOME's terminals before VTE 0.50
     /// (https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda).
@@ -32,9 +31,7 @@ struct Terminal: Equatable, Sendable {
         if kind == "linux" || kind.hasPrefix("eterm") { return false }
         return environment["VTE_VERSION"].flatMap { Int($0) }.map { $0 >= 5000 } ?? true
     }
-}
 
-extension Terminal {
     /// What a descriptor leads to.
     init(_ descriptor: Int32) {
         var size = winsize()
