@@ -39,15 +39,7 @@ public struct ConnectionOptions: Sendable, Equatable {
             let reason = String(words.unicodeScalars.prefix { $0 != "\"" })
             throw Self.unreadable(reason.replacing(#/[\s:]+$/#, with: ""))
         }
-        defer { PQconninfoFree(options) }
-        keywords = [:]
-        var option = options
-        while let keyword = option.pointee.keyword {
-            if let value = option.pointee.val {
-                keywords[String(cString: keyword)] = String(cString: value)
-            }
-            option += 1
-        }
+        keywords = takeKeywords(of: options)
         if keywords["dbname"]?.contains("://") == true {
             throw Self.unreadable("the database name is itself a URL")
         }

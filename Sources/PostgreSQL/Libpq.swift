@@ -4,10 +4,9 @@ import Logging
 
 // The corners of libpq's C interface that would clutter the connection.
 
-/// Waits until a socket can be read (or written), for at most a tenth of a second, so that the caller can check
-/// deadlines and cancellation in between.
-func waitForSocket(_ socket: Int32, writable: Bool, orReadable: Bool = false) -> Bool {
-    let events = (writable ? POLLOUT : POLLIN) | (orReadable ? POLLIN : 0)
+/// Waits until a socket can be read (POLLIN) or written (POLLOUT), for at most a tenth of a second, so that the caller can
+/// check deadlines and cancellation in between.
+func waitForSocket(_ socket: Int32, for events: Int32) -> Bool {
     var descriptor = pollfd(fd: socket, events: Int16(events), revents: 0)
     return poll(&descriptor, 1, 100) > 0
 }
@@ -57,13 +56,27 @@ private func withValues(
     }
 }
 
-/// Calls `body` with a NULL-terminated array of C strings.
+/// Calls `body` with keywords and their values, as NULL-terminated arrays of C strings.
 func withCStrings<Result>(
-    _ strings: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> Result
+    of keywords: [String: String],
+    _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> Result
 ) -> Result {
-    let copies = strings.map { strdup($0) }
-    defer { for copy in copies { free(copy) } }
-    return body(copies.map { UnsafePointer($0) } + [nil])
+    let sorted = keywords.sorted { $0.key < $1.key }
+    let (names, values) = (sorted.map { strdup($0.key) }, sorted.map { strdup($0.value) })
+    defer { for copy in names + values { free(copy) } }
+    return body(names.map { UnsafePointer($0) } + [nil], values.map { UnsafePointer($0) } + [nil])
+}
+
+/// The keywords that have a value in a list that libpq has made, which is freed.
+func takeKeywords(of options: UnsafeMutablePointer<PQconninfoOption>) -> [String: String] {
+    defer { PQconninfoFree(options) }
+    var keywords: [String: String] = [:]
+    var option = options
+    while let keyword = option.pointee.keyword {
+        if let value = option.pointee.val { keywords[String(cString: keyword)] = String(cString: value) }
+        option += 1
+    }
+    return keywords
 }
 
 /// The fields of an error or a notice (libpq's PG_DIAG_…, character constants that Swift does not import).

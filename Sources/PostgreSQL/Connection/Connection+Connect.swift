@@ -1,4 +1,5 @@
 import CPostgreSQL
+import Glibc
 
 extension Connection {
     /// Connects to the first server that takes it, among all addresses of all hosts in the options. Each of them has its own time
@@ -74,7 +75,7 @@ extension Connection {
                 throw silence(of: handle, within: limit, operation)
             }
             // The socket may change between attempts (TLS).
-            if waitForSocket(PQsocket(handle), writable: status == PGRES_POLLING_WRITING) {
+            if waitForSocket(PQsocket(handle), for: status == PGRES_POLLING_WRITING ? POLLOUT : POLLIN) {
                 status = PQconnectPoll(handle)
             }
         }

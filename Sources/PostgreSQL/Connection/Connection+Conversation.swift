@@ -1,5 +1,6 @@
 import CPostgreSQL
 import Dispatch
+import Glibc
 
 // The exchange of messages with the server: send, flush, read results, cancel.
 extension Connection {
@@ -105,9 +106,7 @@ extension Connection {
 
     func nextResult(_ operation: String, _ handle: OpaquePointer) throws -> QueryResult? {
         while PQisBusy(handle) == 1 {
-            if try waitForServer(operation, handle), PQconsumeInput(handle) == 0 {
-                throw failureOfLibpq(operation, handle)
-            }
+            try waitForServer(operation, handle)
             // An answer that is here is not late, however long this process was held up.
             if PQisBusy(handle) == 1 { try watchWaitLimit(operation, handle) }
         }
@@ -127,11 +126,7 @@ extension Connection {
             case 0: return
             case 1:
                 // Read input, too: a server that cannot send its notices stops reading.
-                if try waitForServer(operation, handle, writable: true, orReadable: true),
-                    PQconsumeInput(handle) == 0
-                {
-                    throw failureOfLibpq(operation, handle)
-                }
+                try waitForServer(operation, handle, for: POLLOUT | POLLIN)
                 try watchWaitLimit(operation, handle)
             default: throw failureOfLibpq(operation, handle)
             }

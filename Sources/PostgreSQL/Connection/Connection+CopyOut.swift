@@ -79,9 +79,7 @@ extension Connection {
                 return UnsafeMutableRawBufferPointer(start: buffer, count: Int(length))
             }
             guard length == 0 else { return nil }
-            if try waitForServer(operation, handle), PQconsumeInput(handle) == 0 {
-                throw failureOfLibpq(operation, handle)
-            }
+            try waitForServer(operation, handle)
             try watchWaitLimit(operation, handle)
         }
     }

@@ -1,5 +1,6 @@
 import CPostgreSQL
 import Dispatch
+import Glibc
 import Synchronization
 
 // A statement may take hours, so that a silent server is no sign of anything; nor does the kernel of a machine tell that the
@@ -16,19 +17,15 @@ extension Connection {
         fileprivate var ping: Ping?
     }
 
-    /// Waits a moment for the server. If it has been silent for long, it is asked on another connection whether it is there.
+    /// Waits a moment for the server, and reads what it sends. If it has been silent for long, it is asked on another connection
+    /// whether it is there.
     ///
-    /// - Returns: whether the socket is ready.
+    /// - Parameter events: what is waited for, as for `waitForSocket`.
     /// - Throws: `PostgresError` with `connectionLost` if it is not there.
-    func waitForServer(
-        _ operation: String, _ handle: OpaquePointer, writable: Bool = false, orReadable: Bool = false
-    ) throws -> Bool {
-        if waitForSocket(PQsocket(handle), writable: writable, orReadable: orReadable) {
-            silence = nil
-            return true
-        }
-        try watchSilence(operation)
-        return false
+    func waitForServer(_ operation: String, _ handle: OpaquePointer, for events: Int32 = POLLIN) throws {
+        guard waitForSocket(PQsocket(handle), for: events) else { return try watchSilence(operation) }
+        silence = nil
+        guard PQconsumeInput(handle) == 1 else { throw failureOfLibpq(operation, handle) }
     }
 
     private func watchSilence(_ operation: String) throws {
@@ -74,11 +71,8 @@ private final class Ping: Sendable {
         var keywords = keywords
         keywords["connect_timeout"] = "\(limit.components.seconds)"
         keywords["target_session_attrs"] = "any"
-        let sorted = keywords.sorted { $0.key < $1.key }
-        DispatchQueue(label: "postgresql.ping").async {
-            let status = withCStrings(sorted.map { $0.key }) { names in
-                withCStrings(sorted.map { $0.value }) { PQpingParams(names, $0, 0) }
-            }
+        DispatchQueue(label: "postgresql.ping").async { [keywords] in
+            let status = withCStrings(of: keywords) { PQpingParams($0, $1, 0) }
             // A server that starts or stops refuses everybody for a while, and ends its connections by itself.
             self.answer.withLock { $0 = status != PQPING_NO_RESPONSE }
         }

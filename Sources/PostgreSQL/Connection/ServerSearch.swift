@@ -56,15 +56,7 @@ struct ServerSearch {
         keywords["sslmode"] = "none of these"
         guard let handle = startConnecting(keywords) else { return [:] }
         defer { PQfinish(handle) }
-        guard let options = PQconninfo(handle) else { return [:] }
-        defer { PQconninfoFree(options) }
-        var known: Address = [:]
-        var option = options
-        while let keyword = option.pointee.keyword {
-            if let value = option.pointee.val { known[String(cString: keyword)] = String(cString: value) }
-            option += 1
-        }
-        return known
+        return PQconninfo(handle).map { takeKeywords(of: $0) } ?? [:]
     }
 
     /// The lists of hosts, addresses and ports, taken apart. If they do not fit each other, libpq is to say so.
@@ -112,10 +104,5 @@ struct ServerSearch {
 
 /// Starts to connect with these keywords; nil if there is no memory.
 func startConnecting(_ keywords: [String: String]) -> OpaquePointer? {
-    let sorted = keywords.sorted { $0.key < $1.key }
-    return withCStrings(sorted.map { $0.key }) { names in
-        withCStrings(sorted.map { $0.value }) { values in
-            PQconnectStartParams(names, values, 0)
-        }
-    }
+    withCStrings(of: keywords) { PQconnectStartParams($0, $1, 0) }
 }
