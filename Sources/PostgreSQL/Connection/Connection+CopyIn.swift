@@ -27,14 +27,19 @@ extension Connection {
     }
 
     private func beginCopy(into table: String, columns: [String], _ operation: String) throws {
-        let handle = try open(operation)
-        try send(
-            script: "copy \(table) (\(columns.joined(separator: ", "))) from stdin (format binary)",
-            operation, handle)
+        let script = "copy \(table) (\(columns.joined(separator: ", "))) from stdin (format binary)"
+        try startCopy(script, PGRES_COPY_IN, operation, open(operation))
+    }
+
+    /// Sends a COPY, to which the server answers with this status if it accepts it.
+    func startCopy(
+        _ script: String, _ accepted: ExecStatusType, _ operation: String, _ handle: OpaquePointer
+    ) throws {
+        try send(script: script, operation, handle)
         guard let result = try nextResult(operation, handle) else {
             throw failureOfLibpq(operation, handle)
         }
-        guard result.status == PGRES_COPY_IN else {
+        guard result.status == accepted else {
             let error = failure(operation, result, handle)
             // A second failure can only be that of a connection that the first error already reports as lost.
             do { try readResults(operation, handle) { _ in } } catch {}
@@ -62,9 +67,7 @@ extension Connection {
         try putCopy(BinaryRows.trailer, BinaryRows.trailer.count, operation)
         let handle = try open(operation)
         try putCopyEnd(nil, operation, handle)
-        var count = 0
-        try readResults(operation, handle) { count = Int(String(cString: PQcmdTuples($0.pointer))) ?? 0 }
-        return count
+        return try readCount(operation, handle)
     }
 
     /// Ends a COPY that is still running, so that the server discards it. The reason is the error that is already being

@@ -12,15 +12,10 @@ extension Connection {
     public func copy(
         rowsOf query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
-        let text = try text(of: query)
+        let script = try "copy (\(text(of: query))) to stdout (format binary)"
         let handle = try open(operation)
-        try send(script: "copy (\(text)) to stdout (format binary)", operation, handle)
-        guard let result = try nextResult(operation, handle) else {
-            throw failureOfLibpq(operation, handle)
-        }
-        let refusal = result.status == PGRES_COPY_OUT ? nil : failure(operation, result, handle)
-        var firstError: (any Error)? = refusal
-        if refusal == nil { firstError = try takeRows(operation, handle, body) }
+        try startCopy(script, PGRES_COPY_OUT, operation, handle)
+        let firstError = try takeRows(operation, handle, body)
         // Reads the conversation to its end: a server that failed in mid-stream says so here.
         do {
             try readResults(operation, handle) { _ in }

@@ -59,10 +59,13 @@ extension Connection {
     public func execute(_ query: Query, to operation: String) throws -> Int {
         let handle = try open(operation)
         try send(query, operation, handle)
+        return try readCount(operation, handle)
+    }
+
+    /// Reads to the end of the running statement, and returns how many rows it affected.
+    func readCount(_ operation: String, _ handle: OpaquePointer) throws -> Int {
         var count = 0
-        try readResults(operation, handle) { result in
-            count = Int(String(cString: PQcmdTuples(result.pointer))) ?? 0
-        }
+        try readResults(operation, handle) { count = Int(String(cString: PQcmdTuples($0.pointer))) ?? 0 }
         return count
     }
 
