@@ -16,24 +16,18 @@ public struct Parameter: Sendable {
     let type: UInt32
     /// nil means SQL's null.
     let bytes: [UInt8]?
+}
 
+extension Parameter {
     static let timestamptz: UInt32 = 1184
 
     /// A `timestamptz`.
     public static func time(microsecondsSince2000 microseconds: Int64) -> Parameter {
         Parameter(type: timestamptz, bigEndian: microseconds)
     }
-}
 
-extension Parameter {
     fileprivate init(type: UInt32, bigEndian value: some FixedWidthInteger) {
         self.init(type: type, bytes: withUnsafeBytes(of: value.bigEndian) { Array($0) })
-    }
-}
-
-extension Bindable {
-    fileprivate func bigEndian(_ value: some FixedWidthInteger) -> Parameter {
-        Parameter(type: Self.sqlType, bigEndian: value)
     }
 }
 
@@ -45,23 +39,23 @@ extension String: BindableElement {
 
 extension Int: Bindable {
     public static var sqlType: UInt32 { 20 }
-    public var parameter: Parameter { bigEndian(Int64(self)) }
+    public var parameter: Parameter { Parameter(type: Self.sqlType, bigEndian: Int64(self)) }
 }
 
 extension Int64: BindableElement {
     public static var sqlType: UInt32 { 20 }
     public static var arrayType: UInt32 { 1016 }
-    public var parameter: Parameter { bigEndian(self) }
+    public var parameter: Parameter { Parameter(type: Self.sqlType, bigEndian: self) }
 }
 
 extension Double: Bindable {
     public static var sqlType: UInt32 { 701 }
-    public var parameter: Parameter { bigEndian(bitPattern) }
+    public var parameter: Parameter { Parameter(type: Self.sqlType, bigEndian: bitPattern) }
 }
 
 extension Bool: Bindable {
     public static var sqlType: UInt32 { 16 }
-    public var parameter: Parameter { bigEndian(UInt8(self ? 1 : 0)) }
+    public var parameter: Parameter { Parameter(type: Self.sqlType, bigEndian: UInt8(self ? 1 : 0)) }
 }
 
 extension Array: Bindable where Element: BindableElement {
