@@ -143,7 +143,6 @@ struct StreamLines: @unchecked Sendable {
     private var rest: [UInt8] = []
     private(set) var byteCount = 0
     private(set) var count = 0
-    private var firstLine: [UInt8] = []
     private var lastLine: [UInt8] = []
 
     /// Whether nothing has changed.
@@ -157,7 +156,6 @@ struct StreamLines: @unchecked Sendable {
         guard let end = rest.lastIndex(of: UInt8(ascii: "\n")) else { return }
         let lines = rest[...end]
         for line in lines.split(separator: UInt8(ascii: "\n")) {
-            if count == 0 { firstLine = Array(line.prefix(100)) }
             count += 1
             lastLine = Array(line.prefix(100))
         }
