@@ -30,33 +30,14 @@ final class FeatureBatch: @unchecked Sendable {
     struct Record {
         let feature: Feature
         let updated: Instant
-        fileprivate let kept: Kept
+        /// Its row, if that is kept.
+        fileprivate let row: Range<Int>?
+        fileprivate let fingerprint: RowFingerprint?
+        fileprivate let codeCount: Int32
         /// The first eight bytes of the code as one number, the first byte the most significant: it decides nearly all
         /// comparisons.
         fileprivate let codePrefix: UInt64
         fileprivate let codeStart: Int
-        fileprivate let codeCount: Int32
-    }
-
-    /// What there is of a record's row. The row is kept in any case if it can't have a fingerprint.
-    fileprivate enum Kept {
-        case row(Range<Int>)
-        case fingerprint(RowFingerprint)
-        case both(Range<Int>, RowFingerprint)
-
-        var row: Range<Int>? {
-            switch self {
-            case .row(let row), .both(let row, _): row
-            case .fingerprint: nil
-            }
-        }
-
-        var fingerprint: RowFingerprint? {
-            switch self {
-            case .fingerprint(let fingerprint), .both(_, let fingerprint): fingerprint
-            case .row: nil
-            }
-        }
     }
 
     private(set) var records: [Record] = []
@@ -96,16 +77,13 @@ final class FeatureBatch: @unchecked Sendable {
     ) throws {
         let fingerprint =
             keeping == .row ? nil : RowFingerprint(of: record, from: feature.bytes, seed)
-        let kept: Kept =
-            switch fingerprint {
-            case let fingerprint? where keeping == .number: .fingerprint(fingerprint)
-            case let fingerprint?: .both(try keep(record, from: feature.bytes), fingerprint)
-            case nil: .row(try keep(record, from: feature.bytes))
-            }
+        // The row is kept in any case if it can't have a fingerprint.
+        let isRowKept = keeping != .number || fingerprint == nil
+        let row = try isRowKept ? keep(record, from: feature.bytes) : nil
         records.append(
             Record(
-                feature: try keep(feature), updated: record.updated, kept: kept, codePrefix: code.prefix64,
-                codeStart: codes.count, codeCount: Int32(code.count)))
+                feature: try keep(feature), updated: record.updated, row: row, fingerprint: fingerprint,
+                codeCount: Int32(code.count), codePrefix: code.prefix64, codeStart: codes.count))
         codes.append(contentsOf: code)
     }
 
@@ -159,13 +137,13 @@ final class FeatureBatch: @unchecked Sendable {
 
     /// Appends a record's row, which is made from the feature once more if it was not kept.
     func append(_ record: Record, to rows: inout BinaryRows) throws {
-        if let row = record.kept.row { return try self.rows.withBytes(row) { rows.append(rows: $0) } }
+        if let row = record.row { return try self.rows.withBytes(row) { rows.append(rows: $0) } }
         try withBytes(of: record.feature) { rows.append(try decoder.decode($0), from: $0) }
     }
 
     /// The codes of records and their fingerprints, in the form in which a statement takes them; nil if none has one.
     func fingerprints(of records: [Int]) -> (codes: BoundArray<String>, numbers: BoundArray<Int64>)? {
-        guard records.contains(where: { self.records[$0].kept.fingerprint != nil }) else { return nil }
+        guard records.contains(where: { self.records[$0].fingerprint != nil }) else { return nil }
         var found = BoundArray<String>(count: records.count)
         var numbers = BoundArray<Int64>(count: records.count)
         codes.withUnsafeBufferPointer { codes in
@@ -174,7 +152,7 @@ final class FeatureBatch: @unchecked Sendable {
                 let code = record.codeStart..<record.codeStart + Int(record.codeCount)
                 found.append(codes.extracting(code))
                 // A row without one gets a number that the server's row hardly ever has.
-                numbers.append(record.kept.fingerprint?.value ?? seed)
+                numbers.append(record.fingerprint?.value ?? seed)
             }
         }
         return (found, numbers)
