@@ -93,7 +93,8 @@ enum MergeStatement {
             """
     }
 
-    /// Says what to do with each row of `incoming`, which has one row per code, in code order.
+    /// Says what to do with each row of `incoming`, which has one row per code, in code order. Notes the features as present
+    /// in the document if it may settle.
     ///
     /// A feature is older when the row was revised later, unless nobody says when either was: see `areUndated`. What newer documents know better is not there any more. The result
     /// is narrow: an unchanged feature is not copied.
@@ -106,7 +107,7 @@ enum MergeStatement {
                    (\(unescaped: Property.allCases.list("quake.")))
                    is distinct from (\(unescaped: Property.allCases.list("incoming."))) as differs
             from pg_temp.incoming left join public.quake on quake.code = incoming.code
-        )
+        )\(unescaped: settling.notesPresence ? presence : "")
         """
     }
 
@@ -116,12 +117,12 @@ enum MergeStatement {
         "(quake.updated = quake.time and \(feature).updated = \(feature).time)"
     }
 
-    /// Notes the features as present in the document.
     private static let presence = """
+        ,
         noted as (
             insert into pg_temp.present (code, ids, time, updated, is_current)
             select code, ids, time, updated, not is_older from compared
-        ),
+        )
         """
 
     /// Merges the batch and counts.
@@ -132,7 +133,6 @@ enum MergeStatement {
     static func merge(_ settling: Settling) -> Query {
         """
         with \(compared(settling)),
-        \(unescaped: settling.notesPresence ? presence : "")
         merged as (
             insert into public.quake (\(unescaped: Property.allCases.list()))
             select \(unescaped: Property.allCases.list("incoming."))
@@ -154,15 +154,11 @@ enum MergeStatement {
     /// What the merge would do, without doing or locking anything.
     static func preview(_ settling: Settling) -> Query {
         """
-        with \(compared(settling)),
-        \(unescaped: settling.notesPresence ? presence : "")
-        counted as (
-            select count(*) filter (where is_new and not is_older) as inserted,
-                   count(*) filter (where not is_new and not is_older and differs) as updated,
-                   count(*) filter (where is_older) as stale
-            from compared
-        )
-        select * from counted
+        with \(compared(settling))
+        select count(*) filter (where is_new and not is_older) as inserted,
+               count(*) filter (where not is_new and not is_older and differs) as updated,
+               count(*) filter (where is_older) as stale
+        from compared
         """
     }
 
