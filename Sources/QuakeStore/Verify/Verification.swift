@@ -163,7 +163,7 @@ public struct Verification: Sendable {
         return try await connection.write(to: "compare with the service") {
             try await connection.execute(script: MergeStatement.incomingTable, to: "prepare to compare")
             try await batchImport.copy(
-                batch.newest(without: []).indices[...], of: batch, into: "pg_temp.incoming")
+                batch.newest(without: []).indices, of: batch, into: "pg_temp.incoming")
             let unread = try batch.rejections.compactMap { rejected in
                 try batch.withBytes(of: rejected.feature) { readableCode(of: $0) }
             }

@@ -5,9 +5,7 @@ import PostgreSQL
 extension BatchImport {
     /// Finds each feature that the server refuses, and commits nothing. However many they are, it takes one transaction,
     /// unless the server can't even read some of them: then the batch is halved until each of those is alone.
-    func findRefused(
-        _ records: ArraySlice<Int>, _ batch: FeatureBatch, _ refused: inout Refused
-    ) async throws {
+    func findRefused(_ records: [Int], _ batch: FeatureBatch, _ refused: inout Refused) async throws {
         do {
             for (index, error) in try await refusals(of: records, batch) {
                 refused[batch.records[index].feature.ordinal] = Rejection(refusal: error)
@@ -17,18 +15,16 @@ extension BatchImport {
                 refused[batch.records[index].feature.ordinal] = Rejection(refusal: error)
                 return
             }
-            let middle = records.startIndex + records.count / 2
-            try await findRefused(records[..<middle], batch, &refused)
-            try await findRefused(records[middle...], batch, &refused)
+            let middle = records.count / 2
+            try await findRefused(Array(records[..<middle]), batch, &refused)
+            try await findRefused(Array(records[middle...]), batch, &refused)
         }
     }
 
     /// Merges records one by one, and rolls everything back. A dry run only copies them.
     ///
     /// - Returns: why the server refuses records, by their indices.
-    private func refusals(
-        of records: ArraySlice<Int>, _ batch: FeatureBatch
-    ) async throws -> [Int: PostgresError] {
+    private func refusals(of records: [Int], _ batch: FeatureBatch) async throws -> [Int: PostgresError] {
         do {
             return try await connection.write(to: "try a batch") { () -> [Int: PostgresError] in
                 try await connection.execute(
@@ -40,8 +36,7 @@ extension BatchImport {
                     "select number, state, message from pg_temp.refusals()", to: "try each feature")
                 throw Refusals(
                     errors: try rows.reduce(into: [:]) { errors, row in
-                        let index = records[
-                            records.startIndex + (try row.decode("number", as: Int.self)) - 1]
+                        let index = records[try row.decode("number", as: Int.self) - 1]
                         errors[index] = PostgresError(
                             operation: "try a feature", sqlState: try row.decode("state"),
                             message: try row.decode("message"))

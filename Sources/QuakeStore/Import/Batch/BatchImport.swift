@@ -45,7 +45,7 @@ struct BatchImport {
                     refused.isEmpty
                     ? batch.newest(without: []).indices
                     : batch.records.indices.filter { refused[batch.records[$0].feature.ordinal] == nil }
-                try await findRefused(candidates[...], batch, &refused)
+                try await findRefused(candidates, batch, &refused)
                 guard refused.count > known else { throw error }
             }
         }
@@ -67,9 +67,9 @@ struct BatchImport {
         return try await connection.write(to: "import a batch") {
             var counts =
                 if expectsNew {
-                    try await insert(newest[...], of: batch, settling)
+                    try await insert(newest, of: batch, settling)
                 } else {
-                    try await merge(newest[...], of: batch, settling)
+                    try await merge(newest, of: batch, settling)
                 }
             counts.stale += olderCount
             counts.seen = batch.count
@@ -95,7 +95,7 @@ struct BatchImport {
 
     /// Streams records into `incoming` and merges them. Counts those that were inserted, updated or older.
     private func merge(
-        _ records: ArraySlice<Int>, of batch: FeatureBatch, _ settling: Settling
+        _ records: [Int], of batch: FeatureBatch, _ settling: Settling
     ) async throws -> ImportCounts {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
@@ -117,10 +117,10 @@ struct BatchImport {
 
     /// The records that the table lacks, or has otherwise. Asks about a few thousand at a time, to need little memory.
     private func needed(
-        _ records: ArraySlice<Int>, of batch: FeatureBatch, _ settling: Settling
-    ) async throws -> ArraySlice<Int> {
+        _ records: [Int], of batch: FeatureBatch, _ settling: Settling
+    ) async throws -> [Int] {
         var needed: [Int] = []
-        var rest = records
+        var rest = records[...]
         while !rest.isEmpty {
             let piece = Array(rest.prefix(5000))
             rest = rest.dropFirst(piece.count)
@@ -134,12 +134,12 @@ struct BatchImport {
             let positions = try rows.map { try $0.decode("position", as: Int.self) }
             needed += positions.sorted().map { piece[$0 - 1] }
         }
-        return needed[...]
+        return needed
     }
 
     /// Streams records into the table itself. Fails when one of them is already there.
     private func insert(
-        _ records: ArraySlice<Int>, of batch: FeatureBatch, _ settling: Settling
+        _ records: [Int], of batch: FeatureBatch, _ settling: Settling
     ) async throws -> ImportCounts {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
@@ -152,9 +152,7 @@ struct BatchImport {
 
     /// Copies records in pieces of about 128 KiB. Returns how many rows the server took.
     @discardableResult
-    func copy(
-        _ records: ArraySlice<Int>, of batch: FeatureBatch, into table: String
-    ) async throws -> Int {
+    func copy(_ records: [Int], of batch: FeatureBatch, into table: String) async throws -> Int {
         try await connection.copy(
             into: table, columns: MergeStatement.incomingColumns,
             to: "copy a batch of \(records.count) features"
