@@ -7,8 +7,7 @@ import PostgreSQL
 /// The first batch is imported on its own: most documents have only one. In a longer document, batches are filled while
 /// earlier ones are imported, by one lane or several.
 struct DocumentImport {
-    let connection: Connection
-    let source: FeedSource
+    private let log: RunLog
     let window: ImportWindow?
     /// Set if the source is an event service.
     var sweep: Sweep?
@@ -17,7 +16,7 @@ struct DocumentImport {
     /// The run in `import.run`; nil for a dry run, and before the first byte arrives.
     private(set) var run: Int?
     private let runningCounts = RunningCounts()
-    private(set) var scanner: DocumentScanner
+    var scanner: DocumentScanner
     var intake: Intake
     let reading = SourceReading()
     private var bytesRead = 0
@@ -25,19 +24,19 @@ struct DocumentImport {
     private var lanes: [Lane] = []
 
     init(
-        connection: Connection, source: FeedSource, window: ImportWindow?, sweep: Sweep? = nil,
-        options: Importer.Options, logger: Logger
+        _ log: RunLog, window: ImportWindow?, sweep: Sweep?, options: Importer.Options, logger: Logger
     ) {
-        self.connection = connection
-        self.source = source
+        self.log = log
         self.window = window
         self.sweep = sweep
         self.options = options
         self.logger = logger
-        scanner = DocumentScanner(host: source.host, isAnswer: window != nil)
+        scanner = DocumentScanner(host: log.source.host, isAnswer: window != nil)
         intake = Intake(batchSize: options.batchSize)
     }
 
+    var source: FeedSource { log.source }
+    private var connection: Connection { log.connection }
     /// What was committed.
     var counts: ImportCounts { runningCounts.counts }
     /// The URL in the document's metadata, which may be the one that was asked for: without its secrets.
@@ -46,13 +45,13 @@ struct DocumentImport {
 
     /// The run of a URL begins with the first byte, or with the failure to get one: an unchanged feed is not a run.
     mutating func read(
-        _ log: RunLog, ifChangedSince validators: Validators?, _ progress: (Importer.Progress) -> Void
+        ifChangedSince validators: Validators?, _ progress: (Importer.Progress) -> Void
     ) async throws -> FetchResult {
         do {
-            if case .url = source {} else { try await begin(log) }
+            if case .url = source {} else { try await begin() }
             return try await withThrowingTaskGroup(of: Void.self) { group in
                 // Batches that are under way are still imported when the rest of the document turns out to be broken.
-                let reading = await readAll(log, ifChangedSince: validators, &group, progress)
+                let reading = await readAll(ifChangedSince: validators, &group, progress)
                 for lane in lanes { lane.close() }
                 try await group.waitForAll()
                 return try reading.get()
@@ -61,60 +60,54 @@ struct DocumentImport {
             // An event service has nothing in the window (204), or more than it returns at once. Neither is a failed run.
             throw error
         } catch {
-            try await begin(log)
+            try await begin()
             throw error
         }
     }
 
-    private mutating func begin(_ log: RunLog) async throws {
+    private mutating func begin() async throws {
         if run == nil, !options.isDryRun { run = try await log.begin() }
     }
 
     private mutating func readAll(
-        _ log: RunLog, ifChangedSince validators: Validators?,
-        _ group: inout ThrowingTaskGroup<Void, any Error>,
+        ifChangedSince validators: Validators?, _ group: inout ThrowingTaskGroup<Void, any Error>,
         _ progress: (Importer.Progress) -> Void
     ) async -> Result<FetchResult, any Error> {
         do {
+            var result = FetchResult.document(nil, freshFor: nil)
             if sweep != nil {
-                try await begin(log)
+                try await begin()
                 try await readSweep(&group, progress)
-                try await importRest()
-                return .success(.document(nil, freshFor: nil))
+            } else {
+                result = try await readDocument(source, ifChangedSince: validators, &group, progress)
             }
-            let result = try await reading.read(
-                source, ifChangedSince: validators, options: options.fetch
-            ) { chunk in
-                try await begin(log)
-                try await importFeatures(of: chunk, &group)
-                progress(
-                    Importer.Progress(
-                        bytes: bytesRead, features: scanner.count, arrival: reading.arrival))
-            }
-            if case .notModified = result { return .success(result) }
-            try await begin(log)
-            try await importLastFeatures(&group)
-            try await importRest()
+            if case .document = result { try await importRest() }
             return .success(result)
         } catch {
             return .failure(error)
         }
     }
 
-    /// Reads one answer of several. Its last features stay in their batches.
-    mutating func readAnswer(
-        _ answer: FeedSource, _ group: inout ThrowingTaskGroup<Void, any Error>,
-        _ progress: (Importer.Progress) -> Void
-    ) async throws {
-        scanner = DocumentScanner(host: source.host, isAnswer: true)
-        _ = try await reading.read(answer, ifChangedSince: nil, options: options.fetch) { chunk in
+    /// Reads the document, or one answer of several. Its last features stay in their batches.
+    @discardableResult
+    mutating func readDocument(
+        _ document: FeedSource, ifChangedSince validators: Validators? = nil,
+        _ group: inout ThrowingTaskGroup<Void, any Error>, _ progress: (Importer.Progress) -> Void
+    ) async throws -> FetchResult {
+        let result = try await reading.read(
+            document, ifChangedSince: validators, options: options.fetch
+        ) { chunk in
+            try await begin()
             try await importFeatures(of: chunk, &group)
             progress(
                 Importer.Progress(bytes: bytesRead, features: scanner.count, arrival: reading.arrival))
         }
+        if case .notModified = result { return result }
+        try await begin()
         try await importLastFeatures(&group)
         intake.endDocument(at: bytesRead)
         bytesRead = 0
+        return result
     }
 
     // MARK: Features
@@ -201,7 +194,6 @@ struct DocumentImport {
 
     /// Imports what is left at the end of the document, and settles it.
     private mutating func importRest() async throws {
-        intake.endDocument(at: bytesRead)
         let settling = settling(isLast: true)
         if lanes.isEmpty { return try await importFirstBatch(settling) }
         var others = settling
@@ -212,9 +204,11 @@ struct DocumentImport {
     }
 
     private func settling(isLast: Bool) -> Settling {
-        if let sweep { return settling(isLast: isLast, sweep) }
-        let identity =
-            if let window {
+        let identity: FeedIdentity? =
+            if let sweep {
+                // Each answer is of its own moment. The sweep as a whole is of the first, when nobody can have known more.
+                sweep.identity
+            } else if let window {
                 scanner.isOpenEnded
                     ? nil : window.identity(scanner.metadata, of: source, features: scanner.count)
             } else {
@@ -223,28 +217,14 @@ struct DocumentImport {
         // Metadata may also follow the features.
         let maySettle = identity != nil || (window != nil || !scanner.sawMetadata) && !isLast
         var settling = Settling(
-            made: scanner.metadata.generated ?? window?.asked, feed: identity?.name ?? "")
-        settling.notesPresence = maySettle && options.retraction != .never
+            made: scanner.metadata.generated ?? sweep?.moment ?? window?.asked, feed: identity?.name ?? "",
+            notesPresence: maySettle && options.retraction != .never, retraction: options.retraction,
+            rejectLimit: options.rejectLimit, isSweep: sweep != nil)
         // A broken service may send an empty list.
-        if isLast, scanner.count > 0 {
+        if isLast, sweep != nil || scanner.count > 0 {
             settling.identity = identity
-            settling.deletions = intake.deletions
-            settling.retraction = options.retraction
-            settling.rejectLimit = options.rejectLimit
+            settling.deletions = (sweep?.deletions ?? []) + intake.deletions
         }
-        return settling
-    }
-
-    /// Each answer is of its own moment. The sweep as a whole is of the first, when nobody can have known more.
-    private func settling(isLast: Bool, _ sweep: Sweep) -> Settling {
-        var settling = Settling(made: scanner.metadata.generated ?? sweep.moment, feed: sweep.identity.name)
-        settling.notesPresence = options.retraction != .never
-        guard isLast else { return settling }
-        settling.identity = sweep.identity
-        settling.retraction = options.retraction
-        settling.rejectLimit = options.rejectLimit
-        settling.deletions = sweep.deletions + intake.deletions
-        settling.isSweep = true
         return settling
     }
 }

@@ -40,4 +40,10 @@ public struct ImportSummary: Sendable {
         self.failure = failure
         if let failure { outcome = failure is CancellationError ? .cancelled : .failed }
     }
+
+    /// Notes what has ended the run early. A cancellation may have a reason, which says more.
+    mutating func fail(_ error: any Error, _ options: Importer.Options) {
+        failure = (error is CancellationError ? options.reasonOfCancellation() : nil) ?? error
+        outcome = failure is CancellationError ? .cancelled : .failed
+    }
 }

@@ -79,13 +79,10 @@ public struct Importer: Sendable {
     public func run(
         _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
     ) async throws -> ImportSummary {
-        if window == nil, let stream = ChangesSource(source) {
-            return try await mirror(stream, source, progress)
-        }
-        guard !options.isDryRun else {
+        let stream = window == nil ? ChangesSource(source) : nil
+        guard !options.isDryRun || stream != nil else {
             let log = RunLog(connection: connection, source: source, name: "\(source)")
-            let sweep = try await sweep(of: source, window, log)
-            return await importing(source, window, sweep, log, ifChangedSince: nil, progress).summary
+            return try await importing(window, log, ifChangedSince: nil, progress).summary
         }
         let name = if let window { window.name } else { try await SourceKey.name(of: source, on: connection) }
         let log = RunLog(
@@ -94,9 +91,14 @@ public struct Importer: Sendable {
         if options.every == nil, let missing = source.missingFile, try await !log.hasRun() { throw missing }
         // If an error ends this early, the lock ends with the connection.
         let validators = try await log.lock()
-        let known = try await sweep(of: source, window, log)
-        var (summary, result, sweep) = await importing(
-            source, window, known, log, ifChangedSince: validators, progress)
+        var summary: ImportSummary
+        var result: FetchResult?
+        var sweep: Sweep?
+        if let stream {
+            summary = try await Mirror(stream: stream, log: log, options: options).run(progress)
+        } else {
+            (summary, result, sweep) = try await importing(window, log, ifChangedSince: validators, progress)
+        }
         do {
             if case .notModified = result {
                 try await log.touch()
@@ -111,36 +113,9 @@ public struct Importer: Sendable {
         return summary
     }
 
-    /// Takes in what another Quakes has changed.
-    private func mirror(
-        _ stream: ChangesSource, _ source: FeedSource, _ progress: (Progress) -> Void
-    ) async throws -> ImportSummary {
-        let log = RunLog(
-            connection: connection, source: source,
-            name: try await SourceKey.name(of: source, on: connection),
-            every: options.every)
-        try await log.lock()
-        let mirror = Mirror(connection: connection, stream: stream, log: log, options: options)
-        guard var summary = try await mirror.run(progress) else {
-            try await log.unlock()
-            var unchanged = ImportSummary(source: source)
-            unchanged.outcome = .notModified
-            return unchanged
-        }
-        do {
-            summary.tokens = try await log.end(summary, nil)
-            try await log.unlock(summary.run)
-        } catch let error as PostgresError where error.connectionLost && summary.failure != nil {
-            // The lock is gone with the connection, and the source's next run closes the run that is still open.
-        }
-        return summary
-    }
-
     /// - Returns: nil if the source is no event service.
-    private func sweep(
-        of source: FeedSource, _ window: ImportWindow?, _ log: RunLog
-    ) async throws -> Sweep? {
-        guard window == nil, var service = EventService(source) else { return nil }
+    private func sweep(_ window: ImportWindow?, _ log: RunLog) async throws -> Sweep? {
+        guard window == nil, var service = EventService(log.source) else { return nil }
         let kept = try await SweepCursor.read(of: log.name, on: connection)
         service.abilities.subtract(kept.lacks)
         service.limit = options.sweepLimit ?? service.limit
@@ -151,18 +126,17 @@ public struct Importer: Sendable {
 
     /// - Returns: the sweep if it is complete, and settled: its cursor may move.
     private func importing(
-        _ source: FeedSource, _ window: ImportWindow?, _ sweep: Sweep?, _ log: RunLog,
-        ifChangedSince validators: Validators?, _ progress: (Progress) -> Void
-    ) async -> (summary: ImportSummary, result: FetchResult?, sweep: Sweep?) {
+        _ window: ImportWindow?, _ log: RunLog, ifChangedSince validators: Validators?,
+        _ progress: (Progress) -> Void
+    ) async throws -> (summary: ImportSummary, result: FetchResult?, sweep: Sweep?) {
+        let sweep = try await sweep(window, log)
         let start = ContinuousClock.now
-        var document = DocumentImport(
-            connection: connection, source: source, window: window, sweep: sweep, options: options,
-            logger: logger)
-        var summary = ImportSummary(source: source)
+        var document = DocumentImport(log, window: window, sweep: sweep, options: options, logger: logger)
+        var summary = ImportSummary(source: log.source)
         summary.name = log.name
         var result: FetchResult?
         do {
-            result = try await document.read(log, ifChangedSince: validators, progress)
+            result = try await document.read(ifChangedSince: validators, progress)
             if case .notModified = result {
                 summary.outcome = .notModified
             } else {
@@ -172,13 +146,8 @@ public struct Importer: Sendable {
                 try window?.check(document.counts)
                 if let brake = document.counts.brake { throw brake }
             }
-        } catch is CancellationError {
-            let reason = options.reasonOfCancellation()
-            summary.outcome = reason == nil ? .cancelled : .failed
-            summary.failure = reason ?? CancellationError()
         } catch {
-            summary.outcome = .failed
-            summary.failure = error
+            summary.fail(error, options)
         }
         summary.run = document.run
         summary.feed = document.feed
@@ -189,7 +158,7 @@ public struct Importer: Sendable {
             let warning =
                 "the document says that it was made more than 5 minutes from now; its events were imported, but none was deleted; check the clocks of the feed and of the database"
             summary.warning = warning
-            logger.warning("import \(source): \(warning)")
+            logger.warning("import \(log.source): \(warning)")
         }
         summary.duration = .now - start
         let counts = document.counts

@@ -8,18 +8,19 @@ import PostgreSQL
 /// a crash at any point, the next run goes on exactly there. If the other one says that the position no longer holds, it sends
 /// all its rows instead.
 struct Mirror {
-    let connection: Connection
     let stream: ChangesSource
     let log: RunLog
     let options: Importer.Options
+
+    private var connection: Connection { log.connection }
 
     /// How long an answer may wait for a change while a daemon follows, in seconds.
     private static let patience = 20
 
     /// Takes in what has changed since the last run.
     ///
-    /// - Returns: nil if nothing has. There was no run then.
-    func run(_ progress: (Importer.Progress) -> Void) async throws -> ImportSummary? {
+    /// - Returns: `notModified` if nothing has. There was no run then.
+    func run(_ progress: (Importer.Progress) -> Void) async throws -> ImportSummary {
         let start = ContinuousClock.now
         var summary = ImportSummary(source: log.source)
         summary.name = log.name
@@ -28,15 +29,15 @@ struct Mirror {
             let lines = try await read(after: try await position(), progress)
             if lines.isPositionOnly {
                 if !options.isDryRun { try await log.touch() }
-                return nil
+                var unchanged = ImportSummary(source: log.source)
+                unchanged.outcome = .notModified
+                return unchanged
             }
             if !options.isDryRun { summary.run = try await log.begin() }
             summary.counts = try await take(lines, summary.run)
             if let brake = summary.counts.brake { throw brake }
         } catch {
-            let reason = error is CancellationError ? options.reasonOfCancellation() : nil
-            summary.failure = reason ?? error
-            summary.outcome = summary.failure is CancellationError ? .cancelled : .failed
+            summary.fail(error, options)
             if summary.run == nil, !options.isDryRun { summary.run = try await log.begin() }
         }
         summary.duration = .now - start

@@ -124,8 +124,9 @@ extension DocumentImport {
         _ progress: (Importer.Progress) -> Void
     ) async throws -> Int {
         guard let sweep else { return 0 }
+        scanner = DocumentScanner(host: source.host, isAnswer: true)
         do {
-            try await readAnswer(.url(sweep.service.query(question)), &group, progress)
+            try await readDocument(.url(sweep.service.query(question)), &group, progress)
         } catch let failure as FeedError where failure.status == 204 {
             return 0
         } catch let failure as FeedError where isRefusal(failure) {

@@ -9,19 +9,19 @@ import PostgreSQL
 /// transaction `settle` deletes what the document shows to be gone.
 struct Settling {
     /// When the document was made; nil while that is unknown.
-    var made: Instant?
+    let made: Instant?
     /// The name of the feed, such as `all_day`; empty if the document does not say.
-    var feed = ""
+    let feed: String
     /// Whether the document may settle, which requires that its features are noted.
-    var notesPresence = false
+    let notesPresence: Bool
+    let retraction: Importer.Retraction
+    let rejectLimit: RejectLimit
+    /// Whether the document is a sweep, which says of no event that it is gone because it lacks it.
+    let isSweep: Bool
     /// What the document speaks of. Set with the last batch of a document that can be settled.
     var identity: FeedIdentity?
-    var retraction = Importer.Retraction.auto
-    var rejectLimit = RejectLimit.standard
     /// What the document says is gone, and since when. It counts without an identity, too: any document may say so.
     var deletions: [StatedDeletion] = []
-    /// Whether the document is a sweep, which says of no event that it is gone because it lacks it.
-    var isSweep = false
 
     // MARK: Presence
 
