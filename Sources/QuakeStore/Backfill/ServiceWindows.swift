@@ -42,10 +42,7 @@ struct ServiceWindows {
         guard service.abilities.contains(.counts) else { return nil }
         try await request()
         do {
-            guard
-                let count = try await EventService.count(at: service.count(question(window)), options: fetch)
-            else { throw unfit("its answer to count is not a number") }
-            return count
+            return try await service.count(question(window), for: purpose, fetch)
         } catch let refusal as FeedError where service.isRefusal(refusal) {
             service.abilities.remove(.counts)
             return nil
@@ -58,10 +55,6 @@ struct ServiceWindows {
         var found = service
         try await found.findForm(for: purpose, fetch) { try await request() }
         service = found
-    }
-
-    func unfit(_ reason: String) -> UnfitService {
-        UnfitService(service, reason, asFor: purpose)
     }
 
     /// Goes through the rest of a plan.
@@ -109,6 +102,18 @@ struct ServiceWindows {
 }
 
 extension EventService {
+    /// Asks how many events there are.
+    ///
+    /// - Throws: `UnfitService` if the answer is not a number; `FeedError`.
+    func count(
+        _ question: Question, for purpose: UnfitService.Purpose, _ fetch: FetchOptions
+    ) async throws -> Int {
+        guard let count = try await Self.count(at: self.count(question), options: fetch) else {
+            throw UnfitService(self, "its answer to count is not a number", asFor: purpose)
+        }
+        return count
+    }
+
     /// Asks for the last hour, each time with one ability less, until the service answers.
     ///
     /// - Parameter prepare: called before each request.

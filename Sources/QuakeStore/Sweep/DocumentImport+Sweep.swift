@@ -56,13 +56,10 @@ extension DocumentImport {
                 .url(sweep.service.query(question)), ifChangedSince: nil, options: options.fetch
             ) { chunk in
                 bytes += chunk.count
-                var position = 0
-                while position < chunk.count {
-                    position = try chunk.withUnsafeBufferPointer { chunk in
-                        try scanner.scan(chunk, from: position) { feature in
-                            try take(deletion: feature)
-                            return true
-                        }
+                _ = try chunk.withUnsafeBufferPointer { chunk in
+                    try scanner.scan(chunk) { feature in
+                        try take(deletion: feature)
+                        return true
                     }
                 }
             }
@@ -142,12 +139,7 @@ extension DocumentImport {
     private mutating func count(_ question: EventService.Question) async throws -> Int? {
         guard let service = sweep?.service, service.abilities.contains(.counts) else { return nil }
         do {
-            guard
-                let count = try await EventService.count(at: service.count(question), options: options.fetch)
-            else {
-                throw UnfitService(service, "its answer to count is not a number", asFor: .sweep)
-            }
-            return count
+            return try await service.count(question, for: .sweep, options.fetch)
         } catch let refusal as FeedError where isRefusal(refusal) {
             // It may only be the time of the revision that it does not know.
             var everything = question

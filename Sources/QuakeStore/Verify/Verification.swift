@@ -140,10 +140,7 @@ public struct Verification: Sendable {
         }
         do {
             try await FeedSource.url(url).read(options: imports.fetch) { chunk in
-                var position = 0
-                while position < chunk.count {
-                    position = try chunk.withUnsafeBufferPointer { try scanner.scan($0, from: position, add) }
-                }
+                _ = try chunk.withUnsafeBufferPointer { try scanner.scan($0, add) }
             }
             while try !scanner.finish(add) {}
         } catch let failure as FeedError where failure.status == 204 {
