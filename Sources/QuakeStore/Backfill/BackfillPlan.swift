@@ -82,9 +82,7 @@ struct BackfillPlan {
                 1, min(window.length - 1, Int64(Double(window.length) * Double(limit) * Self.fill / counted)))
         return true
     }
-}
 
-extension BackfillPlan {
     /// Notes that the service gave fewer events of the window than it counts. What it gave is what it returns at once, so
     /// that the next windows hold fewer.
     ///

@@ -1,5 +1,5 @@
 /// Why a view starts over with a fresh snapshot.
-public enum FreshStart: Sendable, Equatable {
+public enum FreshStart: Sendable, Equatable, CustomStringConvertible {
     /// The view holds nothing yet.
     case first
     /// The history after the view's token was pruned.
@@ -13,9 +13,7 @@ public enum FreshStart: Sendable, Equatable {
     /// The table's columns have changed, or ALTER TABLE has rewritten it: its rows may differ without a change in the
     /// history.
     case altered
-}
 
-extension FreshStart: CustomStringConvertible {
     public var description: String {
         switch self {
         case .first: "first start"

@@ -34,9 +34,7 @@ public struct Change: Sendable {
         public let old: String
         public let new: String
     }
-}
 
-extension Change {
     init(_ row: Row) throws {
         token = try row.decode("token")
         committedAt = try row.decode("committed_at")

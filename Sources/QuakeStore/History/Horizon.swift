@@ -1,7 +1,7 @@
 import PostgreSQL
 
 /// Where history begins: after this token. What came before was pruned, or never recorded.
-public struct Horizon: Sendable, Equatable {
+public struct Horizon: Sendable, Equatable, CustomStringConvertible {
     /// 0 before the first pruning.
     public let token: Int
     /// When that token's transaction was committed; before the first pruning, when the store was created.
@@ -16,8 +16,6 @@ public struct Horizon: Sendable, Equatable {
         return Horizon(
             token: try row.decode("pruned_token"), committedAt: try row.decode("pruned_committed_at"))
     }
-}
 
-extension Horizon: CustomStringConvertible {
     public var description: String { "history begins after token \(token), \(committedAt)" }
 }

@@ -16,6 +16,14 @@ public struct CatalogueStatus: Sendable, Equatable {
         public let place: String?
         /// The time since its origin.
         public let age: Duration
+
+        fileprivate init(_ row: Row) throws {
+            code = try row.decode("code")
+            time = try row.decode("time")
+            magnitude = try row.decodeIfPresent("magnitude")
+            place = try row.decodeIfPresent("place")
+            age = try row.decode("age")
+        }
     }
 
     /// - Parameter limit: a table of more bytes than this is not counted, but estimated.
@@ -64,15 +72,5 @@ public struct CatalogueStatus: Sendable, Equatable {
             from only public.quake tablesample system (\(percent)) repeatable (0)
             """, to: "estimate how many earthquakes there are")[0]
         return (try row.decode("count"), true)
-    }
-}
-
-extension CatalogueStatus.Newest {
-    fileprivate init(_ row: Row) throws {
-        code = try row.decode("code")
-        time = try row.decode("time")
-        magnitude = try row.decodeIfPresent("magnitude")
-        place = try row.decodeIfPresent("place")
-        age = try row.decode("age")
     }
 }

@@ -40,6 +40,27 @@ public struct ImportStatus: Sendable, Equatable {
         /// For an event service, what its sweeps have brought lately; nil for any other source.
         public let sweeps: Sweeps?
 
+        fileprivate init(_ row: Row, label: String, _ sweeps: [String: Sweeps]) throws {
+            name = try row.decode("source")
+            self.label = label
+            freshAt = try row.decodeIfPresent("fresh_at")
+            age = try row.decodeIfPresent("age")
+            generated = try row.decodeIfPresent("generated")
+            documentAge = try row.decodeIfPresent("document_age")
+            every = try row.decodeIfPresent("every")
+            isMonitored = try row.decode("is_monitored")
+            run = try row.decode("run")
+            outcome = try row.decode("outcome")
+            started = try row.decode("started")
+            seen = try row.decode("seen")
+            inserted = try row.decode("inserted")
+            updated = try row.decode("updated")
+            deleted = try row.decode("deleted")
+            rejected = try row.decode("rejected")
+            error = try row.decodeIfPresent("error")
+            self.sweeps = sweeps[name]
+        }
+
         /// Whether people mean this source by that one: they write its name or its label.
         ///
         /// - Parameter exact: that one's name; nil means all whose names are the same but for the digits.
@@ -89,9 +110,7 @@ public struct ImportStatus: Sendable, Equatable {
             rejected: try rejects.decode("rejected")
         )
     }
-}
 
-extension ImportStatus {
     /// By the names of the services.
     private static func sweeps(on connection: Connection) async throws -> [String: Sweeps] {
         let rows = try await connection.query(
@@ -115,28 +134,5 @@ extension ImportStatus {
                         deleted: try row.decode("deleted"))
                 )
             })
-    }
-}
-
-extension ImportStatus.Source {
-    fileprivate init(_ row: Row, label: String, _ sweeps: [String: ImportStatus.Sweeps]) throws {
-        name = try row.decode("source")
-        self.label = label
-        freshAt = try row.decodeIfPresent("fresh_at")
-        age = try row.decodeIfPresent("age")
-        generated = try row.decodeIfPresent("generated")
-        documentAge = try row.decodeIfPresent("document_age")
-        every = try row.decodeIfPresent("every")
-        isMonitored = try row.decode("is_monitored")
-        run = try row.decode("run")
-        outcome = try row.decode("outcome")
-        started = try row.decode("started")
-        seen = try row.decode("seen")
-        inserted = try row.decode("inserted")
-        updated = try row.decode("updated")
-        deleted = try row.decode("deleted")
-        rejected = try row.decode("rejected")
-        error = try row.decodeIfPresent("error")
-        self.sweeps = sweeps[name]
     }
 }

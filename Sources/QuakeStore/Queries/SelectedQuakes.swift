@@ -30,9 +30,7 @@ extension QuakeSelection {
         if let code { return "array[\(code)]" }
         return values[.code].map { Property.array(of: $0) }
     }
-}
 
-extension QuakeSelection {
     /// Hands over the catalogue's state, and then the columns of each earthquake, in the order of `properties` and in the table's
     /// own types: all of one statement, which the server need not parse again. It is for the present, from the first earthquake
     /// on. The table may have been rewritten after the statement's snapshot was taken: then there is no earthquake.

@@ -30,6 +30,14 @@ public struct Verification: Sendable {
         /// When it was revised, as the table has it, and as the service has it.
         public let here: Instant?
         public let there: Instant?
+
+        fileprivate init(_ row: Row) throws {
+            kind = Kind(rawValue: try row.decode("kind")) ?? .different
+            code = try row.decode("code")
+            time = try row.decode("time")
+            here = try row.decodeIfPresent("here")
+            there = try row.decodeIfPresent("there")
+        }
     }
 
     public enum Kind: String, Sendable, CaseIterable {
@@ -254,16 +262,5 @@ public struct Verification: Sendable {
                 where q.code = wrong.code and q.updated = wrong.updated
                 """, to: "delete versions that the service does not have")
         }
-    }
-}
-
-extension Verification.Finding {
-    fileprivate init(_ row: Row) throws {
-        let word: String = try row.decode("kind")
-        kind = Verification.Kind(rawValue: word) ?? .different
-        code = try row.decode("code")
-        time = try row.decode("time")
-        here = try row.decodeIfPresent("here")
-        there = try row.decodeIfPresent("there")
     }
 }
