@@ -1,5 +1,4 @@
 import CPostgreSQL
-import Glibc
 
 extension Connection {
     /// Streams the rows of a query with binary `COPY (…) TO STDOUT`, and hands over each as it arrives. It uses

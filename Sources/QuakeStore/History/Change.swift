@@ -1,4 +1,3 @@
-import Feed
 import PostgreSQL
 
 /// One change to one earthquake, as the history records it.

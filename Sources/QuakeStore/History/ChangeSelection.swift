@@ -1,4 +1,3 @@
-import Feed
 import PostgreSQL
 
 /// Which changes to read. They are read in token order.

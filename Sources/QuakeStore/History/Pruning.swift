@@ -1,4 +1,3 @@
-import Feed
 import PostgreSQL
 
 /// Removes history, and records of runs and rejects, that nobody needs any more.
