@@ -48,12 +48,11 @@ public struct ShortAnswer: Error, Equatable, CustomStringConvertible {
     var isSweep = false
 
     public var description: String {
-        let events = "\(counted) events from \(window.lowerBound) to \(window.upperBound)"
-        guard !isSweep else {
-            return
-                "the service counts \(events), but gives \(given); these were imported, and nothing was deleted; the next sweep asks for all of them again"
-        }
+        let remedy =
+            isSweep
+            ? "the next sweep asks for all of them again"
+            : "run the same command again at another time, or ask for fewer at once with --per-request"
         return
-            "the service counts \(events), but gives \(given); these were imported, and nothing was deleted; run the same command again at another time, or ask for fewer at once with --per-request"
+            "the service counts \(counted) events from \(window.lowerBound) to \(window.upperBound), but gives \(given); these were imported, and nothing was deleted; \(remedy)"
     }
 }

@@ -7,8 +7,10 @@ public struct UnfitService: Error, Equatable, CustomStringConvertible {
     public let reason: String
     let asFor: Purpose
 
-    public enum Purpose: Sendable {
-        case backfill, sweep, verification
+    public enum Purpose: String, Sendable {
+        case backfill = "backfill from"
+        case sweep
+        case verification = "verify by"
     }
 
     init(_ service: EventService, _ reason: String, asFor purpose: Purpose) {
@@ -16,13 +18,6 @@ public struct UnfitService: Error, Equatable, CustomStringConvertible {
     }
 
     public var description: String {
-        let verb =
-            switch asFor {
-            case .backfill: "backfill from"
-            case .verification: "verify by"
-            case .sweep: "sweep"
-            }
-        return
-            "cannot \(verb) \(service): \(reason); it has to answer query in the USGS's GeoJSON or in the FDSN's text"
+        "cannot \(asFor.rawValue) \(service): \(reason); it has to answer query in the USGS's GeoJSON or in the FDSN's text"
     }
 }
