@@ -1,3 +1,6 @@
+import Logging
+import PostgreSQL
+
 /// Something that follows the table: a local copy, or a stream.
 public protocol ReaderView: Sendable {
     /// The view's position; nil when it holds nothing yet. Read once per connection.
@@ -11,6 +14,24 @@ public protocol ReaderView: Sendable {
     ///
     /// - Returns: the pass's position.
     func apply(_ pass: Pass) async throws -> Position
+}
+
+extension ReaderView {
+    /// Applies what has changed since the view's position, over a connection that the caller lends.
+    ///
+    /// - Parameter whenBehind: what to do on a hot standby that is behind the view.
+    /// - Returns: the position that the view has reached.
+    /// - Throws: `PostgresError`; what the view throws; `StandbyBehind`.
+    @discardableResult
+    public func applyPass(
+        over connection: Connection, whenBehind: WhenBehind = .startAnew, logger: Logger
+    ) async throws -> Position {
+        var passReader = PassReader(
+            connection: connection, view: self, name: nil, answerLimit: PollInterval().answer, logger: logger,
+            position: try await position())
+        passReader.whenBehind = whenBehind
+        return try await passReader.applyPass()
+    }
 }
 
 /// Another program holds the view for longer than the view waits. Nothing was applied; it may succeed later.

@@ -1,3 +1,4 @@
+import Feed
 import PostgreSQL
 
 /// The followed table's columns, and the expressions that read them.
@@ -18,5 +19,22 @@ public struct TableShape: Sendable {
         return TableShape(
             signature: try rows.first?.decode("signature") ?? "", columns: columns,
             expressions: columns.map(\.expression).joined(separator: ", "))
+    }
+}
+
+/// A column of the followed table, as a view keeps it.
+public struct ViewColumn: Sendable, Equatable {
+    public let name: String
+    let sqlType: String
+
+    /// How a view can keep its values without loss: JSON and arrays as JSON text.
+    public var kind: ColumnKind { ColumnKind(sqlType: sqlType) }
+
+    /// The expression whose binary form `ViewRow` reads.
+    var expression: String {
+        let column = "quake.\"\(name.replacing("\"" as Unicode.Scalar, with: "\"\""))\""
+        if kind != .text || sqlType == "text" { return column }
+        let isJSON = ["json", "jsonb"].contains(sqlType) || sqlType.hasSuffix("[]")
+        return isJSON ? "to_json(\(column))::text" : "\(column)::text"
     }
 }
