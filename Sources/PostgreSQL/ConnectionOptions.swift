@@ -6,7 +6,7 @@ import CPostgreSQL
 /// as in every PostgreSQL client (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS).
 ///
 /// The description never holds a password.
-public struct ConnectionOptions: Sendable, Equatable {
+public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     private var keywords: [String: String]
 
     /// Takes everything from the environment.
@@ -84,9 +84,7 @@ public struct ConnectionOptions: Sendable, Equatable {
         all["client_encoding"] = "UTF8"
         return all
     }
-}
 
-extension ConnectionOptions: CustomStringConvertible, CustomReflectable {
     public var description: String {
         let shown = ["service", "user", "host", "hostaddr", "port", "dbname"].compactMap { keyword in
             self[keyword].map { "\(keyword)=\($0)" }

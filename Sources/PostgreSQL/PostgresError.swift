@@ -2,7 +2,7 @@
 ///
 /// The description is one line with the operation, the server's message, the SQLSTATE and, if there is one, the remedy.
 /// It contains no bound value, no row and no password: the server's DETAIL and CONTEXT, which quote rows, are left out.
-public struct PostgresError: Error, Sendable, Equatable {
+public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible {
     /// What was being done, such as `merge batch 3`.
     public var operation: String
     /// The five characters of the SQLSTATE, when the error came from the server
@@ -77,9 +77,7 @@ public struct PostgresError: Error, Sendable, Equatable {
         default: nil
         }
     }
-}
 
-extension PostgresError: CustomStringConvertible {
     public var description: String {
         var text = "cannot \(operation): \(message)"
         if let sqlState { text += " (SQLSTATE \(sqlState))" }
