@@ -117,11 +117,8 @@ public struct Importer: Sendable {
     private func sweep(_ window: ImportWindow?, _ log: RunLog) async throws -> Sweep? {
         guard window == nil, var service = EventService(log.source) else { return nil }
         let kept = try await SweepCursor.read(of: log.name, on: connection)
-        service.abilities.subtract(kept.lacks)
         service.limit = options.sweepLimit ?? service.limit
-        return Sweep(
-            of: service, from: kept.cursor, lastLong: kept.lastLong, beginning: options.sweepsSince,
-            at: options.now())
+        return Sweep(of: service, from: kept, beginning: options.sweepsSince, at: options.now())
     }
 
     /// - Returns: the sweep if it is complete, and settled: its cursor may move.

@@ -30,11 +30,11 @@ extension DocumentImport {
     // MARK: Deletions
 
     private mutating func askForDeletions() async throws {
-        guard options.retraction != .never, var plan = plan(),
+        guard options.retraction != .never, var plan = sweep?.plan,
             sweep?.service.abilities.contains(.deletions) == true
         else { return }
         while let window = plan.next {
-            guard var question = question(window, of: plan) else { return }
+            guard var question = sweep?.question(window, of: plan) else { return }
             question.isOfDeletions = true
             var given = 0
             do {
@@ -90,9 +90,9 @@ extension DocumentImport {
     private mutating func askForEvents(
         _ group: inout ThrowingTaskGroup<Void, any Error>, _ progress: (Importer.Progress) -> Void
     ) async throws {
-        guard var plan = plan() else { return }
+        guard var plan = sweep?.plan else { return }
         while let window = plan.next {
-            guard let question = question(window, of: plan) else { return }
+            guard let question = sweep?.question(window, of: plan) else { return }
             let count = try await count(question)
             if let count, count > plan.limit, plan.hadTooMany(window) { continue }
             var given = 0
@@ -156,25 +156,6 @@ extension DocumentImport {
     }
 
     // MARK: The service
-
-    /// The newest first: nearly all that is revised is young.
-    private func plan() -> BackfillPlan? {
-        sweep.map { sweep in
-            let end = Instant(milliseconds: sweep.moment.milliseconds + 86_400_000)
-            return BackfillPlan(
-                range: sweep.earliest..<end, isNewestFirst: true,
-                limit: sweep.service.limit, reached: end, expected: 0)
-        }
-    }
-
-    private func question(_ window: Range<Instant>, of plan: BackfillPlan) -> EventService.Question? {
-        sweep.map { sweep in
-            EventService.Question(
-                since: window.lowerBound,
-                until: window.upperBound == plan.range.upperBound ? nil : window.upperBound,
-                updatedAfter: sweep.updatedAfter)
-        }
-    }
 
     /// Whether a service of which little is known says that it does not know what it was asked for.
     private func isRefusal(_ error: any Error) -> Bool {

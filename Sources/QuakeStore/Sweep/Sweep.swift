@@ -30,13 +30,10 @@ struct Sweep: Sendable {
     /// How far the first sweep looks back.
     static let firstLook: Duration = .seconds(31 * 86_400)
 
-    init(
-        of service: EventService, from cursor: Instant?, lastLong: Instant? = nil, beginning: Instant?,
-        at now: Instant
-    ) {
+    init(of service: EventService, from kept: SweepCursor, beginning: Instant?, at now: Instant) {
         self.service = service
-        self.cursor = cursor
-        self.lastLong = lastLong
+        self.service.abilities.subtract(kept.lacks)
+        (cursor, lastLong) = (kept.cursor, kept.lastLong)
         started = now
         self.beginning =
             beginning
@@ -50,6 +47,20 @@ struct Sweep: Sendable {
     var updatedAfter: Instant? {
         if isByWindow { return nil }
         return cursor.map { Instant(milliseconds: $0.milliseconds - Self.overlap) } ?? beginning
+    }
+
+    /// The newest first: nearly all that is revised is young.
+    var plan: BackfillPlan {
+        let end = Instant(milliseconds: moment.milliseconds + Self.day)
+        return BackfillPlan(
+            range: earliest..<end, isNewestFirst: true, limit: service.limit, reached: end, expected: 0)
+    }
+
+    func question(_ window: Range<Instant>, of plan: BackfillPlan) -> EventService.Question {
+        EventService.Question(
+            since: window.lowerBound,
+            until: window.upperBound == plan.range.upperBound ? nil : window.upperBound,
+            updatedAfter: updatedAfter)
     }
 
     // MARK: By origin times
