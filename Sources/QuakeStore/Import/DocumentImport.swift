@@ -168,7 +168,7 @@ struct DocumentImport {
     }
 
     private func importFirstBatch(_ settling: Settling) async throws {
-        try await settling.prepare(on: connection)
+        if settling.notesPresence { try await Settling.prepare(connection) }
         try await batchImport.run(intake.batches[0], settling)
     }
 

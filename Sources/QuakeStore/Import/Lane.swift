@@ -1,6 +1,5 @@
 import Logging
 import PostgreSQL
-import Synchronization
 
 /// One of the connections that import a document side by side, batch by batch.
 ///
@@ -42,7 +41,8 @@ struct Lane: Sendable {
         var own = batchImport
         try await Connection.with(own.connection.options, logger: own.logger) { connection in
             own.connection = connection
-            try await own.prepareSession()
+            try await MergeStatement.prepare(connection)
+            if let run = own.run { try await connection.query(RunLog.naming(run), to: "name the run") }
             try await importAll(own)
         }
     }

@@ -11,12 +11,6 @@ struct BatchImport {
     /// What the document's earlier batches did.
     let runningCounts: RunningCounts
 
-    /// Prepares a connection other than the importer's own.
-    func prepareSession() async throws {
-        try await MergeStatement.prepare(connection)
-        if let run { try await connection.query(RunLog.naming(run), to: "name the run") }
-    }
-
     /// Why the server refuses features, by their ordinals.
     typealias Refused = [Int: Rejection]
 

@@ -25,16 +25,12 @@ struct Settling {
 
     // MARK: Presence
 
-    /// Prepares for a document's first batch: makes the temporary table for all of its features, or empties it, since it may
+    /// Prepares for a document that may settle: makes the temporary table for all of its features, or empties it, since it may
     /// follow another document on the same connection.
     ///
     /// Nothing vacuums a temporary table. One that has grown gets a new file, which is too much for each of many small
     /// documents.
-    func prepare(on connection: Connection) async throws {
-        if notesPresence { try await makePresence(on: connection) }
-    }
-
-    private func makePresence(on connection: Connection) async throws {
+    static func prepare(_ connection: Connection) async throws {
         try await connection.execute(
             script: """
                 set client_min_messages = warning;
@@ -129,7 +125,7 @@ struct Settling {
             return
         }
         if identity == nil {
-            try await makePresence(on: connection)
+            try await Self.prepare(connection)
         } else if document.unreadable > 0 {
             try await connection.query("update pg_temp.present set ids = null", to: "leave out old ids")
         }
