@@ -6,12 +6,11 @@ import Synchronization
 ///
 /// One chunk is read ahead, and no more: a fast source waits.
 final class SourceReading: Sendable {
+    private typealias Chunks = AsyncThrowingStream<[UInt8], any Error>
+
     private let arrived = Mutex(Arrival())
     /// Ends the reading that is going on.
-    private let ending = Mutex<
-        (isStopped: Bool, chunks: AsyncThrowingStream<[UInt8], any Error>.Continuation?)
-    >(
-        (false, nil))
+    private let ending = Mutex<(isStopped: Bool, chunks: Chunks.Continuation?)>((false, nil))
 
     /// How much has arrived so far.
     var arrival: Arrival { arrived.withLock { $0 } }
@@ -24,7 +23,7 @@ final class SourceReading: Sendable {
         _ body: ([UInt8]) async throws -> Void
     ) async throws -> FetchResult {
         // Of each reading alone: a task that is cancelled while it waits for a stream ends that.
-        let chunks = AsyncThrowingStream<[UInt8], any Error>.makeStream()
+        let chunks = Chunks.makeStream()
         let wishes = AsyncStream<Void>.makeStream()
         let isStopped = ending.withLock { ending in
             ending.chunks = chunks.continuation
@@ -53,8 +52,8 @@ final class SourceReading: Sendable {
     }
 
     private func handOver(
-        _ source: FeedSource, to chunks: AsyncThrowingStream<[UInt8], any Error>.Continuation,
-        whenAsked wishes: AsyncStream<Void>, ifChangedSince validators: Validators?, options: FetchOptions
+        _ source: FeedSource, to chunks: Chunks.Continuation, whenAsked wishes: AsyncStream<Void>,
+        ifChangedSince validators: Validators?, options: FetchOptions
     ) async throws -> FetchResult {
         defer { chunks.finish() }
         var options = options

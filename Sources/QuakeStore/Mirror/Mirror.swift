@@ -1,5 +1,4 @@
 import Feed
-import Logging
 import PostgreSQL
 
 /// Follows the changes of another Quakes over HTTP, so that this table becomes the same.

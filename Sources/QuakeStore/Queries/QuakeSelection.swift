@@ -142,10 +142,8 @@ public struct QuakeSelection: Sendable {
             all.append("updated >= \(Instant(milliseconds: updatedAfter.milliseconds + 1))")
         }
         if let contributors {
-            let (own, others) = (
-                Property.net.condition(contributors), Property.sources.condition(contributors)
-            )
-            all.append("(\(own) or \(others))")
+            all.append(
+                "(\(Property.net.condition(contributors)) or \(Property.sources.condition(contributors)))")
         }
         for property in Property.allCases {
             if let range = ranges[property] { all.append(property.condition(range)) }
