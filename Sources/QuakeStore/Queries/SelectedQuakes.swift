@@ -67,21 +67,9 @@ public struct SelectedQuakes {
     /// The state of the catalogue: the newest token of the snapshot, or that of `asOf`.
     public let token: Int
     /// Whether that is not the present.
-    fileprivate let isPast: Bool
+    let isPast: Bool
     fileprivate let connection: Connection
     fileprivate let selection: QuakeSelection
-
-    /// The table at that moment.
-    ///
-    /// - Parameter codes: only these events are wanted, as an array in SQL; nil for all.
-    private func table(of codes: Query?) -> Query {
-        isPast ? QuakeSelection.table(after: token, of: codes) : "only public.quake"
-    }
-
-    /// What was deleted until then.
-    private func tombstones(of codes: Query?) -> Query {
-        QuakeSelection.tombstones(upTo: token, of: codes, beside: table(of: codes))
-    }
 
     /// What is selected from.
     private var source: Query {

@@ -1,11 +1,12 @@
 import PostgreSQL
 
-extension QuakeSelection {
-    /// The table as it was after `token`: the present rows, with every later change undone. When a column changed
+extension SelectedQuakes {
+    /// The table at that moment. In the past, it is the present rows, with every later change undone. When a column changed
     /// several times, the earliest change tells what it held.
     ///
     /// - Parameter codes: only these events are wanted, as an array in SQL; then nothing else is read. nil for all.
-    static func table(after token: Int, of codes: Query?) -> Query {
+    func table(of codes: Query?) -> Query {
+        guard isPast else { return "only public.quake" }
         // What there is to read is known, and how to find it, too: nothing is left to what the planner believes.
         let (changes, isWanted): (Query, Query) =
             if let codes {
@@ -43,11 +44,9 @@ extension QuakeSelection {
             """
     }
 
-    /// The events that were deleted up to `token`, and are not in `table`, as they were at last: `deleted`, and revised when
+    /// The events that were deleted until then, and are not in the table, as they were at last: `deleted`, and revised when
     /// they were deleted. History knows of no deletion that was pruned.
-    ///
-    /// - Parameter codes: only these events are wanted, as an array in SQL; nil for all.
-    static func tombstones(upTo token: Int, of codes: Query?, beside table: Query) -> Query {
+    func tombstones(of codes: Query?) -> Query {
         let changes: Query =
             if let codes {
                 "unnest(\(codes)) as wanted (key) cross join lateral \(Query.changes(of: "wanted.key"))"
@@ -66,7 +65,7 @@ extension QuakeSelection {
                 null::public.quake,
                 before || jsonb_build_object(
                     'status', 'deleted', 'updated', greatest((before ->> 'updated')::timestamptz, committed_at))) as past
-            where not exists (select from \(table) as quake where quake.code = deleted.key))
+            where not exists (select from \(table(of: codes)) as quake where quake.code = deleted.key))
             """
     }
 }
