@@ -7,12 +7,10 @@ import CPostgreSQL
 ///
 /// The description never holds a password.
 public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
-    private var keywords: [String: String]
+    private var keywords: [String: String] = [:]
 
     /// Takes everything from the environment.
-    public init() {
-        keywords = [:]
-    }
+    public init() {}
 
     /// Reads a URL (`postgresql://user@host/database?…`) or a `keyword=value …` string.
     ///

@@ -30,16 +30,10 @@ public struct ChangeSelection: Sendable {
             begin(horizon)
             var pages = try await ChangePages(
                 self, after: .init(token: after ?? horizon.token, ordinal: .max), on: connection)
-            guard let limit else {
-                try await pages.forEach(limit: nil, body)
-                return false
-            }
-            if after == nil {
-                let isSkipping = try await pages.skipAllButTheNewest(limit)
-                try await pages.forEach(limit: nil, body)
-                return isSkipping
-            }
-            return try await pages.forEach(limit: limit, body)
+            guard let limit, after == nil else { return try await pages.forEach(limit: self.limit, body) }
+            let isSkipping = try await pages.skipAllButTheNewest(limit)
+            try await pages.forEach(limit: nil, body)
+            return isSkipping
         }
     }
 }
