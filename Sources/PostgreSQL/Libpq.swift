@@ -38,18 +38,14 @@ private func withValues(
     of parameters: [Parameter], _ body: ([UnsafePointer<CChar>?], [Int32], [Int32]) -> Int32
 ) -> Int32 {
     // One buffer holds all values. It has one extra byte at the end, so that even an empty value has an address.
-    var bytes: [UInt8] = []
-    for parameter in parameters { bytes += parameter.bytes ?? [] }
+    var bytes = parameters.flatMap { $0.bytes ?? [] }
     bytes.append(0)
     return bytes.withUnsafeBytes { buffer in
         var start = 0
-        var values: [UnsafePointer<CChar>?] = []
-        for parameter in parameters {
-            values.append(
-                parameter.bytes.map { _ in
-                    buffer.baseAddress!.advanced(by: start).assumingMemoryBound(to: CChar.self)
-                })
-            start += parameter.bytes?.count ?? 0
+        let values = parameters.map { parameter -> UnsafePointer<CChar>? in
+            guard let bytes = parameter.bytes else { return nil }
+            defer { start += bytes.count }
+            return buffer.baseAddress!.advanced(by: start).assumingMemoryBound(to: CChar.self)
         }
         return body(
             values, parameters.map { Int32(clamping: $0.bytes?.count ?? 0) }, parameters.map { _ in 1 })

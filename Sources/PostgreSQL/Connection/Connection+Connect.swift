@@ -127,16 +127,11 @@ extension Connection {
         let lines = String(cString: PQerrorMessage(handle)).split(whereSeparator: \.isNewline)
         var message = lines.filter { !$0.hasPrefix("\t") && !$0.hasPrefix("LOCATION:") }
             .joined(separator: " ")
-        guard let verbose = message.firstMatch(of: #/:  ([0-9A-Z]{5}): /#) else {
-            return ConnectFailure(
-                error: PostgresError(
-                    operation: operation, message: message, remedy: "is the server running there?",
-                    connectionLost: true))
-        }
-        let sqlState = String(verbose.output.1)
-        message.replace(":  \(sqlState): ", with: ": ")
+        let sqlState = message.firstMatch(of: #/:  ([0-9A-Z]{5}): /#).map { String($0.output.1) }
+        if let sqlState { message.replace(":  \(sqlState): ", with: ": ") }
         return ConnectFailure(
             error: PostgresError(
-                operation: operation, sqlState: sqlState, message: message, connectionLost: true))
+                operation: operation, sqlState: sqlState, message: message,
+                remedy: sqlState == nil ? "is the server running there?" : nil, connectionLost: true))
     }
 }
