@@ -126,7 +126,7 @@ struct ChangePages {
 
     // MARK: Statements
 
-    private static let columns =
+    static let columns =
         "t.token, t.committed_at, t.author, t.context, c.ordinal, c.key, c.operation, c.reason, c.before"
 
     /// The changes that need the row as they left it.

@@ -16,7 +16,7 @@ public enum EventStory {
         try await connection.copy(
             rowsOf: """
                 (select row_to_json(line)::text
-                 from (select t.token, t.committed_at, t.author, t.context, c.ordinal, c.key, c.operation, c.reason, c.before
+                 from (select \(unescaped: ChangePages.columns)
                        from \(Query.changes(of: "\(code)"))
                        order by t.token, c.ordinal) as line)
                 union all

@@ -87,7 +87,7 @@ extension HistoryStretch {
     ///
     /// What is wide is looked up line by line, at the end. Until then, tokens and keys are enough: sorting whole rows would
     /// take gigabytes of temporary files. All is looked up by index, whatever the planner believes.
-    static func lines(of selection: QuakeSelection?, after: Int, until: Int?) -> Query {
+    static func lines(of selection: QuakeSelection?, after: Int, until: Int = .max) -> Query {
         let decided: Query = selection.map { decisions($0, after: after, until: until) } ?? ""
         let (selected, condition) = selection == nil ? ("", "") : (", change.selected", "where ever")
         let marks =
@@ -108,15 +108,15 @@ extension HistoryStretch {
                                    lead(c.ordinal) over in_order is null as is_last,
                                    first_value(c.operation) over in_order as first_operation
                             from (select token, id from history.transaction
-                                  where token > \(after) and token <= \(until ?? Int.max) offset 0) as t
+                                  where token > \(after) and token <= \(until) offset 0) as t
                             cross join lateral (
                                 select ordinal, key, operation from history.change c
                                 where c.transaction = t.id and c.entity = 'quake' offset 0
                             ) as c
                             window in_order as (partition by c.key order by t.token, c.ordinal)
                         ) as change
-                        \(overwritten("later", after: until ?? Int.max, until: Int.max, nil,
-                            where: "change.is_last and change.operation <> 'delete' and \(until ?? Int.max) < (select history.current_token())"))
+                        \(overwritten("later", after: until, until: Int.max, nil,
+                            where: "change.is_last and change.operation <> 'delete' and \(until) < (select history.current_token())"))
                         \(decided)
                         window of_key as (partition by change.key)
                     ) as change
@@ -168,14 +168,14 @@ extension HistoryStretch {
     ///
     /// An event at a token is its row as it is, with what was overwritten since put back. Only the columns that the selection
     /// looks at are, and most changes touch none of them.
-    private static func decisions(_ selection: QuakeSelection, after: Int, until: Int?) -> Query {
+    private static func decisions(_ selection: QuakeSelection, after: Int, until: Int) -> Query {
         let properties = Property.allCases.filter(selection.properties.contains)
         func isSelected(_ state: Query) -> Query {
             "exists (select \(selection.source("(select * from jsonb_to_record(\(state)) as state (\(unescaped: properties.declarations)))")))"
         }
         let row: Query = "(select to_jsonb(quake) from only public.quake where quake.code = change.key)"
         return """
-            \(overwritten("earlier", after: after, until: until ?? Int.max, properties.map(\.column),
+            \(overwritten("earlier", after: after, until: until, properties.map(\.column),
                 where: "change.is_last and change.first_operation <> 'insert'"))
             left join lateral (
                 select case
