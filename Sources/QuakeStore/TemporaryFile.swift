@@ -63,10 +63,7 @@ public final class TemporaryFile: Sendable {
     /// The folder of all temporary files, if it is in memory.
     public static var folderInMemory: String? {
         var status = stat()
-        guard stat(folder, &status) == 0, let mounts = fopen("/proc/self/mountinfo", "r")
-        else {
-            return nil
-        }
+        guard stat(folder, &status) == 0, let mounts = fopen("/proc/self/mountinfo", "r") else { return nil }
         defer { fclose(mounts) }
         let device = status.st_dev
         let number = "\(device >> 8 & 0xfff):\(device & 0xff | device >> 12 & 0xfff00)"

@@ -98,7 +98,10 @@ struct PassReader<V: ReaderView> {
                     continue
                 }
                 freshStart = freshStart ?? mismatch.snapshot.freshStart ?? .altered
-            } catch let error as PostgresError where error.namesOldColumns && wasKnown {
+            } catch let error as PostgresError
+                where wasKnown && (error.isUndefinedObject || error.hasChangedShape)
+            {
+                // The query names columns that are gone, or that have another type by now.
                 self.table = nil
                 freshStart = freshStart ?? .altered
             } catch let error as PostgresError where error.sqlState == "40001" && pass.isPrepared {
@@ -182,9 +185,4 @@ public struct StandbyBehind: Error, CustomStringConvertible {
     public let newest: Int
 
     public var description: String { "this standby has come to token \(newest), and not yet to \(token)" }
-}
-
-extension PostgresError {
-    /// The query names columns that are gone, or that have another type by now.
-    fileprivate var namesOldColumns: Bool { isUndefinedObject || hasChangedShape }
 }

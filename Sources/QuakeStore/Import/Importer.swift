@@ -151,15 +151,15 @@ public struct Importer: Sendable {
         summary.generated = document.generated
         summary.freshFor = result?.freshFor
         summary.counts = document.counts
-        if document.counts.isAhead {
+        if summary.counts.isAhead {
             let warning =
                 "the document says that it was made more than 5 minutes from now; its events were imported, but none was deleted; check the clocks of the feed and of the database"
             summary.warning = warning
             logger.warning("import \(log.source): \(warning)")
         }
         summary.duration = .now - start
-        let counts = document.counts
-        let isSettled = !counts.isAhead && (!counts.isUnsettled || options.retraction == .never)
+        let isSettled =
+            !summary.counts.isAhead && (!summary.counts.isUnsettled || options.retraction == .never)
         return (summary, result, summary.outcome == .done && isSettled ? document.sweep : nil)
     }
 }

@@ -9,9 +9,7 @@ public struct UnknownCodes: Error, Equatable, CustomStringConvertible {
     public var description: String {
         "no such earthquake: \(codes.joined(separator: ", "))\(consequence.map { "; \($0)" } ?? "")"
     }
-}
 
-extension UnknownCodes {
     /// Checks that an earthquake is in the table, or was in it as far as history goes back.
     ///
     /// - Throws: `UnknownCodes` if it was never there.

@@ -27,7 +27,11 @@ public struct Migrator: Sendable {
     /// - Throws: `MigrationError.edited` if an applied migration differs from the one in this version.
     public func state() async throws -> State {
         let applied = try await appliedMigrations()
-        try checkForEdits(applied)
+        for migration in Migration.all {
+            if let checksum = applied[migration.number], checksum != migration.checksum {
+                throw MigrationError.edited(migration.title)
+            }
+        }
         let newest = applied.keys.max() ?? 0
         let known = Migration.all.last?.number ?? 0
         if newest > known { return .ahead(newest) }
@@ -176,14 +180,6 @@ public struct Migrator: Sendable {
                 uniqueKeysWithValues: rows.map { try ($0.decode("number"), $0.decode("checksum")) })
         } catch let error as PostgresError where error.isUndefinedTable {
             return [:]
-        }
-    }
-
-    private func checkForEdits(_ applied: [Int: String]) throws {
-        for migration in Migration.all {
-            if let checksum = applied[migration.number], checksum != migration.checksum {
-                throw MigrationError.edited(migration.title)
-            }
         }
     }
 }

@@ -199,10 +199,8 @@ public struct Verification: Sendable {
     /// their words on, as another Quakes does.
     private func surplus(_ made: Instant) async throws -> [Finding] {
         let recent = Instant(milliseconds: made.milliseconds - Self.grace)
-        let (start, end) = (
-            Instant(milliseconds: options.from.milliseconds + Self.edge),
-            Instant(milliseconds: options.to.milliseconds - Self.edge)
-        )
+        let start = Instant(milliseconds: options.from.milliseconds + Self.edge)
+        let end = Instant(milliseconds: options.to.milliseconds - Self.edge)
         let rows = try await connection.query(
             """
             with spoken as materialized (
