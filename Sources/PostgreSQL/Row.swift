@@ -55,12 +55,11 @@ public struct Row: @unchecked Sendable {
             throw RowError(column: name, problem: "is not in the result")
         }
         if PQgetisnull(result.pointer, row, column) == 1 { return nil }
-        let sqlType = PQftype(result.pointer, column)
         var cell = self
         cell.column = column
         do {
-            guard Value.sqlTypes.contains(sqlType) else { throw RowError.other }
-            return try Value.next(in: &cell, sqlType)
+            guard Value.sqlTypes.contains(PQftype(result.pointer, column)) else { throw RowError.other }
+            return try Value.next(in: &cell)
         } catch is RowError {
             throw RowError(column: name, problem: "is not a valid \(type)")
         }
@@ -90,6 +89,9 @@ public struct Row: @unchecked Sendable {
         return UnsafeRawBufferPointer(
             start: PQgetvalue(result, row, column), count: Int(PQgetlength(result, row, column)))
     }
+
+    /// The type of the next column; nil in a row of a COPY, which does not tell.
+    var sqlType: UInt32? { result.map { PQftype($0.pointer, column) } }
 
     /// Passes over some columns.
     public mutating func skip(_ count: Int) throws {

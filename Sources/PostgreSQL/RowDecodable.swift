@@ -3,20 +3,15 @@ public protocol RowDecodable {
     /// Those types' identifiers in `pg_type`.
     static var sqlTypes: [UInt32] { get }
     /// Reads the row's next column, of one of these types.
-    static func next(in row: inout Row, _ sqlType: UInt32) throws -> Self?
-}
-
-extension RowDecodable {
-    /// Reads the row's next column, of the first of the types.
-    public static func next(in row: inout Row) throws -> Self? { try next(in: &row, sqlTypes[0]) }
+    static func next(in row: inout Row) throws -> Self?
 }
 
 extension String: RowDecodable {
     /// char, name, text, json, unknown, character, character varying; uuid; jsonb.
     public static let sqlTypes: [UInt32] = [18, 19, 25, 114, 705, 1042, 1043, 2950, 3802]
 
-    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> String? {
-        switch sqlType {
+    public static func next(in row: inout Row) throws -> String? {
+        switch row.sqlType {
         case 2950: try row.nextBytes().map(uuid)
         case 3802: try row.nextJSON().map { String(decoding: $0, as: UTF8.self) }
         default: try row.nextText()
@@ -34,7 +29,7 @@ extension FixedWidthInteger where Self: RowDecodable {
     /// bigint, smallint, integer.
     public static var sqlTypes: [UInt32] { [20, 21, 23] }
 
-    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> Self? {
+    public static func next(in row: inout Row) throws -> Self? {
         try row.nextInteger().map { integer in
             guard let value = Self(exactly: integer) else { throw RowError.other }
             return value
@@ -50,20 +45,20 @@ extension Double: RowDecodable {
     /// real, double precision.
     public static let sqlTypes: [UInt32] = [700, 701]
 
-    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> Double? { try row.nextDouble() }
+    public static func next(in row: inout Row) throws -> Double? { try row.nextDouble() }
 }
 
 extension Bool: RowDecodable {
     public static let sqlTypes: [UInt32] = [16]
 
-    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> Bool? { try row.nextBool() }
+    public static func next(in row: inout Row) throws -> Bool? { try row.nextBool() }
 }
 
 /// An `interval` of days of 24 hours, and without months: such as one time less another.
 extension Duration: RowDecodable {
     public static let sqlTypes: [UInt32] = [1186]
 
-    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> Duration? {
+    public static func next(in row: inout Row) throws -> Duration? {
         guard let bytes = try row.nextBytes() else { return nil }
         // Microseconds, days, months.
         guard bytes.count == 16, bytes.loadUnaligned(fromByteOffset: 12, as: Int32.self) == 0 else {
@@ -78,9 +73,7 @@ extension Duration: RowDecodable {
 extension Array: RowDecodable where Element: RowElement {
     public static var sqlTypes: [UInt32] { Element.arrayTypes }
 
-    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> [Element]? {
-        try Element.nextArray(in: &row)
-    }
+    public static func next(in row: inout Row) throws -> [Element]? { try Element.nextArray(in: &row) }
 }
 
 /// What an array can be decoded of.

@@ -28,9 +28,7 @@ extension Instant: RowDecodable, BindableElement {
     public static let sqlType = CommitTime.sqlType
     public static let arrayType: UInt32 = 1185
 
-    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> Instant? {
-        try CommitTime.next(in: &row, sqlType)?.instant
-    }
+    public static func next(in row: inout Row) throws -> Instant? { try CommitTime.next(in: &row)?.instant }
 
     public var parameter: Parameter {
         // Beyond the year 287,000: the server refuses it (SQLSTATE 22008).
@@ -45,7 +43,7 @@ extension CommitTime: RowDecodable, Bindable {
     public static let sqlTypes: [UInt32] = [sqlType]
     public static let sqlType: UInt32 = 1184
 
-    public static func next(in row: inout Row, _ sqlType: UInt32) throws -> CommitTime? {
+    public static func next(in row: inout Row) throws -> CommitTime? {
         try row.nextInteger().map { microseconds in
             // The ends are infinity, which is no moment.
             guard microseconds != .min, microseconds != .max else { throw RowError.other }
