@@ -7,6 +7,9 @@ import PostgreSQL
 /// The first batch is imported on its own: most documents have only one. In a longer document, batches are filled while
 /// earlier ones are imported, by one lane or several.
 struct DocumentImport {
+    /// The tasks of its lanes.
+    typealias LaneTasks = ThrowingTaskGroup<Void, any Error>
+
     private let log: RunLog
     let window: ImportWindow?
     /// Set if the source is an event service.
@@ -70,7 +73,7 @@ struct DocumentImport {
     }
 
     private mutating func readAll(
-        ifChangedSince validators: Validators?, _ group: inout ThrowingTaskGroup<Void, any Error>,
+        ifChangedSince validators: Validators?, _ group: inout LaneTasks,
         _ progress: (Importer.Progress) -> Void
     ) async -> Result<FetchResult, any Error> {
         do {
@@ -91,8 +94,8 @@ struct DocumentImport {
     /// Reads the document, or one answer of several. Its last features stay in their batches.
     @discardableResult
     mutating func readDocument(
-        _ document: FeedSource, ifChangedSince validators: Validators? = nil,
-        _ group: inout ThrowingTaskGroup<Void, any Error>, _ progress: (Importer.Progress) -> Void
+        _ document: FeedSource, ifChangedSince validators: Validators? = nil, _ group: inout LaneTasks,
+        _ progress: (Importer.Progress) -> Void
     ) async throws -> FetchResult {
         let result = try await reading.read(
             document, ifChangedSince: validators, options: options.fetch
@@ -112,9 +115,7 @@ struct DocumentImport {
 
     // MARK: Features
 
-    private mutating func importFeatures(
-        of chunk: [UInt8], _ group: inout ThrowingTaskGroup<Void, any Error>
-    ) async throws {
+    private mutating func importFeatures(of chunk: [UInt8], _ group: inout LaneTasks) async throws {
         var position = 0
         while position < chunk.count {
             var full: Int?
@@ -130,9 +131,7 @@ struct DocumentImport {
     }
 
     /// Of text and QuakeML, only the document's end shows that an event is complete.
-    private mutating func importLastFeatures(
-        _ group: inout ThrowingTaskGroup<Void, any Error>
-    ) async throws {
+    private mutating func importLastFeatures(_ group: inout LaneTasks) async throws {
         while true {
             var full: Int?
             let isDone = try scanner.finish { feature in
@@ -146,9 +145,7 @@ struct DocumentImport {
 
     // MARK: Batches
 
-    private mutating func importBatch(
-        _ full: Int, _ group: inout ThrowingTaskGroup<Void, any Error>
-    ) async throws {
+    private mutating func importBatch(_ full: Int, _ group: inout LaneTasks) async throws {
         let settling = settling(isLast: false)
         if lanes.indices.contains(full) {
             intake.batches[full] = try await lanes[full].exchange(intake.batches[full], settling)
@@ -161,7 +158,7 @@ struct DocumentImport {
     }
 
     /// Imports what has been read of several answers, before the next one: each of them was made at a moment of its own.
-    mutating func importBatches(_ group: inout ThrowingTaskGroup<Void, any Error>) async throws {
+    mutating func importBatches(_ group: inout LaneTasks) async throws {
         for lane in intake.batches.indices where intake.batches[lane].count > 0 {
             try await importBatch(lane, &group)
         }
@@ -176,7 +173,7 @@ struct DocumentImport {
         BatchImport(connection: connection, logger: logger, run: run, runningCounts: runningCounts)
     }
 
-    private mutating func startLanes(_ count: Int, _ group: inout ThrowingTaskGroup<Void, any Error>) {
+    private mutating func startLanes(_ count: Int, _ group: inout LaneTasks) {
         intake.divide(by: count)
         lanes = (0..<count).map { _ in Lane(second: intake.emptyBatch()) }
         for (index, lane) in lanes.enumerated() {

@@ -7,9 +7,7 @@ import Feed
 // it leaves out was revised before the next sweep's cursor. So a sweep that is too large for one answer is cut by origin times.
 // What moves from one part to another meanwhile was revised meanwhile, and the next sweep asks for it.
 extension DocumentImport {
-    mutating func readSweep(
-        _ group: inout ThrowingTaskGroup<Void, any Error>, _ progress: (Importer.Progress) -> Void
-    ) async throws {
+    mutating func readSweep(_ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void) async throws {
         try await askForDeletions()
         if let cursor = sweep?.cursor, sweep?.isCursorAhead == true {
             logger.warning(
@@ -88,7 +86,7 @@ extension DocumentImport {
     // MARK: Events
 
     private mutating func askForEvents(
-        _ group: inout ThrowingTaskGroup<Void, any Error>, _ progress: (Importer.Progress) -> Void
+        _ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void
     ) async throws {
         guard var plan = sweep?.plan else { return }
         while let window = plan.next {
@@ -117,8 +115,7 @@ extension DocumentImport {
     }
 
     private mutating func readEvents(
-        _ question: EventService.Question, _ group: inout ThrowingTaskGroup<Void, any Error>,
-        _ progress: (Importer.Progress) -> Void
+        _ question: EventService.Question, _ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void
     ) async throws -> Int {
         guard let sweep else { return 0 }
         scanner = DocumentScanner(host: source.host, isAnswer: true)
