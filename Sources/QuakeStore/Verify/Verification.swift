@@ -130,11 +130,7 @@ public struct Verification: Sendable {
 
     // MARK: The service
 
-    private struct Answer {
-        let batch: FeatureBatch
-        let given: Int
-        let made: Instant
-    }
+    private typealias Answer = (batch: FeatureBatch, given: Int, made: Instant)
 
     /// - Returns: nil if the service has nothing there.
     private func read(_ url: String) async throws -> Answer? {
@@ -154,8 +150,7 @@ public struct Verification: Sendable {
         } catch let failure as FeedError where failure.status == 204 {
             return nil
         }
-        return Answer(
-            batch: intake.batches[0], given: scanner.count, made: scanner.metadata.generated ?? asked)
+        return (intake.batches[0], scanner.count, scanner.metadata.generated ?? asked)
     }
 
     // MARK: The table

@@ -57,15 +57,6 @@ struct Settling {
 
     // MARK: Age
 
-    /// Where a document stands beside what was settled, which stays so until the transaction ends.
-    struct Age {
-        /// Whether something is known that the document may be too old for. Then even an event that is not in the table may
-        /// be stale.
-        var isLate = false
-        /// Whether the document was made too far in the future to be believed.
-        var isAhead = false
-    }
-
     /// Keeps settling and merging apart until the transaction ends, and looks for what was settled. Any number of workers may
     /// merge side by side.
     ///
@@ -74,7 +65,10 @@ struct Settling {
     /// connect can take an advisory lock. A dry run locks nothing.
     ///
     /// Two statements: the second sees what was committed while the first waited.
-    func age(isDryRun: Bool, on connection: Connection) async throws -> Age {
+    ///
+    /// - Returns: whether something is known that the document may be too old for, so that even an event that is not in the
+    ///   table may be stale; and whether the document was made too far in the future to be believed.
+    func age(isDryRun: Bool, on connection: Connection) async throws -> (isLate: Bool, isAhead: Bool) {
         if !isDryRun {
             let settles = (identity != nil || !deletions.isEmpty) && retraction != .never
             try await connection.execute(
@@ -82,7 +76,7 @@ struct Settling {
                     "lock table import.settled in \(settles ? "share row exclusive" : "row exclusive") mode",
                 to: "wait for other documents")
         }
-        guard let made else { return Age() }
+        guard let made else { return (false, false) }
         let row = try await connection.query(
             """
             select exists (select from import.settled where settled.generated >= made.made)
@@ -90,7 +84,7 @@ struct Settling {
                    made.made > clock_timestamp() + interval '5 minutes' as is_ahead
             from (select \(made) as made) as made
             """, to: "look for newer documents")[0]
-        return Age(isLate: try row.decode("is_late"), isAhead: try row.decode("is_ahead"))
+        return (try row.decode("is_late"), try row.decode("is_ahead"))
     }
 
     /// Takes from `pg_temp.incoming` what newer documents know better, and counts it.
