@@ -14,7 +14,7 @@ struct BackfillPlan {
     /// Everything between the beginning and this instant is done.
     private(set) var reached: Instant
     /// Events per millisecond, as last observed.
-    private var density: Double
+    private var density = 0.0
     /// The longest that the next window may be, in milliseconds; set after a window held too many events.
     private var longest: Int64?
     /// How often in succession the service has given less than it counts.
@@ -32,7 +32,6 @@ struct BackfillPlan {
         self.isNewestFirst = isNewestFirst
         self.limit = limit
         self.reached = reached
-        density = 0
         density =
             expected.map { Double($0) / Double(max(1, left)) } ?? Double(limit) * Self.fill / Self.firstLook
     }

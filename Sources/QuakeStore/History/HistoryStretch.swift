@@ -46,16 +46,13 @@ public struct HistoryStretch: Sendable {
     public func forEachLine(
         on connection: Connection, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Position {
-        var last: Position?
-        for end in [after, until] {
-            let position = try await end.position(on: connection)
+        let last = try await until.position(on: connection)
+        for position in [try await after.position(on: connection), last] {
             // It makes the text of values the same in every session, too.
             if let reason = try await SnapshotState.read(of: position, on: connection).freshStart {
                 throw StretchError(reason: reason)
             }
-            last = position
         }
-        guard let last else { throw RowError.other }
         try await connection.execute(
             script: Self.byIndex.map { "set local \($0.key) = \($0.value)" }.joined(separator: "; "),
             to: "read a stretch of the history")
