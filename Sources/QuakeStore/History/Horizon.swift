@@ -10,9 +10,8 @@ public struct Horizon: Sendable, Equatable, CustomStringConvertible {
     /// Read it in the transaction that reads the history, or a pruning may come in between.
     static func read(on connection: Connection) async throws -> Horizon {
         let row = try await connection.query(
-            """
-            select pruned_token, pruned_committed_at from history.store
-            """, to: "read the history's horizon")[0]
+            "select pruned_token, pruned_committed_at from history.store",
+            to: "read the history's horizon")[0]
         return Horizon(
             token: try row.decode("pruned_token"), committedAt: try row.decode("pruned_committed_at"))
     }

@@ -26,9 +26,7 @@ struct DocumentImport {
     /// Set once the first batch has been imported and more may follow.
     private var lanes: [Lane] = []
 
-    init(
-        _ log: RunLog, window: ImportWindow?, sweep: Sweep?, options: Importer.Options, logger: Logger
-    ) {
+    init(_ log: RunLog, window: ImportWindow?, sweep: Sweep?, options: Importer.Options, logger: Logger) {
         self.log = log
         self.window = window
         self.sweep = sweep

@@ -107,8 +107,7 @@ public struct ImportStatus: Sendable, Equatable {
             to: "count the rejects")[0]
         return ImportStatus(
             sources: all.filter(sources.contains), rejects: try rejects.decode("rejects"),
-            rejected: try rejects.decode("rejected")
-        )
+            rejected: try rejects.decode("rejected"))
     }
 
     /// By the names of the services.

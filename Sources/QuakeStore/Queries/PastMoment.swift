@@ -70,9 +70,8 @@ extension PastMoment {
             let possible = min(max(instant, Instant.possible.lowerBound), Instant.possible.upperBound)
             let start = CommitTime(microseconds: Int(possible.milliseconds) * 1000)
             let exact = try await connection.query(
-                """
-                select token from (\(Self.last(upTo: start))) as last where committed_at = \(start)
-                """, to: "find the token of a time"
+                "select token from (\(Self.last(upTo: start))) as last where committed_at = \(start)",
+                to: "find the token of a time"
             ).first
             if let exact { return try exact.decode("token") }
             let end = CommitTime(microseconds: start.microseconds + 999)

@@ -145,9 +145,9 @@ public struct Migrator: Sendable {
 
     /// Feeds have place names in every script. Another encoding would refuse some of them, or not check their bytes.
     private func checkEncoding() async throws {
-        let row = try await connection.query(
+        let encoding: String = try await connection.query(
             "select current_setting('server_encoding') as encoding", to: "read the database's encoding")[0]
-        let encoding: String = try row.decode("encoding")
+            .decode("encoding")
         guard encoding == "UTF8" else { throw MigrationError.encoding(encoding) }
     }
 

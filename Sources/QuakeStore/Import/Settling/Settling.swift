@@ -90,10 +90,8 @@ struct Settling {
     /// Takes from `pg_temp.incoming` what newer documents know better, and counts it.
     func sift(_ counts: inout ImportCounts, isDryRun: Bool, on connection: Connection) async throws {
         let row = try await connection.query(
-            """
-            select stale, retracted
-            from import.sift(\(made), \(feed), \(notesPresence), \(isDryRun))
-            """, to: "compare with newer documents")[0]
+            "select stale, retracted from import.sift(\(made), \(feed), \(notesPresence), \(isDryRun))",
+            to: "compare with newer documents")[0]
         counts.stale += try row.decode("stale", as: Int.self)
         counts.retracted += try row.decode("retracted", as: Int.self)
     }
