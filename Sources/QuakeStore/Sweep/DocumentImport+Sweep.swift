@@ -79,7 +79,7 @@ extension DocumentImport {
         } catch {
             let rejection = error
             if rejection.reason == .status, sweep?.service.isComplete == false { throw NoDeletions() }
-            try intake.reject(deletion: feature, rejection)
+            try intake.batches[0].reject(feature, rejection, isDeletion: true)
         }
     }
 

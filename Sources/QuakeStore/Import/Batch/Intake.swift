@@ -69,11 +69,6 @@ struct Intake {
         return batches[lane].count >= batchSize ? lane : nil
     }
 
-    /// Keeps what is wrong with a deletion.
-    func reject(deletion: RawFeature, _ rejection: Rejection) throws {
-        try batches[0].reject(deletion, rejection, isDeletion: true)
-    }
-
     /// Assigns the bytes after the last feature to the first lane. Another document may follow.
     mutating func endDocument(at end: Int) {
         take(0, upTo: end)
