@@ -14,31 +14,7 @@ extension Connection {
         let script = try "copy (\(text(of: query))) to stdout (format binary)"
         let handle = try open(operation)
         try startCopy(script, PGRES_COPY_OUT, operation, handle)
-        let firstError = try takeRows(operation, handle, body)
-        // Reads the conversation to its end: a server that failed in mid-stream says so here.
-        do {
-            try readResults(operation, handle) { _ in }
-        } catch {
-            throw firstError ?? error
-        }
-        if let firstError { throw firstError }
-    }
-
-    /// A text as an SQL literal.
-    public func quoted(_ text: String) throws -> String {
-        let operation = "quote a text"
-        let handle = try open(operation)
-        guard let literal = PQescapeLiteral(handle, text, text.utf8.count) else {
-            throw failureOfLibpq(operation, handle)
-        }
-        defer { PQfreemem(literal) }
-        return String(cString: literal)
-    }
-
-    /// Returns the body's error, if any. After an error, the remaining rows are read and dropped.
-    private func takeRows(
-        _ operation: String, _ handle: OpaquePointer, _ body: (inout Row) throws -> Void
-    ) throws -> (any Error)? {
+        // After an error of the body, the remaining rows are read and dropped.
         var bodyError: (any Error)?
         do {
             while let message = try nextCopyMessage(operation, handle) {
@@ -56,10 +32,23 @@ extension Connection {
                     cancelStatement(handle)
                 }
             }
+            // Reads the conversation to its end: a server that failed in mid-stream says so here.
+            try readResults(operation, handle) { _ in }
         } catch {
             throw bodyError ?? error
         }
-        return bodyError
+        if let bodyError { throw bodyError }
+    }
+
+    /// A text as an SQL literal.
+    public func quoted(_ text: String) throws -> String {
+        let operation = "quote a text"
+        let handle = try open(operation)
+        guard let literal = PQescapeLiteral(handle, text, text.utf8.count) else {
+            throw failureOfLibpq(operation, handle)
+        }
+        defer { PQfreemem(literal) }
+        return String(cString: literal)
     }
 
     /// The next message of a COPY, to be freed by the caller; nil at its end, whether it succeeded or failed.
