@@ -82,7 +82,7 @@ def main():
                 for name, *_, requests in polled if requests is not None], prints=not options.json)
     if NCHAN in results:
         goals.tell([goals.at_most(
-            f"{options.clients} live clients: p99 / nginx with nchan", results["ratio"]["p99"], 1.5)],
+            f"{options.clients} live clients: p99 / nginx with nchan", results["ratio"]["p99"], 0.5)],
             prints=not options.json)
 
 

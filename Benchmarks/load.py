@@ -71,9 +71,9 @@ def goals_of(results):
             yield goals.at_most(text, of[key][figure] / to[other][figure], limit)
 
     first, reload, copy = ("first", "quakes"), ("reload", "quakes"), ("first", COPY)
-    yield from ratio(f"first load of {max(results)} events / \\copy csv", 0.8, largest, first, largest, copy)
-    yield from ratio("reload / \\copy csv", 0.5, largest, reload, largest, copy)
-    yield from ratio(f"reload of {min(results)} events / python's", 0.2, smallest, reload, smallest, ("reload", "python"))
+    yield from ratio(f"first load of {max(results)} events / \\copy csv", 0.75, largest, first, largest, copy)
+    yield from ratio("reload / \\copy csv", 0.4, largest, reload, largest, copy)
+    yield from ratio(f"reload of {min(results)} events / python's", 0.15, smallest, reload, smallest, ("reload", "python"))
     yield from ratio(f"peak MB of {max(results)} / {min(results)} events", 1.1, largest, first, smallest, first, "memory")
     if first in largest:
         peak = max(f["memory"] for of_size in results.values() for (_, by), f in of_size.items() if by == "quakes")
