@@ -1,21 +1,37 @@
+import Feed
+import PostgreSQL
 import Synchronization
 
 /// Takes the body of an answer, on the thread of the connection that brings its rows. Compresses it if the client wants that.
+///
+/// A body is of bytes, or of events. What stands in front of these may say how many they are: until then, they are held back.
 final class AnswerWriter: Sendable {
     /// How many bytes to hand over at a time. Just less than a power of two, which buffers grow to.
-    static let pieceSize = 60 << 10
+    private static let pieceSize = 60 << 10
 
     private let spool: Spool
     private let state: Mutex<State>
 
     private struct State: ~Copyable {
-        var encoder: GzipEncoder?
+        var compressor: GzipEncoder?
+        /// What writes the events.
+        var encoder: (any EventEncoder)?
+        /// What is not compressed yet.
+        var bytes: [UInt8] = []
+        /// Whether the events wait for what stands in front of them.
+        var lacksHead = false
         /// What the spool does not have yet. The end of a short answer comes with all the rest, so that it is sent at once.
         var held: [UInt8] = []
         var rows = 0
         var hasWritten = false
 
-        mutating func takeHeld() -> [UInt8] {
+        /// A piece to hand over, or nothing if there is less than one.
+        mutating func take(isLast: Bool = false) -> [UInt8] {
+            guard isLast || !lacksHead && bytes.count >= AnswerWriter.pieceSize else { return [] }
+            let taken = bytes
+            (bytes, hasWritten) = ([], true)
+            held += compressor?.compress(taken, isLast: isLast) ?? taken
+            guard isLast || held.count >= AnswerWriter.pieceSize else { return [] }
             defer { held = [] }
             return held
         }
@@ -23,36 +39,68 @@ final class AnswerWriter: Sendable {
 
     init(_ spool: Spool, isCompressed: Bool) {
         self.spool = spool
-        state = Mutex(State(encoder: isCompressed ? GzipEncoder() : nil))
+        state = Mutex(State(compressor: isCompressed ? GzipEncoder() : nil))
     }
 
-    /// Hands over the next bytes of the body: better a piece than one row.
+    /// Hands over the next bytes of the body.
     ///
     /// - Throws: `CancellationError` when the client is gone.
     func write(_ bytes: [UInt8]) throws {
         guard !bytes.isEmpty else { return }
-        let full = state.withLock { state in
+        let piece = state.withLock { state in
             state.hasWritten = true
-            state.held += state.encoder?.compress(bytes) ?? bytes
-            return state.held.count >= Self.pieceSize ? state.takeHeld() : []
+            state.bytes += bytes
+            return state.take()
         }
-        if !full.isEmpty { try spool.append(full) }
+        if !piece.isEmpty { try spool.append(piece) }
     }
 
-    /// Counts rows, for the metrics.
-    func countRows(_ count: Int) {
-        state.withLock { $0.rows += count }
+    /// Begins with events, which are held back until `writeHead`. Any that were held back before are forgotten.
+    ///
+    /// - Returns: what their rows have to bring, in this order.
+    func begin(_ encoder: any EventEncoder) -> [Property] {
+        state.withLock { state in
+            (state.encoder, state.bytes, state.lacksHead, state.rows) = (encoder, [], true, 0)
+        }
+        return type(of: encoder).properties
+    }
+
+    /// Puts the head in front of the events. From now on, they are handed over.
+    ///
+    /// - Parameter count: how many events there will be.
+    func writeHead(of count: Int) {
+        state.withLock { state in
+            let head = state.encoder?.head(of: count) ?? ""
+            state.bytes.insert(contentsOf: head.utf8, at: 0)
+            state.lacksHead = false
+        }
+    }
+
+    /// Appends the event of a row.
+    ///
+    /// - Throws: `RowError`; `CancellationError` when the client is gone.
+    func append(_ row: inout Row) throws {
+        // The closure of a lock cannot take the row along.
+        var taken = row
+        let piece = try state.withLock { state -> [UInt8] in
+            state.rows += 1
+            try state.encoder?.append(&taken, to: &state.bytes)
+            return state.take()
+        }
+        row = taken
+        if !piece.isEmpty { try spool.append(piece) }
     }
 
     /// Whether an error can no longer become an answer of its own.
     var hasWritten: Bool { state.withLock { $0.hasWritten } }
+    /// How many events the body has, as far as they were appended.
     var rows: Int { state.withLock { $0.rows } }
 
-    /// Hands over the rest, on the same thread.
+    /// Hands over the rest, on the same thread, and before it what stands behind the events.
     func finish() throws {
         let rest = state.withLock { state in
-            state.held += state.encoder?.compress([], isLast: true) ?? []
-            return state.takeHeld()
+            state.encoder?.finish(&state.bytes)
+            return state.take(isLast: true)
         }
         try spool.append(rest, isLast: true)
     }

@@ -9,56 +9,50 @@ extension EventRequest {
     ///   - connection: in a REPEATABLE READ transaction.
     ///   - newest: the newest token that the transaction sees, if it is known.
     ///   - url: what was asked for.
-    ///   - write: takes the bytes, some 60 KiB at a time.
-    /// - Returns: how many events it has.
-    /// - Throws: `Refusal` instead of an answer, before anything is written; `PostgresError`; what `write` throws.
-    @discardableResult
+    /// - Throws: `Refusal` instead of an answer, before anything is written; `PostgresError`; what `writer` throws.
     func writeEvents(
-        on connection: Connection, newest: Int? = nil, url: String,
-        _ write: @escaping @Sendable ([UInt8]) throws -> Void
-    ) async throws -> Int {
+        on connection: Connection, newest: Int? = nil, url: String, _ writer: AnswerWriter
+    ) async throws {
         let selected = try await selected(on: connection, newest: newest)
-        let body = EventBody(encoder(url), write)
+        let properties = writer.begin(encoder(url))
         // The count stands in front of the events. A few are held back until they are counted, which saves a query.
-        if mayBeMany { try await begin(body, try await selected.count(upTo: maximum + 1), selected) }
-        try await selected.forEachRow(of: body.properties) { try body.append(&$0) }
-        if body.count == 0, let renamed = try await renamed(in: selected) {
-            return try await renamed.writeEvents(on: connection, newest: newest, url: url, write)
+        if mayBeMany { try await writeHead(of: selected.count(upTo: maximum + 1), writer, selected) }
+        try await selected.forEachRow(of: properties) { try writer.append(&$0) }
+        if writer.rows == 0, let renamed = try await renamed(in: selected) {
+            return try await renamed.writeEvents(on: connection, newest: newest, url: url, writer)
         }
-        if !mayBeMany { try await begin(body, body.count, selected) }
-        try body.finish()
-        return body.count
+        if !mayBeMany { try await writeHead(of: writer.rows, writer, selected) }
     }
 
     /// Writes the answer from one statement, if it is one of a few events of the present, as most are.
     ///
     /// - Parameters:
     ///   - told: told the catalogue's state, before anything is written.
-    /// - Returns: how many events it has; 0 if nothing was written, because the answer takes more than that.
-    /// - Throws: `PostgresError`; what `write` throws.
+    /// - Returns: false if nothing was written, because the answer takes more than that.
+    /// - Throws: `PostgresError`; what `writer` throws.
     func writeAtOnce(
-        on connection: isolated Connection, url: String, _ told: @Sendable (CatalogueState) -> Void,
-        _ write: @escaping @Sendable ([UInt8]) throws -> Void
-    ) throws -> Int {
+        on connection: isolated Connection, url: String, _ writer: AnswerWriter,
+        _ told: @Sendable (CatalogueState) -> Void
+    ) throws -> Bool {
         guard !mayBeMany, selection.asOf == nil, selection.deleted == .excluded, selection.offset == 0,
             try connection.ownsSession()
-        else { return 0 }
-        let body = EventBody(encoder(url), write)
+        else { return false }
+        let properties = writer.begin(encoder(url))
         do {
-            try selection.readAtOnce(body.properties, most: Self.few, on: connection, told) {
-                try body.append(&$0)
+            try selection.readAtOnce(properties, most: Self.few, on: connection, told) {
+                try writer.append(&$0)
             }
         } catch let error as PostgresError where error.hasChangedShape {
-            return 0
+            return false
         }
-        guard body.count > 0, body.count <= maximum else { return 0 }
-        body.begin(body.count)
-        try body.finish()
-        return body.count
+        let count = writer.rows
+        guard count > 0, count <= maximum else { return false }
+        writer.writeHead(of: count)
+        return true
     }
 
     /// Writes what stands in front of so many events, or throws if they are no answer.
-    private func begin(_ body: EventBody, _ count: Int, _ selected: SelectedQuakes) async throws {
+    private func writeHead(of count: Int, _ writer: AnswerWriter, _ selected: SelectedQuakes) async throws {
         guard count <= maximum else {
             throw Refusal(
                 413,
@@ -66,7 +60,7 @@ extension EventRequest {
             )
         }
         if count == 0 { try await refuse(selected) }
-        body.begin(count)
+        writer.writeHead(of: count)
     }
 
     private func encoder(_ url: String) -> any EventEncoder {

@@ -44,15 +44,11 @@ extension EventService {
             key: "\(minute)\(target)", contentType: request.contentType,
             isImmutable: request.isImmutable && !isTimed, lane: request.lane
         ) { connection, state, writer in
-            let newest = state.position.token
-            let count = try await request.writeEvents(
-                on: connection, newest: newest, url: url, writer.write)
-            writer.countRows(count)
+            try await request.writeEvents(
+                on: connection, newest: state.position.token, url: url, writer)
         }
         answer.writeAtOnce = { connection, writer, told in
-            let count = try request.writeAtOnce(on: connection, url: url, told, writer.write)
-            writer.countRows(count)
-            return count > 0
+            try request.writeAtOnce(on: connection, url: url, writer, told)
         }
         return answer
     }

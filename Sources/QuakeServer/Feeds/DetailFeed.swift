@@ -7,20 +7,18 @@ enum DetailFeed {
         Answer(
             key: "detail/\(code)", contentType: "application/json; charset=utf-8", cacheSeconds: 60
         ) { connection, state, writer in
-            let body = EventBody(FeatureEncoder(isDetail: true), writer.write)
+            let properties = writer.begin(FeatureEncoder(isDetail: true))
             var selection = QuakeSelection()
             selection.code = code
             let selected = try await selection.selected(on: connection, newest: state.position.token)
-            try await selected.forEachRow(of: body.properties) { try body.append(&$0) }
-            if body.count == 0, let newCode = try await selected.newCode(of: code) {
+            try await selected.forEachRow(of: properties) { try writer.append(&$0) }
+            if writer.rows == 0, let newCode = try await selected.newCode(of: code) {
                 selection.code = newCode
                 try await selection.selected(on: connection, newest: selected.token)
-                    .forEachRow(of: body.properties) { try body.append(&$0) }
+                    .forEachRow(of: properties) { try writer.append(&$0) }
             }
-            guard body.count > 0 else { throw Refusal(404, "The catalogue has no event with this code.") }
-            body.begin(body.count)
-            try body.finish()
-            writer.countRows(body.count)
+            guard writer.rows > 0 else { throw Refusal(404, "The catalogue has no event with this code.") }
+            writer.writeHead(of: writer.rows)
         }
     }
 }

@@ -74,11 +74,9 @@ struct SummaryFeed: Sendable, Equatable {
             let selected = try await selection(origin.generated)
                 .selected(on: connection, newest: state.position.token)
             let count = if case .geojson = form { try await selected.count() } else { 0 }
-            let body = EventBody(encoder(origin, baseURL), writer.write)
-            body.begin(count)
-            try await selected.forEachRow(of: body.properties) { try body.append(&$0) }
-            try body.finish()
-            writer.countRows(body.count)
+            let properties = writer.begin(encoder(origin, baseURL))
+            writer.writeHead(of: count)
+            try await selected.forEachRow(of: properties) { try writer.append(&$0) }
         }
         answer.edition = { state in
             let origin = origin(in: state, baseURL)

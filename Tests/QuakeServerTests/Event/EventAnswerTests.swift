@@ -1,5 +1,6 @@
 import Feed
 import Foundation
+import NIOCore
 import PostgreSQL
 import QuakeML
 import QuakeStore
@@ -267,13 +268,17 @@ extension TestDatabase {
     ) async throws -> String {
         let request = try EventRequest(.query, query, maximum: maximum)
         return try await withConnection { connection in
-            let bytes = Mutex<[UInt8]>([])
+            let spool = Spool(in: SpoolRoom(.patient), isShared: false)
+            let reader = try spool.reader(closing: {}).unwrapped
+            defer { reader.leave() }
+            let writer = AnswerWriter(spool, isCompressed: false)
             try await connection.transaction(.repeatableReadOnly, to: "answer") {
-                try await request.writeEvents(on: connection, url: url) { chunk in
-                    bytes.withLock { $0 += chunk }
-                }
+                try await request.writeEvents(on: connection, url: url, writer)
             }
-            return String(decoding: bytes.withLock { $0 }, as: UTF8.self)
+            try writer.finish()
+            var bytes: [UInt8] = []
+            while let piece = try await reader.next() { bytes += piece.readableBytesView }
+            return String(decoding: bytes, as: UTF8.self)
         }
     }
 
