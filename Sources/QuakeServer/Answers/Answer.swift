@@ -17,14 +17,9 @@ struct Answer: Sendable {
     /// What the body depends on beside the key and the history's position, such as the time of the feed's document. It
     /// becomes part of the ETag. Without it, the state that is handed over lacks the settled documents.
     var edition: (@Sendable (CatalogueState) -> String)?
-    /// Writes the body from one statement, and tells the state that it is of before. Nothing is written, and it returns false,
-    /// if the answer takes more than that; nil for an answer that always does.
-    var writeAtOnce:
-        (
-            @Sendable (
-                isolated Connection, AnswerWriter, _ told: @escaping @Sendable (CatalogueState) -> Void
-            ) throws -> Bool
-        )?
+    /// Writes the body from one statement, and before it notes the state that it is of. Nothing is written, and it returns
+    /// false, if the answer takes more than that; nil for an answer that always does.
+    var writeAtOnce: (@Sendable (isolated Connection, AnswerWriter) throws -> Bool)?
     /// Writes the body.
     ///
     /// It runs in a transaction, REPEATABLE READ and READ ONLY, that sees the state which is handed over. Until it has

@@ -1,5 +1,6 @@
 import Feed
 import PostgreSQL
+import QuakeStore
 import Synchronization
 
 /// Takes the body of an answer, on the thread of the connection that brings its rows. Compresses it if the client wants that.
@@ -22,6 +23,7 @@ final class AnswerWriter: Sendable {
         var lacksHead = false
         /// What the spool does not have yet. The end of a short answer comes with all the rest, so that it is sent at once.
         var held: [UInt8] = []
+        var catalogue: CatalogueState?
         var rows = 0
         var hasWritten = false
 
@@ -91,6 +93,11 @@ final class AnswerWriter: Sendable {
         if !piece.isEmpty { try spool.append(piece) }
     }
 
+    /// Notes the state of the catalogue that the body is of, as soon as the answer's transaction has begun.
+    func note(_ catalogue: CatalogueState) { state.withLock { $0.catalogue = catalogue } }
+
+    /// The state that was noted last.
+    var catalogue: CatalogueState? { state.withLock { $0.catalogue } }
     /// Whether an error can no longer become an answer of its own.
     var hasWritten: Bool { state.withLock { $0.hasWritten } }
     /// How many events the body has, as far as they were appended.

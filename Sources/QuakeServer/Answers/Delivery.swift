@@ -59,15 +59,17 @@ struct Delivery: Sendable {
             client.end()
             reader.leave()
         }
-        let opening = Opening()
+        let writer = AnswerWriter(spool, isCompressed: isCompressed)
+        // Whether the response's head was written.
+        let hasHead = Mutex(false)
         let end = channel.eventLoop.scheduleTask(in: TimeAmount(settings.requestTime)) {
             spool.finish(Refusal.unavailable("The answer took too long."))
-            if opening.known.withLock({ $0.isWritten }) { channel.close(promise: nil) }
+            if hasHead.withLock({ $0 }) { channel.close(promise: nil) }
         }
         defer { end.cancel() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
-            group.addTask { await fill(spool, opening) }
+            group.addTask { await fill(spool, writer) }
             let first: ByteBuffer?
             var length: Int
             let state: CatalogueState
@@ -77,13 +79,13 @@ struct Delivery: Sendable {
                 if request.method == .head {
                     while let next = try await reader.next() { length += next.readableBytes }
                 }
-                guard let read = opening.known.withLock({ $0.state }) else { throw CancellationError() }
+                guard let read = writer.catalogue else { throw CancellationError() }
                 state = read
             } catch {
                 // Nobody is there to be told.
                 if client.isGone { throw error }
                 var reply = responder.reply(to: error, on: request)
-                if let state = opening.known.withLock({ $0.state }) {
+                if let state = writer.catalogue {
                     if reply.status == 204 {
                         return try await output.send(head(isKnown(at: state) ? 304 : 204, of: state))
                     }
@@ -92,15 +94,14 @@ struct Delivery: Sendable {
                 return try await output.send(reply, toHead: request.method == .head, settings)
             }
             if isKnown(at: state) { return try await output.send(head(304, of: state)) }
-            opening.known.withLock { $0.isWritten = true }
+            hasHead.withLock { $0 = true }
             guard request.method != .head, var piece = first else {
                 return try await output.send(head(of: state, length: length))
             }
             if reader.isAtEnd {
                 count(piece)
                 if let key {
-                    let body = RecentAnswers.Body(bytes: piece, rows: opening.known.withLock { $0.rows })
-                    responder.recent.keep(body, key, at: state)
+                    responder.recent.keep(.init(bytes: piece, rows: writer.rows), key, at: state)
                 }
                 return try await output.send(head(of: state, length: length), piece)
             }
@@ -136,20 +137,11 @@ struct Delivery: Sendable {
         return head
     }
 
-    /// What is known once the answer's transaction has begun.
-    private final class Opening: Sendable {
-        /// Also how many events the answer has, once all are read, and whether the response's head was written.
-        let known = Mutex<(state: CatalogueState?, rows: Int, isWritten: Bool)>((nil, 0, false))
-
-        func begin(_ state: CatalogueState) { known.withLock { $0.state = state } }
-    }
-
     // MARK: The writing side
 
-    private func fill(_ spool: Spool, _ opening: Opening) async {
-        let writer = AnswerWriter(spool, isCompressed: isCompressed)
+    private func fill(_ spool: Spool, _ writer: AnswerWriter) async {
         do {
-            try await write(writer, opening)
+            try await write(writer)
             responder.metrics.count { $0.rows += writer.rows }
         } catch {
             if writer.hasWritten, !(error is CancellationError) {
@@ -159,23 +151,21 @@ struct Delivery: Sendable {
         }
     }
 
-    private func write(_ writer: AnswerWriter, _ opening: Opening) async throws {
+    private func write(_ writer: AnswerWriter) async throws {
         if answer.lane == .costly { try responder.bounds.take(.costly, for: customer) }
         defer { if answer.lane == .costly { responder.bounds.give(.costly, for: customer) } }
         try await responder.sessions.useAnother(
             answer.lane, for: customer, unless: writer.hasWritten
         ) { connection in
             try await connection.run { connection in
-                let isWritten = try answer.writeAtOnce?(connection, writer, opening.begin)
-                if isWritten != true {
+                if try answer.writeAtOnce?(connection, writer) != true {
                     try await CatalogueState.withSnapshot(
                         on: connection, limit: settings.statementTime, hasSettled: answer.edition != nil
                     ) { state in
-                        opening.begin(state)
+                        writer.note(state)
                         try await answer.write(connection, state, writer)
                     }
                 }
-                opening.known.withLock { $0.rows = writer.rows }
                 // It may wait for room, or for the disk: here, where nobody else waits with it.
                 try writer.finish()
             }

@@ -24,22 +24,20 @@ extension EventRequest {
         if !mayBeMany { try await writeHead(of: writer.rows, writer, selected) }
     }
 
-    /// Writes the answer from one statement, if it is one of a few events of the present, as most are.
+    /// Writes the answer from one statement, if it is one of a few events of the present, as most are. The catalogue's state is
+    /// noted before anything is written.
     ///
-    /// - Parameters:
-    ///   - told: told the catalogue's state, before anything is written.
     /// - Returns: false if nothing was written, because the answer takes more than that.
     /// - Throws: `PostgresError`; what `writer` throws.
     func writeAtOnce(
-        on connection: isolated Connection, url: String, _ writer: AnswerWriter,
-        _ told: @Sendable (CatalogueState) -> Void
+        on connection: isolated Connection, url: String, _ writer: AnswerWriter
     ) throws -> Bool {
         guard !mayBeMany, selection.asOf == nil, selection.deleted == .excluded, selection.offset == 0,
             try connection.ownsSession()
         else { return false }
         let properties = writer.begin(encoder(url))
         do {
-            try selection.readAtOnce(properties, most: Self.few, on: connection, told) {
+            try selection.readAtOnce(properties, most: Self.few, on: connection, writer.note) {
                 try writer.append(&$0)
             }
         } catch let error as PostgresError where error.hasChangedShape {

@@ -47,8 +47,8 @@ extension EventService {
             try await request.writeEvents(
                 on: connection, newest: state.position.token, url: url, writer)
         }
-        answer.writeAtOnce = { connection, writer, told in
-            try request.writeAtOnce(on: connection, url: url, writer, told)
+        answer.writeAtOnce = { connection, writer in
+            try request.writeAtOnce(on: connection, url: url, writer)
         }
         return answer
     }
