@@ -25,7 +25,11 @@ final class CatchUps: Sendable {
         logger: Logger
     ) {
         (self.live, self.room, self.sessions) = (live, room, sessions)
-        (self.settings, self.logger) = (settings, logger)
+        self.settings = settings
+        // What happens to one client is not worth a line.
+        var quiet = logger
+        quiet.logLevel = max(quiet.logLevel, .warning)
+        self.logger = quiet
     }
 
     /// Lets a client read a pass from this start on. Others may have begun it before, as long as one can go on from its end.
@@ -63,8 +67,17 @@ final class CatchUps: Sendable {
             // Somebody who has followed elsewhere may be ahead of a standby. Waiting holds no session.
             let end = ContinuousClock.now + settings.behindTime
             while true {
+                let isEarly = ContinuousClock.now < end
                 do {
-                    try await read(catchUp, whenBehind: .now < end ? .fail : .startAnew, for: customer)
+                    // Whoever asks for all rows, or gets them, asks for much. How much a stretch of the history is, the
+                    // database knows.
+                    var isRead = false
+                    if catchUp.start != .snapshot, isEarly {
+                        isRead = try await read(catchUp, .short, .fail, for: customer)
+                    }
+                    if !isRead {
+                        _ = try await read(catchUp, .costly, isEarly ? .fail : .startAnew, for: customer)
+                    }
                     return catchUp.spool.finish()
                 } catch is StandbyBehind {
                     try await Task.sleep(for: .milliseconds(200))
@@ -78,55 +91,32 @@ final class CatchUps: Sendable {
         }
     }
 
-    private func read(
-        _ catchUp: CatchUp, whenBehind: WhenBehind, for customer: ClientAddress?
-    ) async throws {
-        // Whoever asks for all rows, or gets them, asks for much. How much a stretch of the history is, the database knows.
-        if catchUp.start != .snapshot, case .fail = whenBehind,
-            try await readInTurn(catchUp, .short, for: customer, whenBehind)
-        {
-            return
-        }
-        _ = try await readInTurn(catchUp, .costly, for: customer, whenBehind)
-    }
-
     /// - Returns: false if the pass is too long for the short lane, and was not read.
-    private func readInTurn(
-        _ catchUp: CatchUp, _ lane: Lane, for customer: ClientAddress?, _ whenBehind: WhenBehind
+    /// - Throws: `StandbyBehind`, according to `whenBehind`; `Refusal` 503 when the lane's time is up.
+    private func read(
+        _ catchUp: CatchUp, _ lane: Lane, _ whenBehind: WhenBehind, for customer: ClientAddress?
     ) async throws -> Bool {
         let (limit, time): (Int?, Duration) =
             lane == .short
             ? (settings.longStretch, settings.statementTime) : (nil, settings.costlyTime)
-        // What happens to one client is not worth a line.
-        var quiet = logger
-        quiet.logLevel = max(quiet.logLevel, .warning)
         return try await sessions.useAnother(
             lane, for: customer, isPatient: true, unless: catchUp.spool.hasWritten
-        ) { [quiet] connection in
-            try await limited(to: time) {
-                try await catchUp.read(
-                    over: connection, upTo: limit, whenBehind: whenBehind, logger: quiet)
+        ) { connection in
+            try await withThrowingTaskGroup(of: Bool?.self) { group in
+                group.addTask { [logger] in
+                    try await catchUp.read(
+                        over: connection, upTo: limit, whenBehind: whenBehind, logger: logger)
+                }
+                group.addTask {
+                    try await Task.sleep(for: time)
+                    return nil
+                }
+                defer { group.cancelAll() }
+                guard let isRead = try await group.next() ?? nil else {
+                    throw Refusal.unavailable("The database took too long.")
+                }
+                return isRead
             }
         }
-    }
-}
-
-/// Runs `body`, and cancels it when the time is up.
-///
-/// - Throws: `Refusal` 503 when the time is up; what `body` throws.
-private func limited<Result: Sendable>(
-    to limit: Duration, _ body: @escaping @Sendable () async throws -> Result
-) async throws -> Result {
-    try await withThrowingTaskGroup(of: Result?.self) { group in
-        group.addTask { try await body() }
-        group.addTask {
-            try await Task.sleep(for: limit)
-            return nil
-        }
-        defer { group.cancelAll() }
-        guard let result = try await group.next() ?? nil else {
-            throw Refusal.unavailable("The database took too long.")
-        }
-        return result
     }
 }
