@@ -44,7 +44,7 @@ struct ChangesRequest: Sendable {
     ///   - takesChunks: whether the client knows chunks.
     /// - Throws: `Refusal`, with status 400.
     init(_ query: String, _ headers: HTTPFields, _ settings: ServerSettings, takesChunks: Bool) throws {
-        var pairs = try QueryString(query).pairs
+        var pairs = try queryParameters(query)
         func take(_ name: String) throws -> String? {
             let given = pairs.filter { $0.name == name }
             guard given.count <= 1 else { throw Refusal(400, "\(name) is given more than once") }

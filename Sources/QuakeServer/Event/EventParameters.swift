@@ -5,10 +5,6 @@ import Feed
 struct EventParameters {
     private var values: [EventParameter: String] = [:]
 
-    init(_ query: String) throws {
-        try self.init(try QueryString(query).pairs)
-    }
-
     init(_ pairs: [(name: String, value: String)]) throws {
         for (name, value) in pairs {
             guard let parameter = EventParameter(named: name) else {

@@ -30,7 +30,7 @@ struct EventRequest: Sendable {
     ///   - maximum: the greatest number of events in one answer.
     /// - Throws: `Refusal`, with status 400.
     init(_ resource: Resource, _ query: String, maximum: Int = 20_000) throws {
-        let parameters = try EventParameters(query)
+        let parameters = try EventParameters(try queryParameters(query))
         self.maximum = maximum
         let usual: EventFormat = resource == .query ? .xml : .text
         format = try Self.format(parameters) ?? usual

@@ -37,7 +37,7 @@ extension Responder {
     /// page says itself what is wrong.
     func index(isFramed: Bool, _ query: String?, for customer: ClientAddress?) async -> PageFile {
         let plain = isFramed ? embedded : index
-        guard let query, let pairs = try? QueryString(query).pairs,
+        guard let query, let pairs = try? queryParameters(query),
             let code = pairs.first(where: { $0.name == "event" })?.value, (1...64).contains(code.utf8.count)
         else { return plain }
         do {
