@@ -24,10 +24,10 @@ struct LoggedRequest: Sendable {
         guard let query else { return path }
         let parts = query.split(separator: "&", omittingEmptySubsequences: false).map { part in
             guard let end = part.firstIndex(of: "=") else {
-                return EventParameter(named: "\(part)") == nil ? "…" : "\(part)"
+                return EventParameter.named["\(part)"] == nil ? "…" : "\(part)"
             }
             let name = String(part[..<end])
-            return EventParameter(named: name) != nil || ["after", "until", "wait"].contains(name)
+            return EventParameter.named[name] != nil || ["after", "until", "wait"].contains(name)
                 ? "\(part)" : "\(name)=…"
         }
         return "\(path)?\(parts.joined(separator: "&"))"

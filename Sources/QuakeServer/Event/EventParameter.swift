@@ -30,18 +30,13 @@ enum EventParameter: String, CaseIterable, Sendable {
         }
     }
 
-    private static let named: [String: EventParameter] = Dictionary(
+    /// By their names and aliases, in lower case.
+    static let named: [String: EventParameter] = Dictionary(
         uniqueKeysWithValues: allCases.flatMap { parameter in
             [parameter.rawValue, parameter.alias].compactMap(\.self).map { ($0, parameter) }
         })
 
     static let names = named.keys.sorted()
-
-    /// - Parameter name: its name or its alias, in lower case.
-    init?(named name: String) {
-        guard let parameter = Self.named[name] else { return nil }
-        self = parameter
-    }
 
     enum Kind: Sendable {
         case time, boolean, text

@@ -7,7 +7,7 @@ struct EventParameters {
 
     init(_ pairs: [(name: String, value: String)]) throws {
         for (name, value) in pairs {
-            guard let parameter = EventParameter(named: name) else {
+            guard let parameter = EventParameter.named[name] else {
                 let meant = closestSpelling(of: name, among: EventParameter.names)
                 throw Refusal(
                     400, "unknown parameter: \(name)\(meant.map { "; did you mean \($0)?" } ?? "")")

@@ -72,9 +72,8 @@ extension Responder {
         let client = Client(peer, behind: settings.trustedProxies, isRefused: isRefused)
         return HTTPConnection(client: client, settings: settings, ending: ending) { status in
             metrics.count { $0.answer("unreadable", status: status) }
-            var logged = LoggedRequest(client: client.address([:]))
-            (logged.status, logged.bytes) = (status, client.takeSent())
-            accessLog?.write(logged)
+            accessLog?.write(
+                LoggedRequest(client: client.address([:]), status: status, bytes: client.takeSent()))
         } responder: { request, writer, channel in
             try await respond(to: request.head, writer, for: client, on: channel)
         }
