@@ -57,7 +57,14 @@ extension EventRequest {
                 "more than \(maximum) events match; ask for fewer, or for \(maximum) at a time with limit and offset"
             )
         }
-        if count == 0 { try await refuse(selected) }
+        if count == 0 {
+            if let eventID, selection.deleted == .excluded, try await selected.isDeleted(eventID) {
+                throw Refusal(409, "event \(eventID) was deleted; includedeleted=true shows it")
+            }
+            if let status = noData ?? (format == .xml ? 204 : nil) {
+                throw Refusal(status, "no event matches")
+            }
+        }
         writer.writeHead(of: count)
     }
 
@@ -103,16 +110,6 @@ extension EventRequest {
             return try await selection.selected(on: connection, newest: newest)
         } catch let error as PastError {
             throw Refusal(400, "asof: \(error)")
-        }
-    }
-
-    /// Throws if an answer without events is none.
-    private func refuse(_ selected: SelectedQuakes) async throws {
-        if let eventID, selection.deleted == .excluded, try await selected.isDeleted(eventID) {
-            throw Refusal(409, "event \(eventID) was deleted; includedeleted=true shows it")
-        }
-        if let status = noData ?? (format == .xml ? 204 : nil) {
-            throw Refusal(status, "no event matches")
         }
     }
 }
