@@ -11,69 +11,11 @@ extension ChangesDelivery {
     /// How long a cache may give changes to others, in seconds. Who comes later gets a longer stretch at once.
     private static let keptFor = 60
 
-    /// What there is.
-    private enum Found {
-        /// Live passes, from this number on.
-        case passes(Range<Int>, [SelectedChanges?], after: Position, upTo: Position)
-        /// What is read from the database, and its first bytes.
-        case history(Spool.Reader, ByteBuffer)
-        /// Nothing but this position.
-        case nothing(Position)
-    }
-
     @concurrent
     func answerPoll(
         within time: Duration, _ output: inout Output, _ client: Client, _ channel: any Channel
     ) async throws {
         if isHead { return try await output.send(head(nil, seconds: 0)) }
-        switch try await found(within: time, client, channel) {
-        case .nothing(let position):
-            try await output.send(head(position, seconds: 1), form.line(of: position))
-        case .passes(let numbers, let selected, let start, let end):
-            try await output.begin(head(end, seconds: Self.keptFor))
-            try await write(numbers, selected, after: start, to: &output)
-        case .history(let reader, let first):
-            defer { reader.leave() }
-            client.begin { reader.leave() }
-            defer { client.end() }
-            try await output.begin(head(nil, seconds: 1))
-            var bytes: ByteBuffer? = first
-            while let next = bytes {
-                try await output.write(next)
-                bytes = try await reader.next()
-            }
-            try await output.finish()
-        }
-    }
-
-    private func head(_ position: Position?, seconds: Int) -> HTTPResponse {
-        HTTPResponse(upTo: position, seconds: seconds, settings)
-    }
-
-    /// Writes live passes. A client that is so slow that they are given up is dropped, and asks again.
-    @concurrent
-    private func write(
-        _ numbers: Range<Int>, _ selected: [SelectedChanges?], after start: Position,
-        to output: inout Output
-    ) async throws {
-        for (number, selected) in zip(numbers, selected) {
-            var from: Int?
-            repeat {
-                guard let pass = live.ring[number] else { throw CancellationError() }
-                let piece = live.piece(
-                    form, selected, of: pass, from: from ?? pass.lines.first(after: start.token))
-                try await output.write(piece.bytes)
-                from = piece.next
-            } while from != nil
-        }
-        try await output.finish()
-    }
-
-    // MARK: Waiting
-
-    /// Waits until there is something, or the time is up.
-    private func found(within time: Duration, _ client: Client, _ channel: any Channel) async throws -> Found
-    {
         let waiter = LiveWaiter()
         let end = channel.eventLoop.scheduleTask(in: TimeAmount(time)) { waiter.end() }
         defer {
@@ -85,20 +27,59 @@ extension ChangesDelivery {
             try Task.checkCancellation()
             guard !client.isGone else { throw CancellationError() }
             let ring = live.ring
-            if case .now = request.start, let position = ring.position { return .nothing(position) }
+            if case .now = request.start, let position = ring.position {
+                return try await send(position, to: &output)
+            }
             guard let place = place(in: ring) else {
-                if let found = try await history(client, channel) { return found }
+                if try await sendHistory(to: &output, client, channel) { return }
                 await live.wait(waiter, nil) { place(in: $0) != nil }
                 // Its own position is the newest one, though it is not known here yet.
-                if let position = request.start.position, waiter.isOver { return .nothing(position) }
+                if let position = request.start.position, waiter.isOver {
+                    return try await send(position, to: &output)
+                }
                 continue
             }
-            if let found = ready(place, ring) { return found }
-            if waiter.isOver || ring.isEnding { return .nothing(place.reached) }
+            if let selected = ready(place, ring), let newest = ring.position {
+                try await output.begin(head(newest, seconds: Self.keptFor))
+                return try await write(selected, after: place, to: &output)
+            }
+            if waiter.isOver || ring.isEnding { return try await send(place.reached, to: &output) }
             await live.wait(waiter, form.filter) { now in
                 now.epoch != ring.epoch || now.next != ring.next || ready(place, now) != nil
             }
         }
+    }
+
+    private func head(_ position: Position?, seconds: Int) -> HTTPResponse {
+        HTTPResponse(upTo: position, seconds: seconds, settings)
+    }
+
+    /// Sends nothing but a position.
+    @concurrent
+    private func send(_ position: Position, to output: inout Output) async throws {
+        try await output.send(head(position, seconds: 1), form.line(of: position))
+    }
+
+    // MARK: What the live passes have
+
+    /// Writes live passes. A client that is so slow that they are given up is dropped, and asks again.
+    ///
+    /// - Parameter selected: what the filter selects of each.
+    @concurrent
+    private func write(
+        _ selected: [SelectedChanges?], after place: LivePlace, to output: inout Output
+    ) async throws {
+        for (number, selected) in zip(place.next..., selected) {
+            var from: Int?
+            repeat {
+                guard let pass = live.ring[number] else { throw CancellationError() }
+                let piece = live.piece(
+                    form, selected, of: pass, from: from ?? pass.lines.first(after: place.reached.token))
+                try await output.write(piece.bytes)
+                from = piece.next
+            } while from != nil
+        }
+        try await output.finish()
     }
 
     private func place(in ring: LiveRing) -> LivePlace? {
@@ -113,8 +94,8 @@ extension ChangesDelivery {
         return position.flatMap { ring.place(after: $0, of: ring.signature, epoch: nil) }
     }
 
-    /// What the live passes have; nil if that is nothing, or the filter is still being applied.
-    private func ready(_ place: LivePlace, _ ring: LiveRing) -> Found? {
+    /// What the filter selects of each live pass; nil if there is none, or the filter is still being applied.
+    private func ready(_ place: LivePlace, _ ring: LiveRing) -> [SelectedChanges?]? {
         guard place.next < ring.next else { return nil }
         var all: [SelectedChanges?] = []
         for number in place.next..<ring.next {
@@ -125,25 +106,30 @@ extension ChangesDelivery {
             guard case .known(let selected) = live.selected(by: filter, of: pass) else { return nil }
             all.append(selected)
         }
-        return ring.position.map { .passes(place.next..<ring.next, all, after: place.reached, upTo: $0) }
+        return all
     }
 
-    /// What the database has; nil if that is nothing new.
-    private func history(_ client: Client, _ channel: any Channel) async throws -> Found? {
+    // MARK: What the database has
+
+    /// - Returns: false if that is nothing new, and was not sent.
+    @concurrent
+    private func sendHistory(
+        to output: inout Output, _ client: Client, _ channel: any Channel
+    ) async throws -> Bool {
         let (_, reader) = try responder.catchUps.reader(request.start, form, for: customer) {
             channel.close(promise: nil)
         }
         client.begin { reader.leave() }
-        do {
-            guard let first = try await reader.next() else { throw CancellationError() }
-            if let position = request.start.position, first == form.line(of: position) {
-                reader.leave()
-                return nil
-            }
-            return .history(reader, first)
-        } catch {
-            reader.leave()
-            throw error
+        defer { reader.leave() }
+        guard let first = try await reader.next() else { throw CancellationError() }
+        if let position = request.start.position, first == form.line(of: position) { return false }
+        try await output.begin(head(nil, seconds: 1))
+        var bytes: ByteBuffer? = first
+        while let next = bytes {
+            try await output.write(next)
+            bytes = try await reader.next()
         }
+        try await output.finish()
+        return true
     }
 }
