@@ -7,7 +7,7 @@ extension HistoryStretch {
     /// - Parameter target: the request's path and query.
     func answer(_ target: String, _ form: StreamForm) -> Answer {
         Answer(
-            key: target, contentType: form.contentType,
+            key: target, contentType: form.syntax.contentType,
             // A token alone may become another transaction's, when the database is restored.
             isImmutable: namesPositions, lane: until.token - after.token > 100 ? .costly : .short
         ) { connection, _, writer in

@@ -25,8 +25,6 @@ struct StreamForm: Sendable, Hashable {
         }
     }
 
-    var contentType: String { syntax.contentType }
-
     /// What the stream begins with. Browsers wait so long before they connect again; not all of them at the same moment.
     var beginning: [UInt8] {
         switch syntax {

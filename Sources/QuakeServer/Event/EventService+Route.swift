@@ -40,17 +40,16 @@ extension EventService {
         let isTimed = request.format == .kml && request.kml.color == .age
         let minute = isTimed ? "\(Instant.now.milliseconds / 60_000) " : ""
         let url = baseURL + target
-        var answer = Answer(
+        return Answer(
             key: "\(minute)\(target)", contentType: request.contentType,
-            isImmutable: request.isImmutable && !isTimed, lane: request.lane
-        ) { connection, state, writer in
-            try await request.writeEvents(
-                on: connection, newest: state.position.token, url: url, writer)
-        }
-        answer.writeAtOnce = { connection, writer in
-            try request.writeAtOnce(on: connection, url: url, writer)
-        }
-        return answer
+            isImmutable: request.isImmutable && !isTimed, lane: request.lane,
+            writeAtOnce: { connection, writer in
+                try request.writeAtOnce(on: connection, url: url, writer)
+            },
+            write: { connection, state, writer in
+                try await request.writeEvents(
+                    on: connection, newest: state.position.token, url: url, writer)
+            })
     }
 
     private static func count(_ request: EventRequest, _ target: String) -> Answer {

@@ -66,23 +66,22 @@ struct SummaryFeed: Sendable, Equatable {
     }
 
     func answer(baseURL: String) -> Answer {
-        var answer = Answer(
+        Answer(
             key: "summary/\(name) \(form)", contentType: form.contentType, cacheSeconds: 60,
-            lane: mayBeMany ? .long : .short
-        ) { connection, state, writer in
-            let origin = origin(in: state, baseURL)
-            let selected = try await selection(origin.generated)
-                .selected(on: connection, newest: state.position.token)
-            let count = if case .geojson = form { try await selected.count() } else { 0 }
-            let properties = writer.begin(encoder(origin, baseURL))
-            writer.writeHead(of: count)
-            try await selected.forEachRow(of: properties) { try writer.append(&$0) }
-        }
-        answer.edition = { state in
-            let origin = origin(in: state, baseURL)
-            return "\(origin.generated.milliseconds) \(origin.url)"
-        }
-        return answer
+            lane: mayBeMany ? .long : .short,
+            edition: { state in
+                let origin = origin(in: state, baseURL)
+                return "\(origin.generated.milliseconds) \(origin.url)"
+            },
+            write: { connection, state, writer in
+                let origin = origin(in: state, baseURL)
+                let selected = try await selection(origin.generated)
+                    .selected(on: connection, newest: state.position.token)
+                let count = if case .geojson = form { try await selected.count() } else { 0 }
+                let properties = writer.begin(encoder(origin, baseURL))
+                writer.writeHead(of: count)
+                try await selected.forEachRow(of: properties) { try writer.append(&$0) }
+            })
     }
 
     // MARK: Where it comes from

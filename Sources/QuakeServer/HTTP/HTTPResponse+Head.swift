@@ -26,7 +26,7 @@ extension HTTPResponse {
     /// The head of a stream of changes.
     init(_ form: StreamForm, _ settings: ServerSettings) {
         self.init(common: 200, settings)
-        headerFields[.contentType] = form.contentType
+        headerFields[.contentType] = form.syntax.contentType
         headerFields[.cacheControl] = "no-store"
         headerFields[.vary] = "Accept"
         // Proxies such as nginx would keep events back until a buffer is full.
