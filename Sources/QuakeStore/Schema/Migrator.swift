@@ -13,19 +13,11 @@ public struct Migrator: Sendable {
         self.connection = connection
     }
 
-    /// How a database's schema compares with this version.
-    public enum State: Sendable, Equatable {
-        case current
-        /// The migrations that are missing.
-        case behind([String])
-        /// The database was migrated by a newer version.
-        case ahead(Int)
-    }
-
     /// Compares the database with this version, and changes nothing.
     ///
+    /// - Returns: whether the schema is `behind` or `ahead`; nil if it is current.
     /// - Throws: `MigrationError.edited` if an applied migration differs from the one in this version.
-    public func state() async throws -> State {
+    public func difference() async throws -> MigrationError? {
         let applied = try await appliedMigrations()
         for migration in Migration.all {
             if let checksum = applied[migration.number], checksum != migration.checksum {
@@ -36,17 +28,17 @@ public struct Migrator: Sendable {
         let known = Migration.all.last?.number ?? 0
         if newest > known { return .ahead(newest) }
         let missing = Migration.all.filter { applied[$0.number] == nil }
-        return missing.isEmpty ? .current : .behind(missing.map(\.title))
+        return missing.isEmpty ? nil : .behind(missing.map(\.title))
     }
 
     /// The titles of the migrations that are missing.
     ///
     /// - Throws: `MigrationError`.
     public func missing() async throws -> [String] {
-        switch try await state() {
-        case .current: []
-        case .behind(let titles): titles
-        case .ahead(let number): throw MigrationError.ahead(number)
+        switch try await difference() {
+        case nil: []
+        case .behind(let titles)?: titles
+        case let error?: throw error
         }
     }
 
@@ -186,7 +178,9 @@ public struct Migrator: Sendable {
 
 /// Why this version can't use a database.
 public enum MigrationError: Error, Equatable, CustomStringConvertible {
+    /// These migrations are missing.
     case behind([String])
+    /// The database was migrated by a newer version.
     case ahead(Int)
     case edited(String)
     /// The database's encoding is not UTF8.

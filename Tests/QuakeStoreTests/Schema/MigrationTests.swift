@@ -29,14 +29,14 @@ struct MigrationTests {
         try await server.withEmptyDatabase { database in
             try await database.withConnection { connection in
                 let migrator = Migrator(connection)
-                let before = try await migrator.state()
+                let before = try await migrator.difference()
 
                 let applied = try await migrator.migrate()
 
-                let after = try await migrator.state()
-                #expect(before == .behind(Migration.all.map(\.title)))
+                let after = try await migrator.difference()
+                #expect(before == MigrationError.behind(Migration.all.map(\.title)))
                 #expect(applied == Migration.all.map(\.title))
-                #expect(after == .current)
+                #expect(after == nil)
                 let again = try await migrator.migrate()
                 #expect(again.isEmpty)
             }
@@ -65,7 +65,7 @@ struct MigrationTests {
             try await database.query("update import.migration set checksum = 'another' where number = 1")
 
             await #expect(throws: MigrationError.edited("0001_history")) {
-                try await database.withConnection { try await Migrator($0).state() }
+                try await database.withConnection { try await Migrator($0).difference() }
             }
         }
     }
@@ -92,7 +92,7 @@ struct MigrationTests {
             try await Connection.with(try database.options(), logger: log.logger) { connection in
                 try await connection.execute(
                     script: "set client_min_messages = log; set log_statement = 'all'", to: "log statements")
-                #expect(try await Migrator(connection).state() == .current)
+                #expect(try await Migrator(connection).difference() == nil)
                 try await connection.execute(script: "reset log_statement", to: "stop logging")
             }
             let statements = log.lines.filter { $0.contains("statement: ") || $0.contains("execute ") }
@@ -109,8 +109,8 @@ struct MigrationTests {
                 "insert into import.migration (number, name, checksum) values (9999, 'later', '')")
 
             try await database.withConnection { connection in
-                let state = try await Migrator(connection).state()
-                #expect(state == .ahead(9999))
+                let difference = try await Migrator(connection).difference()
+                #expect(difference == MigrationError.ahead(9999))
                 await #expect(throws: MigrationError.ahead(9999)) { try await Migrator(connection).migrate() }
             }
         }

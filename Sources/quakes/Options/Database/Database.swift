@@ -17,13 +17,11 @@ struct Database: Sendable {
         try await namingGrants(for: purpose) {
             try await Connection.with(options, logger: logger) { connection in
                 let migrator = Migrator(connection)
-                switch try await migrator.state() {
-                case .current: break
-                case .ahead(let number):
-                    if [.owner, .writer].contains(purpose) { throw MigrationError.ahead(number) }
-                case .behind(let titles):
-                    guard isLocal else { throw MigrationError.behind(titles) }
-                    try await migrator.migrate()
+                switch try await migrator.difference() {
+                case nil: break
+                case .ahead? where [.reader, .report].contains(purpose): break
+                case .behind? where isLocal: try await migrator.migrate()
+                case let error?: throw error
                 }
                 return try await body(connection)
             }
