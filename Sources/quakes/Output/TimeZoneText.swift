@@ -1,19 +1,11 @@
 import Feed
 import Glibc
 
-/// The zone in which a table shows times.
-enum TimeZoneText {
-    case utc
+/// The zone in which a table shows times, by what a column's title says of it.
+enum TimeZoneText: String {
+    case utc = "UTC"
     /// The zone of the environment variable TZ, else the system's.
     case local
-
-    /// What a column's title says of it.
-    var name: String {
-        switch self {
-        case .utc: "UTC"
-        case .local: "local"
-        }
-    }
 
     /// Such as `2014-04-15 12:22:47`. A local time is followed by its offset from UTC, such as `+02` or `+05:30`, because
     /// the offset may change from one row to the next.

@@ -12,7 +12,7 @@ extension Quake {
             }
         }
         return [
-            Column("time (\(times.name))") { times.text($0.time) },
+            Column("time (\(times.rawValue))") { times.text($0.time) },
             Column("mag", .right) {
                 $0.magnitude.map { rounded($0, 1) } ?? ""
             } style: {
