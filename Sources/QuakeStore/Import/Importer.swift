@@ -116,9 +116,9 @@ public struct Importer: Sendable {
     /// - Returns: nil if the source is no event service.
     private func sweep(_ window: ImportWindow?, _ log: RunLog) async throws -> Sweep? {
         guard window == nil, var service = EventService(log.source) else { return nil }
-        let kept = try await SweepCursor.read(of: log.name, on: connection)
         service.limit = options.sweepLimit ?? service.limit
-        return Sweep(of: service, from: kept, beginning: options.sweepsSince, at: options.now())
+        return try await Sweep(
+            of: service, keptAs: log.name, beginning: options.sweepsSince, at: options.now(), on: connection)
     }
 
     /// - Returns: the sweep if it is complete, and settled: its cursor may move.

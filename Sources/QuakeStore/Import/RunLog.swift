@@ -134,7 +134,7 @@ struct RunLog {
         let row = try await connection.shieldingFromCancellation(within: .seconds(5)) {
             try await connection.repeating(
                 """
-                with \(sweep.map { SweepCursor.moving(name, after: $0) } ?? keeping(result, summary))
+                with \(sweep?.movingCursor(of: name) ?? keeping(result, summary))
                 update import.run
                 set finished = clock_timestamp(), outcome = \(summary.outcome.rawValue), feed = \(summary.feed),
                     error = \(error),

@@ -1,4 +1,5 @@
 import Feed
+import PostgreSQL
 
 /// One sweep of an event service: all that it has revised and deleted since the last one, whatever the origin times.
 ///
@@ -30,10 +31,21 @@ struct Sweep: Sendable {
     /// How far the first sweep looks back.
     static let firstLook: Duration = .seconds(31 * 86_400)
 
-    init(of service: EventService, from kept: SweepCursor, beginning: Instant?, at now: Instant) {
+    /// Goes on from what `import.sweep` keeps of the service.
+    ///
+    /// - Parameter name: the service's name there.
+    init(
+        of service: EventService, keptAs name: String, beginning: Instant?, at now: Instant,
+        on connection: Connection
+    ) async throws {
+        let kept = try await connection.query(
+            "select cursor, lacks, long_at from import.sweep where source = \(name)", to: "read the cursor"
+        ).first
+        cursor = try kept?.decodeIfPresent("cursor", as: Instant.self)
+        lastLong = try kept?.decodeIfPresent("long_at", as: Instant.self)
+        let lacks = try kept?.decode("lacks", as: [String].self) ?? []
         self.service = service
-        self.service.abilities.subtract(kept.lacks)
-        (cursor, lastLong) = (kept.cursor, kept.lastLong)
+        self.service.abilities.subtract(lacks.compactMap(EventService.Ability.init(rawValue:)))
         started = now
         self.beginning =
             beginning
@@ -94,14 +106,25 @@ struct Sweep: Sendable {
         deletions = []
     }
 
-    /// What the service has refused so far.
-    var lacks: [String] {
-        EventService.Ability.allCases.filter { !service.abilities.contains($0) }.map(\.rawValue)
-    }
-
     /// What the sweep says as a whole.
     var identity: FeedIdentity {
         let window = isByWindow && !isPartial && earliest < moment ? earliest...moment : nil
         return FeedIdentity(service: service.host, name: "sweep", generated: moment, window: window)
+    }
+
+    /// Moves the cursor, and keeps what the service has refused so far: the part of a statement that goes with the end of the
+    /// run.
+    ///
+    /// - Parameter name: the service's name in the database.
+    func movingCursor(of name: String) -> Query {
+        let lacks = EventService.Ability.allCases.filter { !service.abilities.contains($0) }.map(\.rawValue)
+        return """
+            swept as (
+                insert into import.sweep (source, cursor, swept_at, lacks, long_at)
+                values (\(name), \(moment), clock_timestamp(), \(lacks), \(isLong ? started : lastLong))
+                on conflict (source) do update
+                set cursor = excluded.cursor, swept_at = excluded.swept_at, lacks = excluded.lacks, long_at = excluded.long_at
+            )
+            """
     }
 }
