@@ -84,14 +84,10 @@ struct ImportCommand: AsyncParsableCommand {
     var timeout: DurationArgument?
 
     @Option(help: "Print the summary as text, or as one JSON object per source.")
-    var format = Format.text
+    var format = LogOptions.Format.text
 
     @OptionGroup var fetch: FetchArguments
     @OptionGroup var database: DatabaseOptions
-
-    enum Format: String, ExpressibleByArgument, CaseIterable {
-        case text, json
-    }
 
     func validate() throws {
         guard batch > 0 else { throw ValidationError("--batch must be at least 1, not \(batch)") }

@@ -3,7 +3,7 @@ import QuakeStore
 
 /// Says how each run of an import ended: its summary is a result; why it failed is an error.
 struct ImportReport {
-    let format: ImportCommand.Format
+    let format: LogOptions.Format
     let log: LogOptions
     /// The lines of a daemon carry a time.
     let isDaemon: Bool
