@@ -11,6 +11,7 @@ import PostgreSQL
 /// backfill continues from there.
 public struct Backfill: Sendable {
     public struct Options: Sendable {
+        /// It says how many events it returns at once.
         public var service = EventService.usgs
         /// The earliest origin time.
         public var from: Instant
@@ -18,8 +19,6 @@ public struct Backfill: Sendable {
         public var to: Instant?
         public var minimumMagnitude: Double?
         public var isNewestFirst = false
-        /// How many events the service returns at once.
-        public var limit = 20_000
         /// The shortest time between two requests.
         public var pace: Duration = .seconds(1)
         /// Discards an unfinished backfill.
@@ -71,14 +70,14 @@ public struct Backfill: Sendable {
         let lock = RunLog(connection: connection, source: options.service.source, name: name)
         try await lock.lock()
         var windows = ServiceWindows(
-            of: options.service, limit: options.limit, for: .backfill, pace: options.pace, fetch: fetch)
-        windows.minimumMagnitude = options.minimumMagnitude
+            service: options.service, purpose: .backfill, minimumMagnitude: options.minimumMagnitude,
+            pace: options.pace, fetch: fetch)
         var state = try await begin(&windows)
         progress(state.progress)
         try await windows.findForm()
         let (expected, earlier) = (state.progress.expected, state.progress.requests)
         var plan = BackfillPlan(
-            range: state.range, isNewestFirst: options.isNewestFirst, limit: options.limit,
+            range: state.range, isNewestFirst: options.isNewestFirst, limit: options.service.limit,
             reached: state.progress.reached, expected: expected > 0 ? expected - state.progress.events : nil)
         try await windows.walk(&plan) { window, count, limit, url in
             try await importing(window, of: count, limit: limit, from: url, &state)

@@ -13,16 +13,6 @@ struct ServiceWindows {
     let fetch: FetchOptions
     private(set) var requests = 0
 
-    /// - Parameter limit: how many events the service gives at once.
-    init(
-        of service: EventService, limit: Int, for purpose: UnfitService.Purpose, pace: Duration,
-        fetch: FetchOptions
-    ) {
-        self.service = service
-        self.service.limit = limit
-        (self.purpose, self.pace, self.fetch) = (purpose, pace, fetch)
-    }
-
     private func question(_ window: Range<Instant>) -> EventService.Question {
         var question = EventService.Question(since: window.lowerBound, until: window.upperBound)
         question.minimumMagnitude = minimumMagnitude

@@ -101,13 +101,14 @@ public struct Verification: Sendable {
                 truncate pg_temp.listed;
                 set client_min_messages = notice
                 """, to: "prepare to compare")
-        let limit = imports.sweepLimit ?? service.limit
+        var service = service
+        service.limit = imports.sweepLimit ?? service.limit
         var windows = ServiceWindows(
-            of: service, limit: limit, for: .verification, pace: options.pace, fetch: imports.fetch)
+            service: service, purpose: .verification, pace: options.pace, fetch: imports.fetch)
         try await windows.findForm()
         var plan = BackfillPlan(
-            range: options.from..<options.to, isNewestFirst: false, limit: limit, reached: options.from,
-            expected: windows.service.abilities.contains(.counts) ? 0 : nil)
+            range: options.from..<options.to, isNewestFirst: false, limit: service.limit,
+            reached: options.from, expected: windows.service.abilities.contains(.counts) ? 0 : nil)
         var made = Instant.now
         var answer: Answer?
         try await windows.walk(&plan) { window, count, _, url in
@@ -234,7 +235,7 @@ public struct Verification: Sendable {
                     service.query(EventService.Question(since: window.lowerBound, until: window.upperBound))),
                 window: ImportWindow(
                     name: "verify \(service.source)", range: window, isPartial: false, count: count,
-                    limit: imports.sweepLimit ?? service.limit, label: "verify"))
+                    limit: service.limit, label: "verify"))
             counts += summary.counts
             if let failure = summary.failure { throw failure }
         }

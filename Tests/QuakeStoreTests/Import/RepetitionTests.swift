@@ -67,7 +67,7 @@ struct RepetitionTests {
                 var options = Backfill.Options(from: Instant(milliseconds: 0))
                 options.to = Instant(milliseconds: 50 * Int64(TestEventService.interval))
                 options.service = try #require(EventService(.url(http.url("/fdsnws/event/1/"))))
-                (options.pace, options.limit, options.startsOver) = (.zero, 40, true)
+                (options.pace, options.service.limit, options.startsOver) = (.zero, 40, true)
                 let backfill = try await Backfill(
                     connection, options, imports: Importer.Options(), logger: .quiet)
                 #expect(try await backfill.run().events == 50)

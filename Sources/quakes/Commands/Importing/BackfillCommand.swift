@@ -55,7 +55,7 @@ struct BackfillCommand: AsyncParsableCommand {
         options.isNewestFirst = newestFirst
         options.service = stretch.service
         options.pace = stretch.pace.duration
-        options.limit = perRequest
+        options.service.limit = perRequest
         options.startsOver = startOver
         var imports = Importer.Options()
         imports.retraction = retract
