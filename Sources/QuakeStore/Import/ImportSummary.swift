@@ -19,8 +19,6 @@ public struct ImportSummary: Sendable {
     public var generated: Instant?
     /// Up to when an event service has been swept; nil if the cursor did not move, and for any other source.
     public var cursor: Instant?
-    /// How long the server says that the feed will not change.
-    public var freshFor: Duration?
     public var outcome = Outcome.done
     public var counts = ImportCounts()
     /// The history tokens of the first and the last transaction in which the run changed anything.
@@ -30,6 +28,18 @@ public struct ImportSummary: Sendable {
     public var failure: (any Error)?
     /// What is wrong with the document although it was imported.
     public var warning: String?
+    /// What the server said of the document; nil if it failed.
+    var result: FetchResult?
+    /// The sweep that was made, if it is complete and settled: its cursor may move.
+    var sweep: Sweep?
+
+    /// How long the server says that the feed will not change.
+    public var freshFor: Duration? {
+        switch result {
+        case .document(_, let freshFor)?, .notModified(let freshFor)?: freshFor
+        case nil: nil
+        }
+    }
 
     /// A run that has not changed anything yet.
     ///

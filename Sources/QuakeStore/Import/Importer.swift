@@ -82,7 +82,7 @@ public struct Importer: Sendable {
         let stream = window == nil ? ChangesSource(source) : nil
         guard !options.isDryRun || stream != nil else {
             let log = RunLog(connection: connection, source: source, name: "\(source)")
-            return try await importing(window, log, ifChangedSince: nil, progress).summary
+            return try await importing(window, log, ifChangedSince: nil, progress)
         }
         let name = if let window { window.name } else { try await SourceKey.name(of: source, on: connection) }
         let log = RunLog(
@@ -91,20 +91,18 @@ public struct Importer: Sendable {
         if options.every == nil, let missing = source.missingFile, try await !log.hasRun() { throw missing }
         // If an error ends this early, the lock ends with the connection.
         let validators = try await log.lock()
-        var summary: ImportSummary
-        var result: FetchResult?
-        var sweep: Sweep?
-        if let stream {
-            summary = try await Mirror(stream: stream, log: log, options: options).run(progress)
-        } else {
-            (summary, result, sweep) = try await importing(window, log, ifChangedSince: validators, progress)
-        }
+        var summary =
+            if let stream {
+                try await Mirror(stream: stream, log: log, options: options).run(progress)
+            } else {
+                try await importing(window, log, ifChangedSince: validators, progress)
+            }
         do {
-            if case .notModified = result {
+            if case .notModified = summary.result {
                 try await log.touch()
             } else {
-                summary.tokens = try await log.end(summary, result, sweep)
-                summary.cursor = sweep?.moment
+                summary.tokens = try await log.end(summary)
+                summary.cursor = summary.sweep?.moment
             }
             try await log.unlock(summary.run)
         } catch let error as PostgresError where error.connectionLost && summary.failure != nil {
@@ -121,20 +119,18 @@ public struct Importer: Sendable {
             of: service, keptAs: log.name, beginning: options.sweepsSince, at: options.now(), on: connection)
     }
 
-    /// - Returns: the sweep if it is complete, and settled: its cursor may move.
     private func importing(
         _ window: ImportWindow?, _ log: RunLog, ifChangedSince validators: Validators?,
         _ progress: (Progress) -> Void
-    ) async throws -> (summary: ImportSummary, result: FetchResult?, sweep: Sweep?) {
+    ) async throws -> ImportSummary {
         let sweep = try await sweep(window, log)
         let start = ContinuousClock.now
         var document = DocumentImport(log, window: window, sweep: sweep, options: options, logger: logger)
         var summary = ImportSummary(source: log.source)
         summary.name = log.name
-        var result: FetchResult?
         do {
-            result = try await document.read(ifChangedSince: validators, progress)
-            if case .notModified = result {
+            summary.result = try await document.read(ifChangedSince: validators, progress)
+            if case .notModified = summary.result {
                 summary.outcome = .notModified
             } else {
                 guard document.counts.pass(options.rejectLimit) else {
@@ -149,7 +145,6 @@ public struct Importer: Sendable {
         summary.run = document.run
         summary.feed = document.feed
         summary.generated = document.generated
-        summary.freshFor = result?.freshFor
         summary.counts = document.counts
         if summary.counts.isAhead {
             let warning =
@@ -160,14 +155,7 @@ public struct Importer: Sendable {
         summary.duration = .now - start
         let isSettled =
             !summary.counts.isAhead && (!summary.counts.isUnsettled || options.retraction == .never)
-        return (summary, result, summary.outcome == .done && isSettled ? document.sweep : nil)
-    }
-}
-
-extension FetchResult {
-    fileprivate var freshFor: Duration? {
-        switch self {
-        case .document(_, let freshFor), .notModified(let freshFor): freshFor
-        }
+        if summary.outcome == .done, isSettled { summary.sweep = document.sweep }
+        return summary
     }
 }

@@ -123,18 +123,15 @@ struct RunLog {
     /// Records the outcome, even when the task is cancelled. Only a successful run also keeps the validators, so that a
     /// failed one never hides data behind an "unchanged".
     ///
-    /// - Parameter sweep: if it is given, its cursor moves.
     /// - Returns: the history tokens of the run's first and last transaction.
-    func end(
-        _ summary: ImportSummary, _ result: FetchResult?, _ sweep: Sweep? = nil
-    ) async throws -> ClosedRange<Int>? {
+    func end(_ summary: ImportSummary) async throws -> ClosedRange<Int>? {
         guard let run = summary.run else { return nil }
         let history = summary.counts.history
         let error = summary.failure.map { $0 is CancellationError ? "cancelled" : "\($0)" } ?? summary.warning
         let row = try await connection.shieldingFromCancellation(within: .seconds(5)) {
             try await connection.repeating(
                 """
-                with \(sweep?.movingCursor(of: name) ?? keeping(result, summary))
+                with \(summary.sweep?.movingCursor(of: name) ?? keeping(summary))
                 update import.run
                 set finished = clock_timestamp(), outcome = \(summary.outcome.rawValue), feed = \(summary.feed),
                     error = \(error),
@@ -154,8 +151,8 @@ struct RunLog {
 
     /// A document with a warning is fetched again, so that the warning comes again. So is one that could have been settled
     /// and was not, because the next run may be told to settle it.
-    private func keeping(_ result: FetchResult?, _ summary: ImportSummary) -> Query {
-        guard case .document(let validators, _) = result, case .url = source, keepsValidators,
+    private func keeping(_ summary: ImportSummary) -> Query {
+        guard case .document(let validators, _) = summary.result, case .url = source, keepsValidators,
             EventService(source) == nil,
             summary.outcome == .done, summary.warning == nil, !summary.counts.isUnsettled
         else {
