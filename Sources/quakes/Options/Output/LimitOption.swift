@@ -13,12 +13,8 @@ struct LimitOption: ParsableArguments {
     }
 
     func rows(isTable: Bool) -> RowLimit {
-        switch limit {
-        case 0: RowLimit()
-        case let limit?: RowLimit(rows: limit)
-        case nil where isTable && StandardOutput.isTerminal: RowLimit(rows: 20, isDefault: true)
-        case nil: RowLimit()
-        }
+        if limit == nil, isTable, StandardOutput.isTerminal { return RowLimit(rows: 20, isDefault: true) }
+        return RowLimit(rows: limit == 0 ? nil : limit)
     }
 }
 
