@@ -109,16 +109,15 @@ public struct Backfill: Sendable {
                 name: name, range: window, isPartial: options.minimumMagnitude != nil, count: count,
                 limit: limit))
         state.progress.counts += summary.counts
-        switch summary.failure {
-        case nil: return summary.counts.seen
+        guard let failure = summary.failure else { return summary.counts.seen }
+        switch failure {
         case let failure as FeedError where failure.status == 204:
             guard let count else { return 0 }
             throw ShortAnswer(window: window, given: 0, counted: count)
         // What has said nothing of itself, and has no event, never was a document of events. Others broke on the way.
-        case let failure as FeedError
-        where failure.isBrokenDocument && summary.feed == nil && summary.counts.seen == 0:
+        case FeedError.brokenDocument where summary.feed == nil && summary.counts.seen == 0:
             throw UnfitService(options.service, "its answer to query is a \(failure)", asFor: .backfill)
-        case let failure?: throw failure
+        default: throw failure
         }
     }
 
@@ -200,11 +199,5 @@ public struct BackfillDiffers: Error, Equatable, CustomStringConvertible {
 
     public var description: String {
         "a backfill from \(unfinished.lowerBound) to \(unfinished.upperBound) is unfinished; finish it with these times, or discard it with --start-over"
-    }
-}
-
-extension FeedError {
-    fileprivate var isBrokenDocument: Bool {
-        if case .brokenDocument = self { true } else { false }
     }
 }
