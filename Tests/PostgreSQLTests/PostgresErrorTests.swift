@@ -158,7 +158,7 @@ struct PostgresErrorTests {
             try await database.query("create table t as select 1 as i")
             try await database.withConnection { one in
                 let error = try await postgresError {
-                    try await one.transaction(.repeatableRead, to: "count up") {
+                    try await one.transaction(.serializable, to: "count up") {
                         try await one.query("select i from t", to: "read")
                         try await database.query("update t set i = i + 1")
                         try await one.execute("update t set i = i + 1", to: "write")

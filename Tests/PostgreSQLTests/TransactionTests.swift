@@ -134,7 +134,6 @@ struct TransactionTests {
         "The isolation level is the one asked for",
         arguments: [
             (Connection.Isolation.readCommitted, "read committed", "off"),
-            (.repeatableRead, "repeatable read", "off"),
             (.repeatableReadOnly, "repeatable read", "on"), (.serializable, "serializable", "off"),
         ])
     func isolation(_ isolation: Connection.Isolation, name: String, readOnly: String) async throws {

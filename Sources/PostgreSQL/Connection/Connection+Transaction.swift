@@ -80,7 +80,6 @@ extension Connection {
     public enum Isolation: String, Sendable {
         case readCommitted = "read committed"
         /// All of the transaction's statements see one snapshot.
-        case repeatableRead = "repeatable read"
         case repeatableReadOnly = "repeatable read, read only"
         case serializable
     }
