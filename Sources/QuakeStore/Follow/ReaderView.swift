@@ -28,8 +28,7 @@ extension ReaderView {
     ) async throws -> Position {
         var passReader = PassReader(
             connection: connection, view: self, name: nil, answerLimit: PollInterval().answer, logger: logger,
-            position: try await position())
-        passReader.whenBehind = whenBehind
+            whenBehind: whenBehind, position: try await position())
         return try await passReader.applyPass()
     }
 }

@@ -6,16 +6,12 @@ public struct Pruning: Sendable {
     public var keep: Duration
     /// History older than this is removed even if a reader still needs it. That reader then takes a fresh snapshot.
     public var keepAtMost: Duration?
-    /// Runs and rejects younger than this always stay.
-    public var keepRuns: Duration
+    /// Runs and rejects younger than this always stay: a quarter of a year.
+    public var keepRuns = Duration.seconds(90 * 86_400)
 
-    /// A quarter of a year.
-    public static let standardKeepRuns = Duration.seconds(90 * 86_400)
-
-    public init(keep: Duration, keepAtMost: Duration?, keepRuns: Duration = standardKeepRuns) {
+    public init(keep: Duration, keepAtMost: Duration?) {
         self.keep = keep
         self.keepAtMost = keepAtMost
-        self.keepRuns = keepRuns
     }
 
     /// What was removed, and why the rest stays.

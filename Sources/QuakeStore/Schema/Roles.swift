@@ -26,7 +26,7 @@ public struct Roles: Sendable {
     ///   PostgreSQL's own `pg_`.
     public init(prefix: String = standardPrefix) throws {
         guard prefix.wholeMatch(of: /[a-z][a-z0-9_]{0,40}/) != nil, !prefix.hasPrefix("pg_") else {
-            throw InvalidPrefix(prefix: prefix)
+            throw InvalidPrefix()
         }
         self.prefix = prefix
     }
@@ -229,8 +229,6 @@ public struct Roles: Sendable {
 
 /// A prefix that role names may not begin with.
 public struct InvalidPrefix: Error, Equatable, CustomStringConvertible {
-    public let prefix: String
-
     public var description: String {
         "a role prefix has at most 41 lower-case letters, digits and _; it begins with a letter, but not with pg_"
     }
