@@ -29,7 +29,7 @@ struct Sweep: Sendable {
     /// How far sweeps overlap. What the service revises becomes visible a little later, and its servers' clocks differ.
     static let overlap: Int64 = 600_000
     /// How far the first sweep looks back.
-    static let firstLook: Duration = .seconds(31 * 86_400)
+    private static let firstLook = 31 * day
 
     /// Goes on from what `import.sweep` keeps of the service.
     ///
@@ -47,9 +47,7 @@ struct Sweep: Sendable {
         self.service = service
         self.service.abilities.subtract(lacks.compactMap(EventService.Ability.init(rawValue:)))
         started = now
-        self.beginning =
-            beginning
-            ?? Instant(milliseconds: now.milliseconds - Int64(Self.firstLook / .milliseconds(1)))
+        self.beginning = beginning ?? Instant(milliseconds: now.milliseconds - Self.firstLook)
     }
 
     /// The moment of the statement. A service that does not say when it answered is believed to share this machine's time.
