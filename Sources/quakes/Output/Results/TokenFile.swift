@@ -57,17 +57,14 @@ struct TokenFile: Sendable {
     /// Returns once the position, and the shape of the table whose rows were written, are on disk.
     func store(_ position: Position, of table: TableShape) throws {
         let new = path + ".new"
-        try write(Array((position.json(of: table) + "\n").utf8), to: new)
-        guard rename(new, path) == 0 else { throw failure("replace", path) }
-    }
-
-    private func write(_ bytes: [UInt8], to path: String) throws {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw failure("open", path) }
+        let bytes = Array((position.json(of: table) + "\n").utf8)
+        let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw failure("open", new) }
         defer { close(descriptor) }
-        guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count, fsync(descriptor) == 0 else {
-            throw failure("write", path)
+        guard write(descriptor, bytes, bytes.count) == bytes.count, fsync(descriptor) == 0 else {
+            throw failure("write", new)
         }
+        guard rename(new, path) == 0 else { throw failure("replace", path) }
     }
 
     private func failure(_ operation: String, _ path: String) -> FileError {
