@@ -48,9 +48,7 @@ struct HTTPConnection: HTTPChannelHandler {
     }
 
     func handle(value: Value, logger: Logger) async {
-        await withTaskExecutorPreference(LoopExecutor(value.channel.eventLoop)) {
-            await handleHTTP(asyncChannel: value, logger: logger)
-        }
+        await handleHTTP(asyncChannel: value, logger: logger)
     }
 }
 
