@@ -79,8 +79,7 @@ struct PreparedTests {
                 try await connection.expectUsable()
                 let cut = Task { try await connection.expect([1], of: "select 1 from pg_sleep(1000)") }
                 try await waitUntil { try await database.isAsleep() }
-                try await database.query(
-                    "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'")
+                try await database.query("select pg_terminate_backend(pid) from (\(TestDatabase.asleep)) as asleep")
                 let error = try await postgresError { try await cut.value }
                 #expect(error.connectionLost)
                 #expect(await connection.isClosed)
@@ -128,9 +127,11 @@ struct PreparedTests {
 }
 
 extension TestDatabase {
-    fileprivate func isAsleep() async throws -> Bool {
-        try await !query("select 1 as one from pg_stat_activity where wait_event = 'PgSleep'").isEmpty
-    }
+    /// Other tests' sessions on the same server sleep, too.
+    fileprivate static let asleep: Query =
+        "select pid from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()"
+
+    fileprivate func isAsleep() async throws -> Bool { try await !query(Self.asleep).isEmpty }
 }
 
 extension Connection {
