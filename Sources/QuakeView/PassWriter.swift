@@ -17,7 +17,6 @@ final class PassWriter: @unchecked Sendable {
     private let queue: DatabaseQueue
     private let kinds: [ColumnKind]
     private let begin: Statement
-    private let commit: Statement
     /// Those that need the view's tables; nil before they are needed.
     private var rows: RowStatements?
     /// Takes the rows of a fresh start; nil when the pass changes those that there are.
@@ -44,9 +43,7 @@ final class PassWriter: @unchecked Sendable {
         self.table = table
         self.queue = queue
         kinds = table.columns.map(\.kind)
-        (begin, commit) = try queue.writeWithoutTransaction { db in
-            (try db.makeStatement(sql: "begin immediate"), try db.makeStatement(sql: "commit"))
-        }
+        begin = try queue.writeWithoutTransaction { try $0.makeStatement(sql: "begin immediate") }
     }
 
     /// Opens the transaction.
@@ -110,7 +107,8 @@ final class PassWriter: @unchecked Sendable {
             try bind(position.committedAt, at: 3, of: rows.move)
             try bind(shape, at: 4, of: rows.move)
             try run(rows.move)
-            try commit.execute()
+            // A statement of our own would fail once more the next time: it is reset only then.
+            try db.commit()
             (self.rows, fresh) = (rows, nil)
         }
     }

@@ -86,6 +86,31 @@ struct ViewErrorTests {
         }
     }
 
+    @Test("After a pass that could not be committed, the next one can")
+    func failedCommit() async throws {
+        try await withView { database, path in
+            let view = try SQLiteView(path)
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.catchUp(view)
+            // SQLite looks at such a reference only when the transaction ends.
+            try await DatabaseQueue(path: path).write { db in
+                try db.execute(
+                    sql: """
+                        create table parent (id integer primary key);
+                        create table child (id integer references parent deferrable initially deferred);
+                        create trigger orphan after insert on quake begin insert into child values (1); end
+                        """)
+            }
+            try await database.importFeatures([SmallFeed.feature("b")])
+            let error = await #expect(throws: ViewError.self) { try await database.catchUp(view) }
+            #expect(error?.description.contains("FOREIGN KEY") == true)
+
+            try await DatabaseQueue(path: path).write { try $0.execute(sql: "drop trigger orphan") }
+            try await database.catchUp(view)
+            try await database.expectSame(path)
+        }
+    }
+
     @Test(
         "A file that is not a view is refused with the reason, and nothing is touched",
         arguments: Obstacle.allCases)
