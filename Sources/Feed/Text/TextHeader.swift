@@ -9,7 +9,8 @@ struct TextHeader {
     }
 
     let count: Int
-    /// Those that the standard does not have, by their names in small letters.
+    /// Those that the standard does not have, by their names in small letters. One with a name that stands for something else
+    /// in a feature is left out.
     private(set) var others: [(name: String, index: Int)] = []
     /// Where the standard's are, in their order above; -1 for one that is missing. Every row looks them up.
     private var indices = [Int](repeating: -1, count: Column.allCases.count)
@@ -33,7 +34,11 @@ struct TextHeader {
             else {
                 throw Fault(text: "the header line names a column twice: \(name)")
             }
-            if let column { indices[column.rawValue] = index } else { others.append((name, index)) }
+            if let column {
+                indices[column.rawValue] = index
+            } else if !Self.taken.contains(name) {
+                others.append((name, index))
+            }
         }
         for (column, name) in [
             (Column.time, "Time"), (.latitude, "Latitude"), (.longitude, "Longitude"),
@@ -41,6 +46,9 @@ struct TextHeader {
             throw Fault(text: "the header line has no column \(name)")
         }
     }
+
+    private static let taken = Set(
+        Property.allCases.compactMap(\.feedName) + ["contributor_id", "magnitude_author"])
 
     func index(of column: Column) -> Int? {
         let index = indices[column.rawValue]

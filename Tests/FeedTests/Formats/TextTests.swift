@@ -54,6 +54,14 @@ import Testing
         #expect(quake[.place] == .text("Hindu Kush Region, Afghanistan"))
     }
 
+    @Test("A column whose name stands for something else in a feature is left out, and rejects no row")
+    func takenNames() throws {
+        let header = Self.header + "|Gap|NST|Updated|Contributor_ID|Phases"
+        let quake = try #require(quakes(header, Self.gfz + "|120|12|2026-10-02|x|9").first)
+        #expect(quake.updated == quake.time)
+        #expect(quake[.extra] == .json(#"{"contributor":"GFZ","contributor_id":"gfz2026texh","phases":"9"}"#))
+    }
+
     @Test("Columns are found by their names, in any order, and eight are enough")
     func otherColumns() throws {
         let rows = try quakes(
