@@ -37,8 +37,8 @@ public struct PassChange {
         }
     }
 
-    /// What selections look at.
-    private static let properties: [Property] = [
+    /// What the selections that `quakes serve` takes look at.
+    static let properties: [Property] = [
         .code, .net, .magnitude, .magnitudeType, .place, .status, .alert, .type, .time, .updated, .felt, .sig,
         .cdi, .mmi,
         .gap, .ids, .sources, .types, .longitude, .latitude, .depth,

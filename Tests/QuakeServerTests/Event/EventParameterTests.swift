@@ -1,10 +1,11 @@
+import Feed
 import Foundation
-import QuakeStore
 import SampleFeed
 import TestSupport
 import Testing
 
 @testable import QuakeServer
+@testable import QuakeStore
 
 /// That no parameter is forgotten. Each one is tested at three places:
 ///
@@ -46,16 +47,26 @@ struct EventParameterTests {
         #expect(Set(names) == Set(Self.standard + Self.usgs + ["asof"]))
     }
 
-    @Test("Each one is compared with an independent selection, or has a test of its own")
-    func tested() throws {
+    /// So many that each parameter is among them.
+    private static func requests() throws -> [RandomRequest] {
         var document: [UInt8] = []
         SampleFeed(count: 200, seed: 1).write { document.append(contentsOf: $0) }
         let quakes = try decodedQuakes(String(decoding: document, as: UTF8.self))
-        var used: Set<String> = []
-        for seed in 0..<2000 {
-            let request = RandomRequest(SplitMix64(seed: UInt64(seed)), quakes: quakes, tokens: [1])
-            used.formUnion(request.parameters.map(\.name))
+        return (0..<2000).map { RandomRequest(SplitMix64(seed: $0), quakes: quakes, tokens: [1]) }
+    }
+
+    @Test("What a parameter looks at comes with each change, so that live streams can be filtered by it")
+    func followed() throws {
+        let used = try Self.requests().reduce(into: Set<Property>()) { used, request in
+            used.formUnion(try EventRequest(.query, request.query).selection.properties)
         }
+        #expect(used.count > 10)
+        #expect(used.subtracting(PassChange.properties) == [])
+    }
+
+    @Test("Each one is compared with an independent selection, or has a test of its own")
+    func tested() throws {
+        let used = try Set(Self.requests().flatMap { $0.parameters.map(\.name) })
         for parameter in EventParameter.allCases {
             let isUsed = used.contains(parameter.rawValue) || parameter.alias.map(used.contains) ?? false
             #expect(isUsed != (Self.elsewhere[parameter] != nil), "\(parameter)")
