@@ -40,7 +40,10 @@ class Proxy:
         for old, new in (("127.0.0.1:8080", f"127.0.0.1:{port}"), ('"8080"', f'"{port}"'),
                          ("listen 80;", f"listen 127.0.0.1:{self.port} backlog=4096;"),
                          ("bind :80", f"bind 127.0.0.1:{self.port}"), ("/var/cache/nginx", home), ("/etc/ssl", home),
-                         ("listen 443", f"listen 127.0.0.1:{self.tls_port}"), ("bind :443", f"bind 127.0.0.1:{self.tls_port}")):
+                         ("listen 443", f"listen 127.0.0.1:{self.tls_port}"), ("bind :443", f"bind 127.0.0.1:{self.tls_port}"),
+                         # All clients have one address here.
+                         ("rate=20r/s", "rate=100000r/s"), ("burst=200 ", "burst=100000 "),
+                         ("limit_conn quakes_connections 200;", "limit_conn quakes_connections 60000;")):
             text = text.replace(old, new)
         with open(path, "w") as file:
             file.write(text)

@@ -38,12 +38,12 @@ struct Quakes: AsyncParsableCommand {
         mallopt(M_MMAP_THRESHOLD, 128 << 10)
         // What is free in one of glibc's arenas is not there for the others, of which there are eight for each core.
         mallopt(M_ARENA_MAX, max(2, Int32(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
+        // From here on they are caught: before the command does anything that somebody may see.
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
         let status = await withTaskGroup(of: Event.self) { group in
             group.addTask { .ended(await runCommand()) }
             group.addTask {
-                for await signal in await UnixSignalsSequence(trapping: .sigint, .sigterm) {
-                    return .signalled(signal)
-                }
+                for await signal in signals { return .signalled(signal) }
                 return .signalled(.sigterm)
             }
             var signal: UnixSignal?
