@@ -45,7 +45,9 @@ struct PreparedTests {
         }
     }
 
-    @Test("Of very many texts, those that were used last stay prepared; values of another type make another query")
+    @Test(
+        "Of very many texts, those that were used last stay prepared; values of another type make another query"
+    )
     func many() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -79,7 +81,8 @@ struct PreparedTests {
                 try await connection.expectUsable()
                 let cut = Task { try await connection.expect([1], of: "select 1 from pg_sleep(1000)") }
                 try await waitUntil { try await database.isAsleep() }
-                try await database.query("select pg_terminate_backend(pid) from (\(TestDatabase.asleep)) as asleep")
+                try await database.query(
+                    "select pg_terminate_backend(pid) from (\(TestDatabase.asleep)) as asleep")
                 let error = try await postgresError { try await cut.value }
                 #expect(error.connectionLost)
                 #expect(await connection.isClosed)
