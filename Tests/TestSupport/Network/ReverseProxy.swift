@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import LocalPostgres
 import Subprocess
 
@@ -20,7 +21,7 @@ public final class ReverseProxy: Sendable {
         trap '' HUP INT TERM
         folder=$1
         shift
-        "$@" >"$folder/log" 2>&1 &
+        (trap - HUP INT TERM && exec "$@") >"$folder/log" 2>&1 &
         cat >/dev/null
         kill -TERM $!
         wait
@@ -29,8 +30,7 @@ public final class ReverseProxy: Sendable {
 
     /// Starts a proxy, which passes on to this port. It may take a moment until it listens.
     public init(_ program: Program, before port: Int) async throws {
-        // Systems give no port of this range to those who ask for any.
-        self.port = Int.random(in: 20_000..<32_000)
+        self.port = Self.freePort()
         let folder = try TemporaryCluster.makeFolder()
         let file = "\(folder)/\(program.fileName)"
         try program.configuration(from: self.port, to: port, folder).write(
@@ -49,6 +49,26 @@ public final class ReverseProxy: Sendable {
             }
         tied = try await TiedScript(
             program.rawValue, Self.script, [folder, "\(programs)/\(command[0])"] + command.dropFirst())
+    }
+
+    /// A port that nobody listens on, and neither on the next one. Systems give none of this range to those who ask for any.
+    private static func freePort() -> Int {
+        while true {
+            let port = Int.random(in: 20_000..<32_000)
+            if isFree(port), isFree(port + 1) { return port }
+        }
+    }
+
+    private static func isFree(_ port: Int) -> Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        return withUnsafeBytes(of: &address) { bytes in
+            bind(descriptor, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(bytes.count))
+        } == 0
     }
 
     /// Makes a certificate that nobody knows, with its key in a file of its own and behind it.
