@@ -36,6 +36,13 @@ public struct LoopbackSocket: Sendable {
         return socket
     }
 
+    /// Whether nobody listens on a port.
+    static func isFree(_ port: Int) -> Bool {
+        let socket = LoopbackSocket()
+        defer { socket.close() }
+        return withAddress(port: port) { bind(socket.descriptor, $0, $1) } == 0
+    }
+
     public var port: Int {
         var address = sockaddr_in()
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)

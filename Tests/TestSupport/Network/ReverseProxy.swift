@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import LocalPostgres
 import Subprocess
 
@@ -55,20 +54,8 @@ public final class ReverseProxy: Sendable {
     private static func freePort() -> Int {
         while true {
             let port = Int.random(in: 20_000..<32_000)
-            if isFree(port), isFree(port + 1) { return port }
+            if LoopbackSocket.isFree(port), LoopbackSocket.isFree(port + 1) { return port }
         }
-    }
-
-    private static func isFree(_ port: Int) -> Bool {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(port).bigEndian
-        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
-        return withUnsafeBytes(of: &address) { bytes in
-            bind(descriptor, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(bytes.count))
-        } == 0
     }
 
     /// Makes a certificate that nobody knows, with its key in a file of its own and behind it.
