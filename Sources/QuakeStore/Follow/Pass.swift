@@ -161,11 +161,8 @@ public struct Pass: Sendable {
     private func read(
         _ selected: Query, columns: Int, _ body: @Sendable (inout Row) throws -> Void
     ) async throws -> Position {
-        let query: Query = """
-            select *, \(Query.nulls(columns)) from (\(SnapshotState.query(of: reader))) as snapshot
-            union all
-            select \(Query.nulls(SnapshotState.width)), \(selected)
-            """
+        let query = Query.row(
+            SnapshotState.query(of: reader), width: SnapshotState.width, before: selected, columns: columns)
         let reached = Mutex<Position?>(nil)
         let take: @Sendable (inout Row) throws -> Void = { row in
             if reached.withLock({ $0 == nil }) {

@@ -45,12 +45,10 @@ extension QuakeSelection {
         let isTold = Atomic(false)
         // Nothing is read of settled documents.
         try connection.forEachRow(
-            preparing: """
-                select *, \(Query.nulls(properties.count)) from (\(CatalogueState.query)) as state
-                union all
-                select \(Query.nulls(CatalogueState.width)), few.*
-                from (\(shortQuery(properties.list(), most: most))) as few
-                """, to: CatalogueState.operation
+            preparing: .row(
+                CatalogueState.query, width: CatalogueState.width,
+                before: "few.* from (\(shortQuery(properties.list(), most: most))) as few",
+                columns: properties.count), to: CatalogueState.operation
         ) { row in
             if isTold.exchange(true, ordering: .relaxed) {
                 try row.skip(CatalogueState.width)

@@ -45,10 +45,19 @@ extension [Property] {
 }
 
 extension Query {
-    /// So many columns of a SELECT, all null.
-    static func nulls(_ count: Int) -> Query {
-        let list = repeatElement("null", count: count).joined(separator: ", ")
-        return "\(unescaped: list)"
+    /// The row of a query, and then rows of the same statement, and so of the same snapshot. Each has the columns of both: in front
+    /// those of the row, which are null in the others.
+    ///
+    /// - Parameters:
+    ///   - width: how many columns the row has.
+    ///   - rest: what follows the SELECT of the others, which have so many `columns`.
+    static func row(_ row: Query, width: Int, before rest: Query, columns: Int) -> Query {
+        func nulls(_ count: Int) -> String { repeatElement("null", count: count).joined(separator: ", ") }
+        return """
+            select *, \(unescaped: nulls(columns)) from (\(row)) as first
+            union all
+            select \(unescaped: nulls(width)), \(rest)
+            """
     }
 }
 
