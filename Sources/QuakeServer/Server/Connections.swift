@@ -33,6 +33,8 @@ struct Connections: Sendable {
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
+            // The kernel holds enough for who reads on. For who doesn't, one piece is on its way, and no more.
+            .childChannelOption(.writeBufferWaterMark, value: .init(low: 1, high: 16 << 10))
             // Requests are short, and bodies are not read. What a byte arrives in stays in memory until it is looked at.
             .childChannelOption(
                 .recvAllocator,
