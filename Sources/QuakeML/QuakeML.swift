@@ -133,7 +133,7 @@ extension [UInt8] {
     fileprivate mutating func append(type: UnsafeRawBufferPointer) {
         let spaced = type.map { $0 == UInt8(ascii: "_") ? UInt8(ascii: " ") : $0.asciiLowercased }
         let name = EventType.synonyms[spaced] ?? spaced
-        let isKnown = EventType.known.contains(name)
+        let isKnown = EventKind.known.contains(name)
         element("type") { $0 += isKnown ? name : Array("other event".utf8) }
         if isKnown, type.elementsEqual(name) { return }
         append(text: "<comment><text>type: ")
@@ -178,6 +178,4 @@ private enum EventType {
     static let synonyms = [
         Array("quarry".utf8): Array("quarry blast".utf8), Array("rock slide".utf8): Array("rockslide".utf8),
     ]
-
-    static let known = EventKind.known
 }

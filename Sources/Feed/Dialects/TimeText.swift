@@ -23,8 +23,8 @@ enum TimeText {
                 else { return nil }
                 milliseconds += Int64(second) * 1000 + fraction
             }
-            guard let offset = reader.zone() else { return nil }
-            milliseconds -= offset
+            guard let offset = reader.offset() else { return nil }
+            milliseconds -= Int64(offset)
         }
         return reader.rest.isEmpty ? Instant(milliseconds: milliseconds) : nil
     }
@@ -50,16 +50,5 @@ extension DigitReader<Slice<UnsafeBufferPointer<UInt8>>> {
             unit /= 10
         }
         return milliseconds + (digits.count > 3 && digits[digits.startIndex + 3] >= UInt8(ascii: "5") ? 1 : 0)
-    }
-
-    /// `Z`, `+02:00`, `+0200`, `+02` or nothing, in milliseconds.
-    fileprivate mutating func zone() -> Int64? {
-        if take(oneOf: "Zz") != nil { return 0 }
-        guard let sign = take(oneOf: "+-") else { return 0 }
-        guard let hour = number(2...2), hour < 24 else { return nil }
-        _ = take(":")
-        let minute = rest.isEmpty ? 0 : number(2...2)
-        guard let minute, minute < 60 else { return nil }
-        return Int64((hour * 60 + minute) * 60_000) * (sign == "-" ? -1 : 1)
     }
 }

@@ -5,20 +5,6 @@ extension UInt8 {
     var isJSONWhitespace: Bool {
         self == 0x20 || self == 0x0A || self == 0x0D || self == 0x09
     }
-
-    @inline(__always)
-    var isDigit: Bool {
-        self &- UInt8(ascii: "0") <= 9
-    }
-
-    fileprivate var hexValue: UInt16? {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt16(self - UInt8(ascii: "0"))
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt16(self - UInt8(ascii: "a") + 10)
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt16(self - UInt8(ascii: "A") + 10)
-        default: nil
-        }
-    }
 }
 
 extension UnsafeBufferPointer<UInt8> {
@@ -30,8 +16,8 @@ extension UnsafeBufferPointer<UInt8> {
         }
         var unit: UInt16 = 0
         for digit in self[index + 2..<index + 6] {
-            guard let value = digit.hexValue else { return nil }
-            unit = unit << 4 | value
+            guard let value = digit.hexDigit else { return nil }
+            unit = unit << 4 | UInt16(value)
         }
         return unit
     }

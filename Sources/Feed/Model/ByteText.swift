@@ -82,11 +82,9 @@ extension Substring {
         var bytes: [UInt8] = []
         var rest = utf8
         while let byte = rest.popFirst() {
-            let digits = rest.prefix(2)
-            if byte == UInt8(ascii: mark), digits.count == 2,
-                let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
-            {
-                bytes.append(value)
+            let digits = rest.prefix(2).compactMap(\.hexDigit)
+            if byte == UInt8(ascii: mark), digits.count == 2 {
+                bytes.append(digits[0] << 4 | digits[1])
                 rest = rest.dropFirst(2)
             } else {
                 bytes.append(byte)
@@ -103,10 +101,20 @@ extension UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
     }
 
+    /// Whether it is a digit of ASCII.
+    @inlinable
+    package var isDigit: Bool { self &- UInt8(ascii: "0") <= 9 }
+
     /// Whether it is a letter or a digit of ASCII.
     @inlinable
     package var isAlphanumeric: Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
-            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+        isDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+    }
+
+    /// The value of a hexadecimal digit of ASCII.
+    @inlinable
+    package var hexDigit: UInt8? {
+        if isDigit { return self & 15 }
+        return (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self | 0x20) ? (self & 15) + 9 : nil
     }
 }

@@ -13,14 +13,17 @@ struct HTTPConnection: HTTPChannelHandler {
     typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
     let client: Client
-    let settings: ServerSettings
-    let ending: Ending
-    /// Told the status of a refusal, or 0 if nobody is there to be told.
-    let unreadable: @Sendable (Int) -> Void
-    let responder: HTTPChannelHandler.Responder
+    let service: Responder
+
+    var responder: HTTPChannelHandler.Responder {
+        { [client, service] request, writer, channel in
+            try await service.respond(to: request.head, writer, for: client, on: channel)
+        }
+    }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
+            let settings = service.settings
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandler(ClientLimits(client, settings))
             var encoding = HTTPResponseEncoder.Configuration()
@@ -34,7 +37,7 @@ struct HTTPConnection: HTTPChannelHandler {
                 ByteToMessageHandler(
                     HTTPRequestDecoder(limitConfiguration: limits), maximumBufferSize: settings.headSize))
             try pipeline.addHandler(HTTPServerPipelineHandler())
-            try pipeline.addHandler(HTTPRules(client, settings, ending, unreadable))
+            try pipeline.addHandler(HTTPRules(client, service))
             try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
             try pipeline.addHandler(
                 HTTPConnectionStateHandler(idleTimeout: settings.idleTime, logger: logger))
@@ -54,26 +57,29 @@ struct HTTPConnection: HTTPChannelHandler {
 
 extension Responder {
     /// What speaks HTTP on a new connection.
-    func connection(on channel: any Channel) -> HTTPConnection {
+    func connection(on channel: any Channel, _ scope: Scope) -> HTTPConnection {
         metrics.count { $0.connections += 1 }
-        channel.closeFuture.whenComplete { _ in metrics.count { $0.connections -= 1 } }
+        channel.closeFuture.whenComplete { _ in self.metrics.count { $0.connections -= 1 } }
         let peer = channel.remoteAddress?.ipAddress.flatMap { ClientAddress($0) }
         let customer = settings.trustedProxies.customer(behind: peer ?? .loopback, [:])
         let isRefused: Bool
         do {
             try bounds.take(.connection, for: customer)
-            channel.closeFuture.whenComplete { _ in bounds.give(.connection, for: customer) }
+            channel.closeFuture.whenComplete { _ in self.bounds.give(.connection, for: customer) }
             isRefused = false
         } catch {
             isRefused = true
         }
-        let client = Client(peer, behind: settings.trustedProxies, isRefused: isRefused)
-        return HTTPConnection(client: client, settings: settings, ending: ending) { status in
-            metrics.count { $0.answer("unreadable", status: status) }
-            accessLog?.write(
-                LoggedRequest(client: client.address([:]), status: status, bytes: client.takeSent()))
-        } responder: { request, writer, channel in
-            try await respond(to: request.head, writer, for: client, on: channel)
-        }
+        let client = Client(peer, behind: settings.trustedProxies, isRefused: isRefused, scope: scope)
+        return HTTPConnection(client: client, service: self)
+    }
+
+    /// Notes what a client has sent that is no request.
+    ///
+    /// - Parameter status: that of the refusal, or 0 if nobody is there to be told.
+    func noteUnreadable(from client: Client, status: Int) {
+        metrics.count { $0.answer("unreadable", status: status) }
+        accessLog?.write(
+            LoggedRequest(client: client.address([:]), status: status, bytes: client.takeSent()))
     }
 }

@@ -12,9 +12,7 @@ final class HTTPRules: ChannelDuplexHandler {
     typealias OutboundOut = HTTPServerResponsePart
 
     private let client: Client
-    private let settings: ServerSettings
-    private let ending: Ending
-    private let unreadable: (Int) -> Void
+    private let service: Responder
     /// The request that is being answered.
     private var request: HTTPRequestHead?
     /// Whether the head of its answer is written.
@@ -26,15 +24,13 @@ final class HTTPRules: ChannelDuplexHandler {
     /// Closes the connection if the other side does not.
     private var closing: Scheduled<Void>?
 
-    init(
-        _ client: Client, _ settings: ServerSettings, _ ending: Ending, _ unreadable: @escaping (Int) -> Void
-    ) {
-        (self.client, self.settings, self.ending, self.unreadable) = (client, settings, ending, unreadable)
+    init(_ client: Client, _ service: Responder) {
+        (self.client, self.service) = (client, service)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         // Accepted too late to hear of the end.
-        if ending.phase == .closing { context.close(promise: nil) }
+        if service.ending.phase == .closing { context.close(promise: nil) }
     }
 
     // MARK: Requests
@@ -65,12 +61,12 @@ final class HTTPRules: ChannelDuplexHandler {
             isLast = true
             return
         }
-        guard context.channel.isActive else { return unreadable(0) }
+        guard context.channel.isActive else { return service.noteUnreadable(from: client, status: 0) }
         let status: HTTPResponseStatus = isTooLong ? .requestHeaderFieldsTooLarge : .badRequest
-        unreadable(Int(status.code))
+        service.noteUnreadable(from: client, status: Int(status.code))
         let sentence =
             isTooLong
-            ? "The head of a request may have \(settings.headSize) bytes and \(ServerSettings.headFields) fields."
+            ? "The head of a request may have \(service.settings.headSize) bytes and \(ServerSettings.headFields) fields."
             : "This is no request of HTTP/1.1."
         let body = ByteBuffer(string: "\(sentence)\n")
         let fields: HTTPHeaders = [
@@ -89,7 +85,9 @@ final class HTTPRules: ChannelDuplexHandler {
         // stream has no end to wait for.
         if event as? ChannelEvent == .inputClosed, request != nil {
             if hasBegun, client.isStream { return context.close(promise: nil) }
-            close(context, in: TimeAmount(settings.halfClosedTime)) { !self.hasBegun || self.client.isStream }
+            close(context, in: TimeAmount(service.settings.halfClosedTime)) {
+                !self.hasBegun || self.client.isStream
+            }
         }
         context.fireUserInboundEventTriggered(event)
     }
@@ -124,7 +122,7 @@ final class HTTPRules: ChannelDuplexHandler {
     /// Says how the answer ends: by its length, by its last chunk, or with the connection.
     private func frame(_ head: inout HTTPResponseHead) {
         // While the server drains, its clients are to find another one for their next requests.
-        if head.headers["connection"].contains("close") || ending.phase != .serving { isLast = true }
+        if head.headers["connection"].contains("close") || service.ending.phase != .serving { isLast = true }
         if !head.status.mayHaveResponseBody {
             if head.status != .notModified { head.headers.remove(name: "content-length") }
         } else if !head.headers.contains(name: "content-length"), request?.method != .HEAD {
@@ -144,7 +142,7 @@ final class HTTPRules: ChannelDuplexHandler {
         let isSent = context.eventLoop.makePromise(of: Void.self)
         context.close(mode: .output, promise: isSent)
         isSent.futureResult.assumeIsolated().whenComplete { _ in
-            self.close(context, in: TimeAmount(self.settings.lingeringTime)) { true }
+            self.close(context, in: TimeAmount(self.service.settings.lingeringTime)) { true }
         }
     }
 

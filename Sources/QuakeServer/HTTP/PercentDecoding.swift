@@ -1,3 +1,5 @@
+import Feed
+
 extension Collection<UInt8> where SubSequence == Self {
     /// With each `%41` replaced by its byte (RFC 3986, 2.1); nil if two hexadecimal digits do not follow a `%`.
     ///
@@ -17,20 +19,5 @@ extension Collection<UInt8> where SubSequence == Self {
             }
         }
         return result
-    }
-}
-
-extension UInt8 {
-    /// Whether it is a digit of ASCII.
-    var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-
-    /// The value of a hexadecimal digit of ASCII.
-    var hexDigit: UInt8? {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 }

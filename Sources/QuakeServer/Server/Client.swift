@@ -9,6 +9,8 @@ final class Client: Sendable {
     private let proxies: TrustedProxies
     /// Whether it is one too many of its address.
     let isRefused: Bool
+    /// Which paths are answered where it has connected.
+    let scope: Responder.Scope
     private let state = Mutex(State())
 
     private struct State {
@@ -19,8 +21,10 @@ final class Client: Sendable {
         var isStream = false
     }
 
-    init(_ peer: ClientAddress?, behind proxies: TrustedProxies, isRefused: Bool) {
-        (self.peer, self.proxies, self.isRefused) = (peer, proxies, isRefused)
+    init(
+        _ peer: ClientAddress?, behind proxies: TrustedProxies, isRefused: Bool, scope: Responder.Scope
+    ) {
+        (self.peer, self.proxies, self.isRefused, self.scope) = (peer, proxies, isRefused, scope)
     }
 
     /// Where a request comes from.

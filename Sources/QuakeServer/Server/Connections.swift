@@ -14,8 +14,12 @@ struct Connections: Sendable {
     private let quiescing: ServerQuiescingHelper
     private let logger: Logger
 
-    /// - Parameter limit: how many clients may be connected.
-    init(_ address: ListeningAddress, _ responder: Responder, limit: Int) async throws {
+    /// - Parameters:
+    ///   - scope: what is answered there.
+    ///   - limit: how many clients may be connected.
+    init(
+        _ address: ListeningAddress, _ responder: Responder, _ scope: Responder.Scope, limit: Int
+    ) async throws {
         let (quiescing, logger) = (
             ServerQuiescingHelper(group: MultiThreadedEventLoopGroup.singleton), responder.logger
         )
@@ -41,7 +45,7 @@ struct Connections: Sendable {
                 value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 8 << 10)
             )
             .listen(on: address) { channel in
-                let http = responder.connection(on: channel)
+                let http = responder.connection(on: channel, scope)
                 return http.setup(channel: channel, logger: logger).map { (http, $0) }
             }
         (self.quiescing, self.logger) = (quiescing, logger)

@@ -44,15 +44,15 @@ public struct QuakeServer: Sendable {
         }
         let sessions = Sessions(options, settings, logger: logger)
         let responder = Responder(
-            sessions: sessions, settings: settings, logger: logger, accessLog: accessLog,
-            scope: metricsAddress == nil ? .everything : .clients)
-        let connections = try await Connections(address, responder, limit: settings.connections)
+            sessions: sessions, settings: settings, logger: logger, accessLog: accessLog)
+        let connections = try await Connections(
+            address, responder, metricsAddress == nil ? .everything : .clients, limit: settings.connections)
         // Few ask for them, and nobody else is to be in their way.
         let monitoring: Connections?
         do {
             monitoring =
                 if let metricsAddress {
-                    try await Connections(metricsAddress, responder.monitoring, limit: 100)
+                    try await Connections(metricsAddress, responder, .monitoring, limit: 100)
                 } else { nil }
         } catch {
             try await connections.close()

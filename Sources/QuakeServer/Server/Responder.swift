@@ -6,14 +6,12 @@ import NIOCore
 import PostgreSQL
 import QuakeStore
 
-/// Answers requests.
-struct Responder: Sendable {
+/// Answers requests. One object for all connections: each of them, and each answer, refers to it.
+final class Responder: Sendable {
     let sessions: Sessions
     let settings: ServerSettings
     let logger: Logger
     let accessLog: AccessLog?
-    /// Which paths are answered.
-    private var scope: Scope
     let ending = Ending()
     let room: SpoolRoom
     let bounds: ClientBounds
@@ -41,11 +39,9 @@ struct Responder: Sendable {
         case monitoring
     }
 
-    init(
-        sessions: Sessions, settings: ServerSettings, logger: Logger, accessLog: AccessLog?, scope: Scope
-    ) {
+    init(sessions: Sessions, settings: ServerSettings, logger: Logger, accessLog: AccessLog?) {
         (self.sessions, self.settings, self.logger) = (sessions, settings, logger)
-        (self.accessLog, self.scope) = (accessLog, scope)
+        self.accessLog = accessLog
         room = SpoolRoom(settings)
         live = LiveChanges(settings, logger: logger)
         index = PageFile.index(below: settings.basePath, at: settings.baseURL)
@@ -66,13 +62,6 @@ struct Responder: Sendable {
                 }
             }
         }
-    }
-
-    /// The same for those who watch the server.
-    var monitoring: Responder {
-        var responder = self
-        responder.scope = .monitoring
-        return responder
     }
 
     /// Answers one request.
@@ -173,9 +162,9 @@ struct Responder: Sendable {
         guard !request.hasBody else { throw Refusal(413, "This service takes no bodies.") }
         switch route {
         case .health: return .reply(health)
-        case .metrics where scope != .clients:
+        case .metrics where client.scope != .clients:
             return .reply(await metricsReply(accepted: request.headerFields[.accept]))
-        case _ where scope == .monitoring, .metrics, .unknown:
+        case _ where client.scope == .monitoring, .metrics, .unknown:
             throw Refusal(404, "There is nothing under this path.")
         case .summary(let feed): return .answer(feed.answer(baseURL: baseURL(of: request)))
         case .detail(let code): return .answer(DetailFeed.answer(of: code))

@@ -271,12 +271,12 @@ final class Sessions: Sendable {
     private func noteFailure(_ failure: String) {
         let refused = state.withLock { state in
             state.failure = failure
-            guard state.keepers.isEmpty else { return [] as [CheckedContinuation<Connection, any Error>] }
+            guard state.keepers.isEmpty else { return [] as [Waiting] }
             defer { state.line = [] }
-            return state.line.map(\.continuation)
+            return state.line
         }
-        for continuation in refused {
-            continuation.resume(throwing: Refusal.unavailable("The database is not available."))
+        for waiting in refused {
+            waiting.continuation.resume(throwing: Refusal.unavailable("The database is not available."))
         }
     }
 }

@@ -6,18 +6,11 @@ public struct CommitTime: Sendable, Equatable, CustomStringConvertible {
     public let microseconds: Int
 
     /// Cut to the millisecond.
-    public var instant: Instant { Instant(milliseconds: Int64(microseconds).floored(by: 1000).quotient) }
+    public var instant: Instant { Instant(milliseconds: Int64(microseconds).divided(by: 1000).whole) }
 
     /// In UTC, with six decimals of the second: `2026-11-23T04:05:06.123456Z`.
     public var description: String {
-        let rest = "\(Int64(microseconds).floored(by: 1000).remainder)"
+        let rest = "\(microseconds.divided(by: 1000).rest)"
         return "\(instant)".dropLast() + String(repeating: "0", count: 3 - rest.count) + rest + "Z"
-    }
-}
-
-extension Int64 {
-    func floored(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
-        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
-        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 }

@@ -23,12 +23,10 @@ public enum Forgetting {
                 "select from import.run where source = \(name) and outcome = 'running' and not forgotten limit 1",
                 to: "look for a run that is going on")
             guard running.isEmpty else { throw SourceBusy(source: source) }
-            try await connection.execute(
-                "delete from import.feed where source = \(name)", to: "forget the feed")
-            try await connection.execute(
-                "delete from import.sweep where source = \(name)", to: "forget the cursor")
-            try await connection.execute(
-                "delete from import.mirror where source = \(name)", to: "forget the position")
+            for table in ["feed", "sweep", "mirror"] {
+                try await connection.execute(
+                    "delete from import.\(unescaped: table) where source = \(name)", to: "forget the source")
+            }
             try await connection.execute(
                 "delete from import.backfill where 'backfill ' || service = \(name)",
                 to: "forget the backfill")

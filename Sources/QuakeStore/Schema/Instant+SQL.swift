@@ -4,7 +4,7 @@ import PostgreSQL
 extension Instant {
     /// Reads PostgreSQL's binary form of a `timestamptz`. Anything finer than a millisecond is cut off.
     public init(microsecondsSince2000 microseconds: Int64) {
-        self.init(milliseconds: microseconds.floored(by: 1000).quotient + Self.of2000)
+        self.init(milliseconds: microseconds.divided(by: 1000).whole + Self.of2000)
     }
 
     /// The same, to be sent.

@@ -59,12 +59,7 @@ struct BatchImport {
                 }
             }
         return try await connection.write(to: "import a batch") {
-            var counts =
-                if expectsNew {
-                    try await insert(newest, of: batch, settling)
-                } else {
-                    try await merge(newest, of: batch, settling)
-                }
+            var counts = try await take(newest, of: batch, settling, expectsNew: expectsNew)
             counts.stale += olderCount
             counts.seen = batch.count
             counts.bytes = batch.documentBytes
@@ -88,13 +83,19 @@ struct BatchImport {
     }
 
     /// Streams records into `incoming` and merges them. Counts those that were inserted, updated or older.
-    private func merge(
-        _ records: [Int], of batch: FeatureBatch, _ settling: Settling
+    ///
+    /// - Parameter expectsNew: whether to stream them into the table itself, which fails when one of them is already there.
+    private func take(
+        _ records: [Int], of batch: FeatureBatch, _ settling: Settling, expectsNew: Bool
     ) async throws -> ImportCounts {
         var counts = ImportCounts()
         if records.isEmpty { return counts }
         let age = try await settling.age(isDryRun: run == nil, on: connection)
         counts.isAhead = age.isAhead
+        if expectsNew, !age.isLate {
+            counts.inserted = try await copy(records, of: batch, into: "public.quake")
+            return counts
+        }
         let asksFirst = runningCounts.latest.areMostlyUnchanged
         let needed = asksFirst ? try await needed(records, of: batch, settling) : records
         if needed.isEmpty { return counts }
@@ -129,19 +130,6 @@ struct BatchImport {
             needed += positions.sorted().map { piece[$0 - 1] }
         }
         return needed
-    }
-
-    /// Streams records into the table itself. Fails when one of them is already there.
-    private func insert(
-        _ records: [Int], of batch: FeatureBatch, _ settling: Settling
-    ) async throws -> ImportCounts {
-        var counts = ImportCounts()
-        if records.isEmpty { return counts }
-        let age = try await settling.age(isDryRun: false, on: connection)
-        if age.isLate { return try await merge(records, of: batch, settling) }
-        counts.isAhead = age.isAhead
-        counts.inserted = try await copy(records, of: batch, into: "public.quake")
-        return counts
     }
 
     /// Copies records in pieces of about 128 KiB. Returns how many rows the server took.
