@@ -23,7 +23,7 @@ enum TimeText {
                 else { return nil }
                 milliseconds += Int64(second) * 1000 + fraction
             }
-            guard let offset = reader.offset() else { return nil }
+            guard let offset = reader.take("z") ? 0 : reader.offset(mayLackMinutes: true) else { return nil }
             milliseconds -= Int64(offset)
         }
         return reader.rest.isEmpty ? Instant(milliseconds: milliseconds) : nil

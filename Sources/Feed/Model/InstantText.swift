@@ -114,13 +114,15 @@ extension DigitReader {
         return (milliseconds, microseconds)
     }
 
-    /// `Z`, `+02:00`, `+0200`, `+02` or nothing, in milliseconds; nil for a wrong number.
-    mutating func offset() -> Int? {
-        if take("Z") || take("z") { return 0 }
+    /// `Z`, `+02:00`, `+0200` or nothing, in milliseconds; nil for a wrong number.
+    ///
+    /// - Parameter mayLackMinutes: whether `+02` is one, too.
+    mutating func offset(mayLackMinutes: Bool = false) -> Int? {
+        if take("Z") { return 0 }
         let sign = take("-") ? -1 : take("+") ? 1 : 0
         guard sign != 0 else { return 0 }
         guard let hour = number(2...2), hour < 24 else { return nil }
-        if rest.isEmpty { return sign * hour * 3_600_000 }
+        if mayLackMinutes, rest.isEmpty { return sign * hour * 3_600_000 }
         _ = take(":")
         guard let minute = number(2...2), minute < 60 else { return nil }
         return sign * (hour * 60 + minute) * 60_000
