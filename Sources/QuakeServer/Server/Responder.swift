@@ -40,8 +40,7 @@ final class Responder: Sendable {
     }
 
     init(sessions: Sessions, settings: ServerSettings, logger: Logger, accessLog: AccessLog?) {
-        (self.sessions, self.settings, self.logger) = (sessions, settings, logger)
-        self.accessLog = accessLog
+        (self.sessions, self.settings, self.logger, self.accessLog) = (sessions, settings, logger, accessLog)
         room = SpoolRoom(settings)
         live = LiveChanges(settings, logger: logger)
         index = PageFile.index(below: settings.basePath, at: settings.baseURL)

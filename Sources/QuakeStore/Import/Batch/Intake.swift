@@ -59,11 +59,7 @@ struct Intake {
             }
             let record = try record.take() ?? decoder.decode(feature.bytes)
             try record.withCode(in: feature.bytes) { code in
-                if batches.count > 1 {
-                    var hasher = Hasher()
-                    hasher.combine(bytes: UnsafeRawBufferPointer(code))
-                    lane = hasher.finalize().divided(by: batches.count).rest
-                }
+                if batches.count > 1 { lane = Int(code.hash64 % UInt64(batches.count)) }
                 try batches[lane].append(record, code: code, of: feature, keeping: keeping)
             }
         } catch let rejection as Rejection {
@@ -82,5 +78,12 @@ struct Intake {
     private mutating func take(_ lane: Int, upTo end: Int) {
         batches[lane].documentBytes += end - assigned
         assigned = end
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/): the same in every run.
+    fileprivate var hash64: UInt64 {
+        reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 }
