@@ -80,7 +80,11 @@ struct CachingTests {
     func withoutQuery() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
-            try await TestSite.run(of: database) { site in
+            var settings = ServerSettings.patient
+            settings.stateAge = .seconds(3600)
+            try await TestSite.run(of: database, settings) { site in
+                // Until it has heard of the state, the server asks the database.
+                try await waitUntil { try await site.get("/health").status == 200 }
                 let tag = try #require(try await site.get(dayPath).headers["etag"])
                 try await waitUntil { try await site.get(dayPath, ["If-None-Match": tag]).status == 304 }
                 try await database.withConnection { connection in
