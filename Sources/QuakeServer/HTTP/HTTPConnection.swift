@@ -62,9 +62,13 @@ extension Responder {
         channel.closeFuture.whenComplete { _ in self.metrics.count { $0.connections -= 1 } }
         let peer = channel.remoteAddress?.ipAddress.flatMap { ClientAddress($0) }
         let customer = settings.trustedProxies.customer(behind: peer ?? .loopback, [:])
-        let isRefused = (try? bounds.take(.connection, for: customer)) == nil
-        if !isRefused {
+        let isRefused: Bool
+        do {
+            try bounds.take(.connection, for: customer)
             channel.closeFuture.whenComplete { _ in self.bounds.give(.connection, for: customer) }
+            isRefused = false
+        } catch {
+            isRefused = true
         }
         let client = Client(peer, behind: settings.trustedProxies, isRefused: isRefused, scope: scope)
         return HTTPConnection(client: client, service: self)

@@ -48,7 +48,7 @@ import Testing
                 let block = Array(String(repeating: piece, count: (1 << 20) / piece.utf8.count).utf8)
                 do {
                     try scan(Array(start.utf8))
-                    for _ in 0..<40 { try scan(block) }
+                    for _ in 0..<100 { try scan(block) }
                     #expect(error == nil)
                 } catch let thrown {
                     #expect("\(thrown)".contains(error ?? "none"), "\(thrown)")

@@ -38,14 +38,19 @@ struct TokenFile: Sendable {
         let committedAt: String
         let shape: String
 
+        enum CodingKeys: String, CodingKey {
+            case store, token, shape
+            case committedAt = "committed_at"
+        }
+
         /// nil when it is not a position.
         init?(_ json: Data) {
-            let decoder = JSONDecoder()
-            decoder.keyDecodingStrategy = .convertFromSnakeCase
-            guard let stored = try? decoder.decode(Stored.self, from: json),
-                UUID(uuidString: stored.store) != nil, Instant(stored.committedAt) != nil
-            else { return nil }
-            self = stored
+            do {
+                self = try JSONDecoder().decode(Stored.self, from: json)
+            } catch {
+                return nil
+            }
+            guard UUID(uuidString: store) != nil, Instant(committedAt) != nil else { return nil }
         }
     }
 
