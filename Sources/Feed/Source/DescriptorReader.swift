@@ -24,7 +24,8 @@ actor DescriptorReader {
             var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard poll(&ready, 1, 250) > 0 else { continue }
             var error: Int32 = 0
-            let bytes = [UInt8](unsafeUninitializedCapacity: 256 << 10) { buffer, count in
+            // From 128 KiB on, `Quakes.main` gives memory back to the system each time, which takes as long as to read it.
+            let bytes = [UInt8](unsafeUninitializedCapacity: 120 << 10) { buffer, count in
                 let result = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
                 count = max(0, result)
                 if result < 0 { error = errno }
