@@ -21,7 +21,7 @@ struct IntakeTests {
 
         try scan { feature in
             guard let lane = try intake.add(feature) else { return }
-            #expect((2 << 20...9 << 18).contains(intake.batches[lane].rowBytes))
+            #expect((3 << 19...7 << 18).contains(intake.batches[lane].rowBytes))
             intake.batches[lane] = intake.emptyBatch()
             fullCount += 1
         }

@@ -30,7 +30,7 @@ struct Intake {
     /// one batch did, and no more rows than stay in memory.
     mutating func divide(by lanes: Int) {
         if lanes > 1 { batchSize = max(1, batchSize / (2 * lanes)) }
-        memoryLimit = (9 << 20) / (2 * lanes)
+        memoryLimit = (7 << 20) / (2 * lanes)
         // Room for the last row.
         rowLimit = memoryLimit - (16 << 10)
         batches = (0..<lanes).map { _ in emptyBatch() }
