@@ -48,7 +48,7 @@ final class FeatureBatch: @unchecked Sendable {
     var documentBytes = 0
 
     private let rows: BatchSpool
-    private let raw = BatchSpool(memoryLimit: 64 << 10)
+    private let raw = BatchSpool(memoryLimit: 256 << 10)
     private var codes: [UInt8] = []
     private var decoder = FeatureDecoder()
     /// The row that is being made.
@@ -65,8 +65,6 @@ final class FeatureBatch: @unchecked Sendable {
 
     /// The number of features.
     var count: Int { records.count + rejections.count }
-    /// The size of the rows that are kept.
-    var rowBytes: Int { rows.count }
 
     /// What is to be kept of each row; its number is its fingerprint.
     enum Keeping {

@@ -7,8 +7,6 @@ struct Intake {
     private var batchSize: Int
     /// How many bytes of a batch's rows stay in memory: enough for an hourly feed of 10,000 features.
     private var memoryLimit = 6 << 20
-    /// With how many bytes of rows a batch is full, however few features they are.
-    private var rowLimit = Int.max
     private var decoder = FeatureDecoder()
     /// The record of the next feature, when it was decoded before its end was known.
     private var record: QuakeRecord?
@@ -27,12 +25,10 @@ struct Intake {
     }
 
     /// Continues with empty batches. Together with those that are being imported, they hold no more features than the
-    /// one batch did, and no more rows than stay in memory.
+    /// one batch did.
     mutating func divide(by lanes: Int) {
         if lanes > 1 { batchSize = max(1, batchSize / (2 * lanes)) }
-        memoryLimit = (7 << 20) / (2 * lanes)
-        // Room for the last row.
-        rowLimit = memoryLimit - (16 << 10)
+        memoryLimit = (5 << 20) / (2 * lanes)
         batches = (0..<lanes).map { _ in emptyBatch() }
     }
 
@@ -70,7 +66,7 @@ struct Intake {
             try batches[lane].reject(feature, rejection.at(line: feature.line))
         }
         take(lane, upTo: feature.offset + feature.size)
-        return batches[lane].count >= batchSize || batches[lane].rowBytes >= rowLimit ? lane : nil
+        return batches[lane].count >= batchSize ? lane : nil
     }
 
     /// Assigns the bytes after the last feature to the first lane. Another document may follow.
