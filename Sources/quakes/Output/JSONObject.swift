@@ -1,38 +1,36 @@
-/// One JSON object as text. Its members are in the order in which they were appended.
-struct JSONObject {
+import Feed
+
+/// One JSON object. Its members are in the order in which they were written or appended.
+struct JSONObject: ExpressibleByDictionaryLiteral, JSONConvertible {
     private var members: [String] = []
 
-    var text: String { "{\(members.joined(separator: ","))}" }
-
-    mutating func append(_ name: String, _ value: String?) {
-        append(name, json: value.map(Self.quoted) ?? "null")
+    init(dictionaryLiteral members: (String, (any JSONConvertible)?)...) {
+        for (name, value) in members { append(name, value) }
     }
 
-    mutating func append(_ name: String, _ value: (some BinaryInteger)?) {
-        append(name, json: value.map { "\($0)" } ?? "null")
+    mutating func append(_ name: String, _ value: (any JSONConvertible)?) {
+        members.append("\(name.jsonText):\(value?.jsonText ?? "null")")
     }
 
-    /// JSON has neither infinity nor NaN: both become null.
-    mutating func append(_ name: String, _ value: Double?) {
-        append(name, json: value.flatMap { $0.isFinite ? "\($0)" : nil } ?? "null")
-    }
+    var jsonText: String { "{\(members.joined(separator: ","))}" }
+}
 
-    mutating func append(_ name: String, _ value: Bool?) {
-        append(name, json: value.map { "\($0)" } ?? "null")
-    }
+/// What can stand in JSON.
+protocol JSONConvertible {
+    var jsonText: String { get }
+}
 
-    mutating func append(_ name: String, _ value: [String]?) {
-        append(name, json: value.map { "[\($0.map(Self.quoted).joined(separator: ","))]" } ?? "null")
-    }
+/// Text that is JSON already.
+struct RawJSON: JSONConvertible {
+    let jsonText: String
 
-    /// Appends a value that is already JSON.
-    mutating func append(_ name: String, json: String) {
-        members.append("\(Self.quoted(name)):\(json)")
-    }
+    init(_ text: String) { jsonText = text }
+}
 
-    private static func quoted(_ text: String) -> String {
+extension String: JSONConvertible {
+    var jsonText: String {
         var result = "\""
-        for scalar in text.unicodeScalars {
+        for scalar in unicodeScalars {
             switch scalar {
             case "\"": result += "\\\""
             case "\\": result += "\\\\"
@@ -47,4 +45,25 @@ struct JSONObject {
         }
         return result + "\""
     }
+}
+
+extension Double: JSONConvertible {
+    /// JSON has neither infinity nor NaN: both become null.
+    var jsonText: String { isFinite ? "\(self)" : "null" }
+}
+
+extension Int: JSONConvertible {
+    var jsonText: String { "\(self)" }
+}
+
+extension Bool: JSONConvertible {
+    var jsonText: String { "\(self)" }
+}
+
+extension Instant: JSONConvertible {
+    var jsonText: String { description.jsonText }
+}
+
+extension Array: JSONConvertible where Element: JSONConvertible {
+    var jsonText: String { "[\(map(\.jsonText).joined(separator: ","))]" }
 }

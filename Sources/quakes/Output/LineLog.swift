@@ -22,23 +22,21 @@ struct LineLog: LogHandler {
             StandardError.print(
                 "\(Instant.now) \(event.level): \(strippingControlCharacters("\(event.message)\(extra)"))")
         case .json:
-            var line = JSONObject()
-            line.append("time", Instant.now.description)
-            line.append("level", event.level.rawValue)
-            line.append("message", "\(event.message)")
+            var line: JSONObject = [
+                "time": Instant.now, "level": event.level.rawValue, "message": "\(event.message)",
+            ]
             for (key, value) in metadata { line.append(key, value) }
-            StandardError.print(line.text)
+            StandardError.print(line.jsonText)
         }
     }
 }
 
-extension JSONObject {
+extension Logger.MetadataValue: JSONConvertible {
     /// A number stays a number.
-    fileprivate mutating func append(_ name: String, _ value: Logger.Metadata.Value) {
-        switch value {
-        case .stringConvertible(let number as Int): append(name, number)
-        case .stringConvertible(let number as Double): append(name, number)
-        default: append(name, "\(value)")
+    var jsonText: String {
+        switch self {
+        case .stringConvertible(let number as any JSONConvertible): number.jsonText
+        default: "\(self)".jsonText
         }
     }
 }

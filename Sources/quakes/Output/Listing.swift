@@ -29,13 +29,13 @@ enum ListingForm<Row>: Sendable {
         @Sendable (Row) -> String)
 
     /// One JSON object on each line.
-    static func lines(_ object: @escaping @Sendable (Row) -> String) -> Self {
-        .document { object($0) + "\n" }
+    static func lines(_ object: @escaping @Sendable (Row) -> JSONObject) -> Self {
+        .document { object($0).jsonText + "\n" }
     }
 
     /// One JSON array, with an object on each line.
-    static func array(_ object: @escaping @Sendable (Row) -> String) -> Self {
-        .document(head: "[\n", separator: ",\n", tail: "\n]\n", empty: "[]\n", object)
+    static func array(_ object: @escaping @Sendable (Row) -> JSONObject) -> Self {
+        .document(head: "[\n", separator: ",\n", tail: "\n]\n", empty: "[]\n") { object($0).jsonText }
     }
 
     /// Comma-separated values with a header.
@@ -51,7 +51,7 @@ enum LineFormat: String, ExpressibleByArgument, CaseIterable {
     case table, ndjson
 
     func form<Row>(
-        _ columns: [Column<Row>], _ object: @escaping @Sendable (Row) -> String
+        _ columns: [Column<Row>], _ object: @escaping @Sendable (Row) -> JSONObject
     ) -> ListingForm<Row> {
         switch self {
         case .table: .table(columns)

@@ -58,7 +58,7 @@ struct StatusCommand: AsyncParsableCommand {
     func run() async throws {
         if showsAgencies {
             switch format {
-            case .json: StandardOutput.print(Agency.known.json)
+            case .json: StandardOutput.print(Agency.known.json.jsonText)
             case .table: StandardOutput.write(Agency.known.table(Agency.columns, at: StandardOutput.terminal))
             }
             return
@@ -70,7 +70,7 @@ struct StatusCommand: AsyncParsableCommand {
                 history: try await HistoryStatus.read(of: readers, on: connection))
         }
         switch format {
-        case .json: StandardOutput.print(status.json)
+        case .json: StandardOutput.print(status.json.jsonText)
         case .table: StandardOutput.write(status.text(at: StandardOutput.terminal))
         }
         let complaints = status.complaints(maxAge: maxAge?.duration, maxLag: maxLag?.duration, asked: sources)

@@ -15,25 +15,16 @@ extension Agency {
     /// The service that has the agency's name as a source; nil for one that goes by its URL.
     private var eventService: EventService? { EventService.registered.first { $0.name == name } }
 
-    fileprivate var json: String {
-        var object = JSONObject()
-        object.append("agency", name)
-        object.append("title", title)
-        object.append("service", service)
-        object.append("source", eventService?.name)
-        object.append("every_seconds", eventService.map { $0.pace / .seconds(1) })
-        object.append("licence", licence)
-        object.append("terms", terms)
-        object.append("attribution", attribution)
-        return object.text
+    fileprivate var json: JSONObject {
+        [
+            "agency": name, "title": title, "service": service, "source": eventService?.name,
+            "every_seconds": eventService.map { $0.pace / .seconds(1) }, "licence": licence, "terms": terms,
+            "attribution": attribution,
+        ]
     }
 }
 
 extension [Agency] {
     /// One object, whose `agencies` has one for each.
-    var json: String {
-        var object = JSONObject()
-        object.append("agencies", json: "[\(map(\.json).joined(separator: ","))]")
-        return object.text
-    }
+    var json: JSONObject { ["agencies": map(\.json)] }
 }

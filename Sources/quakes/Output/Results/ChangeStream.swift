@@ -31,9 +31,8 @@ final class ChangeStream: ReaderView {
     func apply(_ pass: Pass) async throws -> Position {
         output.withLock { $0.begin() }
         if let reason = pass.freshStart {
-            var line = JSONObject()
-            line.append("snapshot", reason.description)
-            try output.withLock { try $0.append(line.text) }
+            let line: JSONObject = ["snapshot": reason.description]
+            try output.withLock { try $0.append(line.jsonText) }
         }
         let position = try await pass.forEachLine { line in
             try output.withLock { try $0.append(line) }

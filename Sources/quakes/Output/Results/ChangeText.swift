@@ -43,18 +43,11 @@ extension Change {
         return telling.isEmpty ? members : telling
     }
 
-    var json: String {
-        var object = JSONObject()
-        object.append("token", token)
-        object.append("committed_at", committedAt.description)
-        object.append("author", author)
-        object.append("context", context)
-        object.append("ordinal", ordinal)
-        object.append("code", code)
-        object.append("operation", operation.rawValue)
-        object.append("reason", reason)
-        object.append("before", json: before ?? "null")
-        object.append("after", json: after ?? "null")
-        return object.text
+    var json: JSONObject {
+        [
+            "token": token, "committed_at": committedAt.description, "author": author, "context": context,
+            "ordinal": ordinal, "code": code, "operation": operation.rawValue, "reason": reason,
+            "before": before.map(RawJSON.init), "after": after.map(RawJSON.init),
+        ]
     }
 }

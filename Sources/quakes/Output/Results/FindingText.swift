@@ -21,13 +21,7 @@ extension Verification.Finding {
         ]
     }
 
-    var json: String {
-        var object = JSONObject()
-        object.append("finding", kind.rawValue)
-        object.append("code", code)
-        object.append("time", time.description)
-        object.append("here", here?.description)
-        object.append("there", there?.description)
-        return object.text
+    var json: JSONObject {
+        ["finding": kind.rawValue, "code": code, "time": time, "here": here, "there": there]
     }
 }

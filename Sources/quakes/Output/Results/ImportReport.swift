@@ -10,7 +10,7 @@ struct ImportReport {
 
     func add(_ summary: ImportSummary) {
         switch format {
-        case .json: StandardOutput.print(summary.json)
+        case .json: StandardOutput.print(summary.json.jsonText)
         // A row of zeros would add nothing to the error.
         case .text where summary.failure == nil || summary.counts.seen > 0:
             StandardOutput.print(isDaemon ? "\(Instant.now) \(summary.text)" : summary.text)
@@ -31,7 +31,7 @@ struct ImportReport {
         guard format == .json || log.logFormat == .json else { return }
         for source in sources {
             let summary = ImportSummary(source: source, failure: error)
-            if format == .json { StandardOutput.print(summary.json) }
+            if format == .json { StandardOutput.print(summary.json.jsonText) }
             if log.logFormat == .json {
                 log.logger().error("run ended", metadata: summary.metadata)
             }

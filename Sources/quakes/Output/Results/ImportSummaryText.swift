@@ -39,18 +39,14 @@ extension ImportSummary {
         return metadata
     }
 
-    var json: String {
-        var object = JSONObject()
-        object.append("run", run)
-        object.append("source", name)
-        object.append("feed", feed)
-        object.append("outcome", outcome.rawValue)
+    var json: JSONObject {
+        var object: JSONObject = ["run": run, "source": name, "feed": feed, "outcome": outcome.rawValue]
         for (name, count) in ImportCounts.named { object.append(name, counts[keyPath: count]) }
         object.append("seconds", duration / .seconds(1))
         object.append("first_token", tokens?.lowerBound)
         object.append("last_token", tokens?.upperBound)
         object.append("error", error)
-        if EventService(source) != nil { object.append("cursor", cursor?.description) }
-        return object.text
+        if EventService(source) != nil { object.append("cursor", cursor) }
+        return object
     }
 }

@@ -22,7 +22,7 @@ enum QuakeFormat: String, ExpressibleByArgument, CaseIterable {
         case .geojson:
             .document(
                 head: "{\"type\":\"FeatureCollection\",\"features\":[\n", separator: ",\n", tail: "]}\n",
-                \.geoJSON)
+                \.geoJSON.jsonText)
         case .quakeml: .document(head: QuakeML.head, tail: QuakeML.tail, { QuakeML.event($0) })
         }
     }

@@ -3,10 +3,10 @@ import Feed
 /// One earthquake as JSON, GeoJSON and fields.
 extension Quake {
     /// An object with all columns, including those that are null. Times are in ISO 8601 with milliseconds.
-    var json: String {
+    var json: JSONObject {
         var object = JSONObject()
         for property in Property.allCases { object.append(property.column, self[property]) }
-        return object.text
+        return object
     }
 
     /// All columns as plain text. Null is nil; lists are separated by commas.
@@ -21,27 +21,22 @@ extension Quake {
     }
 
     /// A feature as the USGS feeds write it. Importing it gives the same earthquake again.
-    var geoJSON: String {
-        var geometry = JSONObject()
-        geometry.append("type", "Point")
-        let coordinates = [Property.longitude, .latitude, .depth].map { self[$0].plainText ?? "null" }
-        geometry.append("coordinates", json: "[\(coordinates.joined(separator: ","))]")
-        var feature = JSONObject()
-        feature.append("type", "Feature")
-        feature.append("properties", json: geoJSONProperties)
-        feature.append("geometry", json: geometry.text)
-        feature.append("id", code)
-        return feature.text
+    var geoJSON: JSONObject {
+        let coordinates = [Property.longitude, .latitude, .depth].map { self[$0] }
+        let geometry: JSONObject = ["type": "Point", "coordinates": coordinates]
+        return [
+            "type": "Feature", "properties": RawJSON(geoJSONProperties), "geometry": geometry, "id": code,
+        ]
     }
 
     private var geoJSONProperties: String {
         var properties = JSONObject()
         for property in Property.allCases {
-            if let name = property.feedName { properties.append(name, asInFeed: self[property]) }
+            if let name = property.feedName { properties.append(name, self[property].asInFeed) }
         }
         // Adds the members of `extra`.
-        guard let extra = self[.extra].json else { return properties.text }
-        return properties.text.dropLast() + "," + extra.drop { $0 == "{" || $0 == " " }
+        guard let extra = self[.extra].json else { return properties.jsonText }
+        return properties.jsonText.dropLast() + "," + extra.drop { $0 == "{" || $0 == " " }
     }
 }
 
@@ -59,28 +54,27 @@ extension Quake.Value {
     }
 }
 
-extension JSONObject {
-    fileprivate mutating func append(_ name: String, _ value: Quake.Value) {
-        switch value {
-        case .null: append(name, json: "null")
-        case .text(let text): append(name, text)
-        case .number(let number): append(name, number)
-        case .integer(let integer): append(name, integer)
-        case .flag(let flag): append(name, flag)
-        case .time(let time): append(name, time.description)
-        case .list(let list): append(name, list)
-        case .json(let json): append(name, json: json)
+extension Quake.Value: JSONConvertible {
+    var jsonText: String {
+        switch self {
+        case .null: "null"
+        case .text(let text): text.jsonText
+        case .number(let number): number.jsonText
+        case .integer(let integer): "\(integer)"
+        case .flag(let flag): flag.jsonText
+        case .time(let time): time.jsonText
+        case .list(let list): list.jsonText
+        case .json(let json): json
         }
     }
 
-    /// Writes times in milliseconds since 1970, flags as 0 or 1, and lists with a comma before, between and after the
-    /// items.
-    fileprivate mutating func append(_ name: String, asInFeed value: Quake.Value) {
-        switch value {
-        case .time(let time): append(name, time.milliseconds)
-        case .flag(let flag): append(name, flag ? 1 : 0)
-        case .list(let list): append(name, list.isEmpty ? "," : ",\(list.joined(separator: ",")),")
-        case .null, .text, .number, .integer, .json: append(name, value)
+    /// Times in milliseconds since 1970, flags as 0 or 1, and lists with a comma before, between and after the items.
+    fileprivate var asInFeed: any JSONConvertible {
+        switch self {
+        case .time(let time): Int(time.milliseconds)
+        case .flag(let flag): flag ? 1 : 0
+        case .list(let list): list.isEmpty ? "," : ",\(list.joined(separator: ",")),"
+        case .null, .text, .number, .integer, .json: self
         }
     }
 }

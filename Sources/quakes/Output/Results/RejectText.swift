@@ -16,20 +16,11 @@ extension Reject {
         ]
     }
 
-    var json: String {
-        var object = JSONObject()
-        object.append("id", id)
-        object.append("run", run)
-        object.append("source", source)
-        object.append("ordinal", ordinal)
-        object.append("byte_offset", offset)
-        object.append("reason", reason)
-        object.append("message", message)
-        object.append("size", size)
-        object.append("cut", isCut)
-        object.append("count", count)
-        object.append("first_seen", firstSeen.description)
-        object.append("last_seen", lastSeen.description)
-        return object.text
+    var json: JSONObject {
+        [
+            "id": id, "run": run, "source": source, "ordinal": ordinal, "byte_offset": offset,
+            "reason": reason, "message": message, "size": size, "cut": isCut, "count": count,
+            "first_seen": firstSeen, "last_seen": lastSeen,
+        ]
     }
 }

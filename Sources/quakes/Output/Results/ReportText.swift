@@ -16,17 +16,17 @@ extension ReportCommand.Format {
 }
 
 extension Report {
-    fileprivate func object(_ cells: [String?]) -> String {
+    fileprivate func object(_ cells: [String?]) -> JSONObject {
         var object = JSONObject()
         for (column, cell) in zip(columns, cells) {
             switch column.kind {
-            case .integer: object.append(column.name, json: cell ?? "null")
+            case .integer: object.append(column.name, cell.map(RawJSON.init))
             case .number: object.append(column.name, cell.flatMap { Double($0) })
             case .boolean: object.append(column.name, cell.map { $0 == "true" })
             case .time, .text: object.append(column.name, cell)
             }
         }
-        return object.text
+        return object
     }
 
     fileprivate var tableColumns: [quakes.Column<[String?]>] {

@@ -90,21 +90,15 @@ struct Status: Sendable {
 
     // MARK: JSON
 
-    var json: String {
-        var object = JSONObject()
-        object.append("events", catalogue.roundedCount)
-        object.append("events_is_estimate", catalogue.isEstimate)
-        object.append("newest_event", catalogue.newest?.code)
-        object.append("newest_event_time", catalogue.newest?.time.description)
-        object.append("newest_event_age_seconds", catalogue.newest.map { $0.age / .seconds(1) })
-        object.append("token", history.token)
-        object.append("committed_at", history.committedAt.description)
-        object.append("horizon", history.horizon)
-        object.append("sources", json: "[\(imports.sources.map(\.json).joined(separator: ","))]")
-        object.append("rejects", imports.rejects)
-        object.append("rejected", imports.rejected)
-        object.append("readers", json: "[\(history.readers.map(\.json).joined(separator: ","))]")
-        return object.text
+    var json: JSONObject {
+        [
+            "events": catalogue.roundedCount, "events_is_estimate": catalogue.isEstimate,
+            "newest_event": catalogue.newest?.code, "newest_event_time": catalogue.newest?.time,
+            "newest_event_age_seconds": catalogue.newest.map { $0.age / .seconds(1) },
+            "token": history.token, "committed_at": history.committedAt.description,
+            "horizon": history.horizon, "sources": imports.sources.map(\.json), "rejects": imports.rejects,
+            "rejected": imports.rejected, "readers": history.readers.map(\.json),
+        ]
     }
 }
 
@@ -135,39 +129,24 @@ extension ImportStatus.Source {
         ]
     }
 
-    var json: String {
-        var object = JSONObject()
-        object.append("source", name)
-        object.append("label", label)
-        object.append("monitored", isMonitored)
-        object.append("every_seconds", every.map { $0 / .seconds(1) })
-        object.append("fresh_at", freshAt?.description)
-        object.append("age_seconds", age.map { $0 / .seconds(1) })
-        object.append("generated", generated?.description)
-        object.append("document_age_seconds", documentAge.map { $0 / .seconds(1) })
-        object.append("run", run)
-        object.append("outcome", outcome)
-        object.append("started", started.description)
-        object.append("seen", seen)
-        object.append("inserted", inserted)
-        object.append("updated", updated)
-        object.append("deleted", deleted)
-        object.append("rejected", rejected)
-        object.append("error", error)
-        object.append("sweeps", json: sweeps.map(\.json) ?? "null")
-        return object.text
+    fileprivate var json: JSONObject {
+        [
+            "source": name, "label": label, "monitored": isMonitored,
+            "every_seconds": every.map { $0 / .seconds(1) }, "fresh_at": freshAt,
+            "age_seconds": age.map { $0 / .seconds(1) }, "generated": generated,
+            "document_age_seconds": documentAge.map { $0 / .seconds(1) }, "run": run, "outcome": outcome,
+            "started": started, "seen": seen, "inserted": inserted, "updated": updated, "deleted": deleted,
+            "rejected": rejected, "error": error, "sweeps": sweeps.map(\.json),
+        ]
     }
 }
 
 extension ImportStatus.Sweeps {
-    fileprivate var json: String {
-        var object = JSONObject()
-        object.append("cursor", cursor?.description)
-        object.append("count_24h", count)
-        object.append("inserted_24h", inserted)
-        object.append("updated_24h", updated)
-        object.append("deleted_24h", deleted)
-        return object.text
+    fileprivate var json: JSONObject {
+        [
+            "cursor": cursor, "count_24h": count, "inserted_24h": inserted, "updated_24h": updated,
+            "deleted_24h": deleted,
+        ]
     }
 }
 
@@ -183,14 +162,10 @@ extension HistoryStatus.Reader {
         ]
     }
 
-    var json: String {
-        var object = JSONObject()
-        object.append("name", name)
-        object.append("token", token)
-        object.append("seen_at", seenAt.description)
-        object.append("tokens_behind", tokensBehind)
-        object.append("seconds_behind", behind / .seconds(1))
-        object.append("needs_snapshot", isBeforeHorizon)
-        return object.text
+    fileprivate var json: JSONObject {
+        [
+            "name": name, "token": token, "seen_at": seenAt, "tokens_behind": tokensBehind,
+            "seconds_behind": behind / .seconds(1), "needs_snapshot": isBeforeHorizon,
+        ]
     }
 }
