@@ -42,22 +42,24 @@ public final class TemporaryFile: Sendable {
     ///
     /// - Throws: `TemporaryFileError`.
     public func read(_ range: Range<Int>) throws -> [UInt8] {
-        var failure: Int32?
-        let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
-            while count < range.count {
-                let result = pread(
-                    descriptor, buffer.baseAddress! + count, range.count - count,
-                    off_t(range.lowerBound + count))
-                if result < 0, errno == EINTR { continue }
-                guard result > 0 else {
-                    failure = errno
-                    return
-                }
-                count += result
-            }
+        try [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
+            try read(UnsafeMutableRawBufferPointer(buffer), at: range.lowerBound)
+            count = range.count
         }
-        if let failure { throw TemporaryFileError(operation: "read", code: failure) }
-        return bytes
+    }
+
+    /// Fills a buffer with the bytes from an offset on, all of which were written.
+    ///
+    /// - Throws: `TemporaryFileError`.
+    public func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
+        var count = 0
+        while count < buffer.count {
+            let result = pread(
+                descriptor, buffer.baseAddress! + count, buffer.count - count, off_t(offset + count))
+            if result < 0, errno == EINTR { continue }
+            guard result > 0 else { throw TemporaryFileError(operation: "read", code: errno) }
+            count += result
+        }
     }
 
     /// The folder of all temporary files, if it is in memory.

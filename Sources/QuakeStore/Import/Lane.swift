@@ -48,9 +48,11 @@ struct Lane: Sendable {
     }
 
     private func importAll(_ batchImport: BatchImport) async throws {
+        var room: [UInt8] = []
         for await (batch, settling) in filled.stream {
+            try batch.readAhead(into: &room)
             try await batchImport.run(batch, settling)
-            batch.removeAll()
+            room = batch.removeAll()
             emptied.continuation.yield(batch)
         }
         try Task.checkCancellation()

@@ -226,7 +226,7 @@ struct EventAnswerTests {
     @Test("A past that history does not reach is refused with the reason")
     func outOfReach() async throws {
         try await server.withDatabase { database in
-            await #expect(throws: Refusal(400, "asof: the newest token is 0")) {
+            _ = await #expect(throws: Refusal(400, "asof: the newest token is 0")) {
                 try await database.answer("asof=5")
             }
         }

@@ -12,7 +12,8 @@ struct BatchSpoolTests {
     func readsBack(memoryLimit: Int) throws {
         var random = SplitMix64(seed: 7)
         let spool = BatchSpool(memoryLimit: memoryLimit)
-        for _ in 0..<2 {
+        var room: [UInt8] = []
+        for _ in 0..<3 {
             let pieces = (0..<200).map { _ in
                 (0..<random.below(200)).map { _ in UInt8(random.below(256)) }
             }
@@ -21,8 +22,12 @@ struct BatchSpoolTests {
             for index in Array(pieces.indices) + pieces.indices.shuffled(using: &random) {
                 #expect(try spool.withBytes(ranges[index]) { Array($0) } == pieces[index])
             }
+            try spool.readAhead(into: &room)
+            for index in pieces.indices.shuffled(using: &random) {
+                #expect(try spool.withBytes(ranges[index]) { Array($0) } == pieces[index])
+            }
 
-            spool.removeAll()
+            room = spool.removeAll()
             #expect(spool.count == 0)
         }
     }

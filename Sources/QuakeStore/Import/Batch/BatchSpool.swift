@@ -9,6 +9,8 @@ final class BatchSpool {
     /// The bytes before this offset are in the file, the others in `tail`.
     private var fileCount = 0
     private var tail: [UInt8] = []
+    /// The file's bytes once more, if they were read ahead.
+    private var head: [UInt8] = []
 
     init(memoryLimit: Int) {
         self.memoryLimit = memoryLimit
@@ -38,13 +40,29 @@ final class BatchSpool {
                 try body($0.extracting(range.lowerBound - fileCount..<range.upperBound - fileCount))
             }
         }
+        if !head.isEmpty { return try head.withUnsafeBufferPointer { try body($0.extracting(range)) } }
         return try (file?.read(range) ?? []).withUnsafeBufferPointer(body)
     }
 
-    /// Discards everything, but keeps the file for later use.
-    func removeAll() {
+    /// Reads the file's bytes at once, if there are no more than a few MiB: whoever wants all pieces in another order would
+    /// otherwise read the file once for each of them.
+    ///
+    /// - Parameter room: where to put them: it belongs to the spool until `removeAll` returns it.
+    /// - Throws: `TemporaryFileError` when the temporary file can't be read.
+    func readAhead(into room: inout [UInt8]) throws {
+        guard let file, (1...4 << 20).contains(fileCount) else { return }
+        if room.count < fileCount { room = [UInt8](repeating: 0, count: fileCount) }
+        try room.withUnsafeMutableBytes { try file.read(.init(rebasing: $0[..<fileCount]), at: 0) }
+        swap(&head, &room)
+    }
+
+    /// Discards everything, but keeps the file for later use. Returns the room that it was given.
+    @discardableResult
+    func removeAll() -> [UInt8] {
         fileCount = 0
         tail.removeAll(keepingCapacity: true)
+        defer { head = [] }
+        return head
     }
 
     private func moveToFile() throws {

@@ -48,7 +48,7 @@ final class FeatureBatch: @unchecked Sendable {
     var documentBytes = 0
 
     private let rows: BatchSpool
-    private let raw = BatchSpool(memoryLimit: 256 << 10)
+    private let raw = BatchSpool(memoryLimit: 120 << 10)
     private var codes: [UInt8] = []
     private var decoder = FeatureDecoder()
     /// The row that is being made.
@@ -110,15 +110,19 @@ final class FeatureBatch: @unchecked Sendable {
             source: source.map { ($0.lowerBound, Int32($0.count)) })
     }
 
-    func removeAll() {
+    /// Empties it. Returns the room that it was given.
+    func removeAll() -> [UInt8] {
         records.removeAll(keepingCapacity: true)
         rejections.removeAll()
         documentBytes = 0
         seed = RowFingerprint.seed()
-        rows.removeAll()
         raw.removeAll()
         codes.removeAll(keepingCapacity: true)
+        return rows.removeAll()
     }
+
+    /// Makes its rows quick to append in any order: see `BatchSpool.readAhead`.
+    func readAhead(into room: inout [UInt8]) throws { try rows.readAhead(into: &room) }
 
     /// The feature as the feed wrote it, or the first 64 KiB of an oversized one.
     func withBytes<Result>(
