@@ -18,11 +18,7 @@ public struct Notifications: Sendable {
     /// A silently lost connection goes unnoticed: a network path that swallows packets looks like a database in which
     /// nothing happens. Ask the server something now and then, within `Connection.expectingAnswer`.
     public func next(within limit: Duration) async throws -> Notification? {
-        try await withTaskCancellationHandler {
-            try await connection.nextNotification(within: limit, alarm)
-        } onCancel: {
-            alarm.ring()
-        }
+        try await connection.nextNotification(within: limit, alarm)
     }
 }
 
@@ -58,7 +54,16 @@ extension Connection {
         }
     }
 
-    fileprivate func nextNotification(within limit: Duration, _ alarm: Alarm) throws -> Notification? {
+    fileprivate func nextNotification(within limit: Duration, _ alarm: Alarm) async throws -> Notification? {
+        // The closure is this actor's, so that waiting takes no change of thread.
+        try await withTaskCancellationHandler {
+            try waitForNotification(within: limit, alarm)
+        } onCancel: {
+            alarm.ring()
+        }
+    }
+
+    private func waitForNotification(within limit: Duration, _ alarm: Alarm) throws -> Notification? {
         let operation = "wait for a notification"
         let handle = try open(operation)
         let end = ContinuousClock.now + limit

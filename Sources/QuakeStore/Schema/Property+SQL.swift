@@ -52,12 +52,11 @@ extension Query {
     ///   - width: how many columns the row has.
     ///   - rest: what follows the SELECT of the others, which have so many `columns`.
     static func row(_ row: Query, width: Int, before rest: Query, columns: Int) -> Query {
-        func nulls(_ count: Int) -> String { repeatElement("null", count: count).joined(separator: ", ") }
-        return """
-            select *, \(unescaped: nulls(columns)) from (\(row)) as first
-            union all
-            select \(unescaped: nulls(width)), \(rest)
-            """
+        """
+        select *\(unescaped: String(repeating: ", null", count: columns)) from (\(row)) as first
+        union all
+        select \(unescaped: String(repeating: "null, ", count: width))\(rest)
+        """
     }
 }
 
