@@ -150,7 +150,7 @@ struct CancellationTests {
     @Test("A cancellation sets out even while every thread of the process is at work")
     func busyThreads() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
-            await #expect(processExitsWith: .success) { [url = database.url as String] in
+            _ = await #expect(processExitsWith: .success) { [url = database.url as String] in
                 try await TestDatabase(url: url).withConnection { connection in
                     await connection.run { connection in
                         let work = EndlessWork()

@@ -9,7 +9,7 @@ struct ListenTests {
     @Test("A connection that hears nothing sleeps", .countsWakeups)
     func sleeping() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in
-            await #expect(processExitsWith: .success) { [url = database.url as String] in
+            _ = await #expect(processExitsWith: .success) { [url = database.url as String] in
                 try await TestDatabase(url: url).withConnection { connection in
                     try await connection.listen(to: "nothing") { notifications in
                         _ = try await notifications.next(within: .zero)

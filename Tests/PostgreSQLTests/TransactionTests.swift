@@ -25,7 +25,7 @@ struct TransactionTests {
                     .repeatableReadOnly, with: ["work_mem": "'3MB'", "jit": "off"], to: "read a setting"
                 ) {
                     connection.assertIsolated()
-                    return try await connection.query(
+                    return try connection.query(
                         "select concat_ws(' ', current_setting('work_mem'), current_setting('jit')) as setting",
                         to: "read a setting")[0].decode("setting")
                 }
