@@ -4,7 +4,8 @@ import CZlib
 struct GzipDecoder: ~Copyable {
     /// Data that inflate to more count as a bomb: 4 GiB, about five million events.
     static let defaultLimit = 4 << 30
-    private static let pieceSize = 256 << 10
+    /// See `DescriptorReader.read`.
+    private static let pieceSize = 120 << 10
 
     private let stream: UnsafeMutablePointer<z_stream>
     private let limit: Int
