@@ -173,7 +173,7 @@ struct DocumentImport {
 
     private mutating func startLanes(_ count: Int, _ group: inout LaneTasks) {
         intake.divide(by: count)
-        lanes = (0..<count).map { _ in Lane(second: intake.emptyBatch()) }
+        lanes = (0..<count).map { _ in Lane(second: intake.emptyBatch(), of: count) }
         for (index, lane) in lanes.enumerated() {
             group.addTask { [batchImport, reading] in
                 do {

@@ -9,7 +9,12 @@ struct Lane: Sendable {
     private let filled = AsyncStream<(FeatureBatch, Settling)>.makeStream()
     private let emptied = AsyncStream<FeatureBatch>.makeStream()
 
-    init(second batch: FeatureBatch) {
+    /// How many bytes of a batch's rows it reads at once, so that it need not read each row by itself.
+    private let readAheadLimit: Int
+
+    /// - Parameter count: how many lanes there are.
+    init(second batch: FeatureBatch, of count: Int) {
+        readAheadLimit = (8 << 20) / count
         emptied.continuation.yield(batch)
     }
 
@@ -50,7 +55,7 @@ struct Lane: Sendable {
     private func importAll(_ batchImport: BatchImport) async throws {
         var room: [UInt8] = []
         for await (batch, settling) in filled.stream {
-            try batch.readAhead(into: &room)
+            try batch.readAhead(atMost: readAheadLimit, into: &room)
             try await batchImport.run(batch, settling)
             room = batch.removeAll()
             emptied.continuation.yield(batch)

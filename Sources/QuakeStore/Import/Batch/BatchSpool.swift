@@ -44,13 +44,13 @@ final class BatchSpool {
         return try (file?.read(range) ?? []).withUnsafeBufferPointer(body)
     }
 
-    /// Reads the file's bytes at once, if there are no more than a few MiB: whoever wants all pieces in another order would
+    /// Reads the file's bytes at once, if they are no more than this: whoever wants all pieces in another order would
     /// otherwise read the file once for each of them.
     ///
     /// - Parameter room: where to put them: it belongs to the spool until `removeAll` returns it.
     /// - Throws: `TemporaryFileError` when the temporary file can't be read.
-    func readAhead(into room: inout [UInt8]) throws {
-        guard let file, (1...4 << 20).contains(fileCount) else { return }
+    func readAhead(atMost limit: Int, into room: inout [UInt8]) throws {
+        guard let file, fileCount > 0, fileCount <= limit else { return }
         if room.count < fileCount { room = [UInt8](repeating: 0, count: fileCount) }
         try room.withUnsafeMutableBytes { try file.read(.init(rebasing: $0[..<fileCount]), at: 0) }
         swap(&head, &room)

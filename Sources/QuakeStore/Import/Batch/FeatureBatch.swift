@@ -122,7 +122,9 @@ final class FeatureBatch: @unchecked Sendable {
     }
 
     /// Makes its rows quick to append in any order: see `BatchSpool.readAhead`.
-    func readAhead(into room: inout [UInt8]) throws { try rows.readAhead(into: &room) }
+    func readAhead(atMost limit: Int, into room: inout [UInt8]) throws {
+        try rows.readAhead(atMost: limit, into: &room)
+    }
 
     /// The feature as the feed wrote it, or the first 64 KiB of an oversized one.
     func withBytes<Result>(

@@ -27,13 +27,9 @@ struct Intake {
     /// Continues with empty batches. Together with those that are being imported, they hold no more features than the
     /// one batch did.
     mutating func divide(by lanes: Int) {
-        if lanes > 1 {
-            batchSize = max(1, batchSize / (2 * lanes))
-            // Only those that are being imported have their rows in memory (`BatchSpool.readAhead`).
-            memoryLimit = 120 << 10
-        } else {
-            memoryLimit = 5 << 19
-        }
+        if lanes > 1 { batchSize = max(1, batchSize / (2 * lanes)) }
+        // A lane reads ahead what it imports.
+        memoryLimit = min(120 << 10, (5 << 20) / (2 * lanes))
         batches = (0..<lanes).map { _ in emptyBatch() }
     }
 
