@@ -19,6 +19,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-async-algorithms", exact: "1.1.4"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
@@ -85,7 +86,9 @@ let package = Package(
         .target(
             name: "QuakeStore",
             dependencies: [
-                "Feed", "Migrations", "PostgreSQL", .product(name: "Logging", package: "swift-log"),
+                "Feed", "Migrations", "PostgreSQL",
+                .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .target(

@@ -194,7 +194,7 @@ struct DocumentImport {
         var others = settling
         others.deletions = []
         for (index, batch) in intake.batches.enumerated() {
-            lanes[index].hand(batch, index == 0 ? settling : others)
+            await lanes[index].hand(batch, index == 0 ? settling : others)
         }
     }
 

@@ -1,3 +1,4 @@
+import AsyncAlgorithms
 import Logging
 import PostgreSQL
 
@@ -6,42 +7,43 @@ import PostgreSQL
 /// A lane has two batches: one is filled while the other is imported. The task that fills them waits for a slow lane,
 /// so that memory stays bounded.
 struct Lane: Sendable {
-    private let filled = AsyncStream<(FeatureBatch, Settling)>.makeStream()
-    private let emptied = AsyncStream<FeatureBatch>.makeStream()
-
+    private let filled = AsyncChannel<(FeatureBatch, Settling)>()
+    /// The batch that is not being filled: it is empty, or being imported.
+    private var other: FeatureBatch
     /// How many bytes of a batch's rows it reads at once, so that it need not read each row by itself.
     private let readAheadLimit: Int
 
     /// - Parameter count: how many lanes there are.
     init(second batch: FeatureBatch, of count: Int) {
+        other = batch
         readAheadLimit = (8 << 20) / count
-        emptied.continuation.yield(batch)
     }
 
     /// Hands over a batch for import, and waits for the lane's other one.
-    func exchange(_ batch: FeatureBatch, _ settling: Settling) async throws -> FeatureBatch {
-        hand(batch, settling)
-        var batches = emptied.stream.makeAsyncIterator()
-        // There is none when this task is cancelled, or when the lane has failed: the lane's error says more.
-        guard let next = await batches.next() else { throw CancellationError() }
-        return next
+    mutating func exchange(_ batch: FeatureBatch, _ settling: Settling) async throws -> FeatureBatch {
+        await hand(batch, settling)
+        try Task.checkCancellation()
+        // Unless the lane has failed: its error says more.
+        guard other.count == 0 else { throw CancellationError() }
+        defer { other = batch }
+        return other
     }
 
-    /// Hands over a batch for import.
-    func hand(_ batch: FeatureBatch, _ settling: Settling) {
-        filled.continuation.yield((batch, settling))
+    /// Hands over a batch for import, once the one before is imported.
+    func hand(_ batch: FeatureBatch, _ settling: Settling) async {
+        await filled.send((batch, settling))
     }
 
     /// Says that no further batch follows.
     func close() {
-        filled.continuation.finish()
+        filled.finish()
     }
 
     /// Imports batches up to the last one.
     ///
     /// - Parameter opensConnection: whether to open another connection, with the same options as the first.
     func run(_ batchImport: BatchImport, opensConnection: Bool) async throws {
-        defer { emptied.continuation.finish() }
+        defer { close() }
         guard opensConnection else { return try await importAll(batchImport) }
         var own = batchImport
         try await Connection.with(own.connection.options, logger: own.logger) { connection in
@@ -54,11 +56,10 @@ struct Lane: Sendable {
 
     private func importAll(_ batchImport: BatchImport) async throws {
         var room: [UInt8] = []
-        for await (batch, settling) in filled.stream {
+        for await (batch, settling) in filled {
             try batch.readAhead(atMost: readAheadLimit, into: &room)
             try await batchImport.run(batch, settling)
             room = batch.removeAll()
-            emptied.continuation.yield(batch)
         }
         try Task.checkCancellation()
     }

@@ -1,3 +1,4 @@
+import AsyncAlgorithms
 import Feed
 import Synchronization
 
@@ -6,11 +7,11 @@ import Synchronization
 ///
 /// One chunk is read ahead, and no more: a fast source waits.
 final class SourceReading: Sendable {
-    private typealias Chunks = AsyncThrowingStream<[UInt8], any Error>
+    private typealias Chunks = AsyncThrowingChannel<[UInt8], any Error>
 
     private let arrived = Mutex(Arrival())
     /// Ends the reading that is going on.
-    private let ending = Mutex<(isStopped: Bool, chunks: Chunks.Continuation?)>((false, nil))
+    private let ending = Mutex<(isStopped: Bool, chunks: Chunks?)>((false, nil))
 
     /// How much has arrived so far.
     var arrival: Arrival { arrived.withLock { $0 } }
@@ -22,23 +23,16 @@ final class SourceReading: Sendable {
         _ source: FeedSource, ifChangedSince validators: Validators?, options: FetchOptions,
         _ body: ([UInt8]) async throws -> Void
     ) async throws -> FetchResult {
-        // Of each reading alone: a task that is cancelled while it waits for a stream ends that.
-        let chunks = Chunks.makeStream()
-        let wishes = AsyncStream<Void>.makeStream()
+        let chunks = Chunks()
         let isStopped = ending.withLock { ending in
-            ending.chunks = chunks.continuation
+            ending.chunks = chunks
             return ending.isStopped
         }
         if isStopped { throw CancellationError() }
         // If this function throws, the reading is cancelled, and waited for.
-        async let result = handOver(
-            source, to: chunks.continuation, whenAsked: wishes.stream, ifChangedSince: validators,
-            options: options)
-        for try await chunk in chunks.stream {
-            wishes.continuation.yield()
-            try await body(chunk)
-        }
-        // A cancelled task sees the end of the stream wherever it is.
+        async let result = handOver(source, to: chunks, ifChangedSince: validators, options: options)
+        for try await chunk in chunks { try await body(chunk) }
+        // A cancelled task sees the end of the channel wherever it is.
         try Task.checkCancellation()
         return try await result
     }
@@ -47,22 +41,20 @@ final class SourceReading: Sendable {
     func stop() {
         ending.withLock { ending in
             ending.isStopped = true
-            ending.chunks?.finish(throwing: CancellationError())
+            ending.chunks?.fail(CancellationError())
         }
     }
 
     private func handOver(
-        _ source: FeedSource, to chunks: Chunks.Continuation, whenAsked wishes: AsyncStream<Void>,
-        ifChangedSince validators: Validators?, options: FetchOptions
+        _ source: FeedSource, to chunks: Chunks, ifChangedSince validators: Validators?,
+        options: FetchOptions
     ) async throws -> FetchResult {
         defer { chunks.finish() }
         var options = options
         options.arrived = { [self] arrival in arrived.withLock { $0 = arrival } }
         return try await source.read(ifChangedSince: validators, options: options) { chunk in
-            chunks.yield(chunk)
-            var wishes = wishes.makeAsyncIterator()
-            // There is none when the task is cancelled.
-            guard await wishes.next() != nil else { throw CancellationError() }
+            await chunks.send(chunk)
+            try Task.checkCancellation()
         }
     }
 }

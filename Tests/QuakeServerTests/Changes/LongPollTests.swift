@@ -152,8 +152,8 @@ struct LongPollTests {
                 try await database.query("update quake set magnitude = 9 where code = 'usc1'")
                 try await database.query("delete from quake where code = 'usc2'")
                 let result = try await reading.value
-                #expect(result.terminationStatus.isSuccess, "\(result.standardError ?? "")")
-                let lines = (result.standardOutput ?? "").split(separator: "\n")
+                #expect(result.terminationStatus.isSuccess, "\(result.standardError)")
+                let lines = result.standardOutput.split(separator: "\n")
                 let events = lines.map { StreamClient.Event(data: String($0)) }
                 var replica = StreamReplica()
                 try replica.apply(events)

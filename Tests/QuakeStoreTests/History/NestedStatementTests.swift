@@ -111,7 +111,7 @@ struct NestedStatementTests {
                             var number = 0
                             while number < 20 {
                                 do {
-                                    try await connection.transaction(.serializable, to: "write") {
+                                    _ = try await connection.transaction(.serializable, to: "write") {
                                         try await connection.execute(
                                             "insert into note values (\("\(writer)-\(number)"), 1, null)",
                                             to: "insert")

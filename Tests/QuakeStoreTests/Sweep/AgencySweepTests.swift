@@ -69,7 +69,7 @@ struct AgencySweepTests {
     )
     func earlierOrigin() async throws {
         try await withEvents(["gfz2026aaaa"], at: Self.gfz) { database, catalogue, sweep in
-            try await sweep()
+            _ = try await sweep()
             let newer = Instant(milliseconds: Int64(Self.now + Self.day / 100))
             try await database.query(
                 "insert into import.settled (service, feed, generated) values ('other.example', 'all_day', \(newer))"
@@ -87,7 +87,7 @@ struct AgencySweepTests {
     func brake() async throws {
         let codes = (1...8).map { "gfz2026aaa\($0)" }
         try await withEvents(Array(codes.prefix(6)), at: Self.gfz) { database, catalogue, sweep in
-            try await sweep()
+            _ = try await sweep()
             catalogue.change { state in
                 state.now += 5 * Self.minute
                 for code in codes.prefix(6) { state.events[code]?.type = "not existing" }
@@ -102,7 +102,7 @@ struct AgencySweepTests {
     func zeros() async throws {
         try await withEvents(["75442121", "75442122"], at: "http://service.ncedc.org/fdsnws/event/1/") {
             database, catalogue, sweep in
-            try await sweep()
+            _ = try await sweep()
             catalogue.change { state in
                 state.now += 5 * Self.minute
                 let time = state.events["75442121"]?.time ?? 0
@@ -122,7 +122,7 @@ struct AgencySweepTests {
         let codes = ["20260929.1159001", "20260928.1159001"]
         try await withEvents(codes, at: "http://earthquakescanada.nrcan.gc.ca/fdsnws/event/1/") {
             database, catalogue, sweep in
-            try await sweep()
+            _ = try await sweep()
             catalogue.change { state in
                 state.now += 5 * Self.minute
                 guard var event = state.events.removeValue(forKey: codes[0]) else { return }

@@ -68,7 +68,7 @@ struct PoolerTests {
             ]
             #expect(Set(try processes.map { try $0[0].decode("process", as: Int.self) }).count == 2)
             try await pooled.withConnection { connection in
-                await #expect(throws: NoSession.self) { try await connection.requireSession(to: "test") }
+                _ = await #expect(throws: NoSession.self) { try await connection.requireSession(to: "test") }
             }
         }
     }
