@@ -28,13 +28,8 @@ public final class TemporaryFile: Sendable {
 
     /// - Throws: `TemporaryFileError`.
     public func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws {
-        var written = 0
-        while written < bytes.count {
-            let result = pwrite(
-                descriptor, bytes.baseAddress! + written, bytes.count - written, off_t(offset + written))
-            if result < 0, errno == EINTR { continue }
-            guard result > 0 else { throw TemporaryFileError(operation: "write", code: errno) }
-            written += result
+        try transfer(bytes.count, to: "write") {
+            pwrite(descriptor, bytes.baseAddress! + $0, bytes.count - $0, off_t(offset + $0))
         }
     }
 
@@ -52,13 +47,19 @@ public final class TemporaryFile: Sendable {
     ///
     /// - Throws: `TemporaryFileError`.
     public func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
-        var count = 0
-        while count < buffer.count {
-            let result = pread(
-                descriptor, buffer.baseAddress! + count, buffer.count - count, off_t(offset + count))
+        try transfer(buffer.count, to: "read") {
+            pread(descriptor, buffer.baseAddress! + $0, buffer.count - $0, off_t(offset + $0))
+        }
+    }
+
+    /// Calls `next` with how many bytes are done until all are. It returns how many more it did, as a system call does.
+    private func transfer(_ count: Int, to operation: String, _ next: (Int) -> Int) throws {
+        var done = 0
+        while done < count {
+            let result = next(done)
             if result < 0, errno == EINTR { continue }
-            guard result > 0 else { throw TemporaryFileError(operation: "read", code: errno) }
-            count += result
+            guard result > 0 else { throw TemporaryFileError(operation: operation, code: errno) }
+            done += result
         }
     }
 

@@ -23,7 +23,7 @@ struct Lane: Sendable {
     mutating func exchange(_ batch: FeatureBatch, _ settling: Settling) async throws -> FeatureBatch {
         await hand(batch, settling)
         try Task.checkCancellation()
-        // Unless the lane has failed: its error says more.
+        // The lane has emptied it, or has failed: then its error says more.
         guard other.count == 0 else { throw CancellationError() }
         defer { other = batch }
         return other

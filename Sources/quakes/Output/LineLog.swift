@@ -32,10 +32,10 @@ struct LineLog: LogHandler {
 }
 
 extension Logger.MetadataValue: JSONConvertible {
-    /// A number stays a number.
+    /// A number stays a number, and a flag a flag.
     var jsonText: String {
         switch self {
-        case .stringConvertible(let number as any JSONConvertible): number.jsonText
+        case .stringConvertible(let value as any JSONConvertible): value.jsonText
         default: "\(self)".jsonText
         }
     }
