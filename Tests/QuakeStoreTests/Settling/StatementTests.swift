@@ -13,15 +13,17 @@ import Testing
 struct StatementTests {
     let server = TestServer.shared
 
-    /// Four statements in all 24 orders, about one event for each thing that a service could say of it in all four: see
-    /// `SmallWorld`. Each run draws the feeds of the four anew; over 625 choices it has had all of them.
+    /// Four statements in all 24 orders, about one event for each thing that a service could say of it in all four, and
+    /// about three that it may take for one: see `SmallWorld`. Each run draws the kinds of the four anew; of 625 choices.
     @Test("Every order of every four statements about an event ends as the oracle says", arguments: 0..<2)
     func smallWorlds(number: Int) async throws {
         var random = seededRandom("small world \(number)")
-        let world = SmallWorld(kinds: (0..<4).map { _ in SmallWorld.kinds[random.below(4)] })
+        let world = SmallWorld(families: 300, using: &random)
         say(
-            "\(world.kinds): \(world.cases.count) events, with \(world.statements.flatMap(\.events).count) features"
-        )
+            """
+            \(world.kinds): \(world.cases.count) events and \(world.families.count) families, with \
+            \(world.statements.flatMap(\.events).count) features
+            """)
         let expected = StatementOracle.table(after: world.statements)
         try await server.withDatabase { database in
             for order in world.statements.permutations {
@@ -144,6 +146,9 @@ extension [Statement] {
 ///
 /// An event has three versions: as it was found, with another `felt` of the same `updated`, and revised later, when its origin
 /// moves to the edge of the last statement's hour. A service never goes back to an earlier version.
+///
+/// Beside them, families of three events: each statement lists some, and any of these may name any of the others among its
+/// `ids`. The first and the last are too far apart to be one event.
 private struct SmallWorld {
     static let kinds = ["all_hour", "all_day", "2.5_day", "backfill", "sweep"]
 
@@ -155,14 +160,26 @@ private struct SmallWorld {
         var version: Int? { [.found: 0, .felt: 1, .revised: 2][self] }
     }
 
+    /// What a document says of one of a family.
+    enum Mention {
+        case absent, deleted
+        /// Listed, and which others it names.
+        case listed(naming: [Int])
+    }
+
     private static let minutes = [10_060, 10_066, 10_072, 10_090]
     private static let revised = 10_064
+    private static let family = [("us", 10_020), ("ci", 10_023), ("nc", 10_026)]
 
     let kinds: [String]
     let cases: [[Word]]
+    /// For each family, for each statement, for each of its events.
+    let families: [[[Mention]]]
 
-    init(kinds: [String]) {
+    init(families count: Int, using random: inout SplitMix64) {
+        let kinds = (0..<4).map { _ in Self.kinds[random.below(Self.kinds.count)] }
         self.kinds = kinds
+        families = (0..<count).map { _ in kinds.map { Self.mentions(in: $0, using: &random) } }
         cases = kinds.indices.reduce([[]]) { cases, index in
             cases.flatMap { before in
                 Word.allCases.filter { Self.isPossible($0, in: kinds[index], index, after: before) }.map {
@@ -180,6 +197,14 @@ private struct SmallWorld {
         return before.allSatisfy { $0.version ?? 0 <= version }
     }
 
+    private static func mentions(in kind: String, using random: inout SplitMix64) -> [Mention] {
+        let isListed = family.map { _ in random.below(2) == 0 }
+        return isListed.map { isListed in
+            guard isListed else { return kind == "sweep" && random.below(4) == 0 ? .deleted : .absent }
+            return .listed(naming: family.indices.filter { _ in random.below(2) == 0 })
+        }
+    }
+
     var statements: [Statement] {
         kinds.enumerated().map { index, kind in
             var statement = Statement(feed: kind, made: Self.minutes[index])
@@ -187,6 +212,9 @@ private struct SmallWorld {
             statement.events = [Event("us0", time: 10_020, updated: 10_022)]
             for (number, words) in cases.enumerated() {
                 Self.say(words[index], "x\(number)", in: &statement)
+            }
+            for (number, mentions) in families.enumerated() {
+                Self.say(mentions[index], "y\(number)", in: &statement)
             }
             return statement
         }
@@ -203,6 +231,19 @@ private struct SmallWorld {
         case .renamed:
             statement.events.append(Event(heir, time: 10_021, updated: 10_023, ids: [event, heir]))
         case .deleted: statement.deletions[event] = 10_050
+        }
+    }
+
+    private static func say(_ mentions: [Mention], _ code: String, in statement: inout Statement) {
+        let codes = family.map { "\($0.0)\(code)" }
+        for ((member, mention), (_, time)) in zip(zip(codes, mentions), family) {
+            switch mention {
+            case .absent: break
+            case .deleted: statement.deletions[member] = 10_050
+            case .listed(let others):
+                let ids = [member] + others.map { codes[$0] }.filter { $0 != member }
+                statement.events.append(Event(member, time: time, updated: time + 2, ids: ids))
+            }
         }
     }
 }
