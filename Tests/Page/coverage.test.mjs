@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { held } from "../../Sources/QuakeServer/Page/Files/condition.js";
+import { held } from "../../Sources/QuakeServer/Page/Files/words.js";
 import { gaps, sentence } from "../../Sources/QuakeServer/Page/Files/coverage.js";
 import { begin, step } from "../../Sources/QuakeServer/Page/Files/machine.js";
 import { read } from "../../Sources/QuakeServer/Page/Files/settings.js";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { emptiness, status, warnings } from "../../Sources/QuakeServer/Page/Files/condition.js";
+import { emptiness, status, warnings } from "../../Sources/QuakeServer/Page/Files/words.js";
 import { begin, step } from "../../Sources/QuakeServer/Page/Files/machine.js";
 import { read } from "../../Sources/QuakeServer/Page/Files/settings.js";
 
@@ -53,6 +53,13 @@ class Played {
 
   get lamp() { return status(this.state).lamp; }
 }
+
+test("A server that is ending still has its database, and one whose database is silent has not", () => {
+  const page = new Played().live();
+  assert.deepEqual([page.healthy({ status: "the server is ending" }).lamp, warnings(page.state)], ["live", []]);
+  assert.equal(page.healthy({ status: "the database does not answer" }).lamp, "lost");
+  assert.equal(warnings(page.state).length, 1);
+});
 
 test("It loads, follows, and is live once the stream is open", () => {
   const page = new Played("?minmag=4");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Catalogue } from "../../Sources/QuakeServer/Page/Files/catalogue.js";
-import { count } from "../../Sources/QuakeServer/Page/Files/condition.js";
+import { count } from "../../Sources/QuakeServer/Page/Files/words.js";
 import * as format from "../../Sources/QuakeServer/Page/Files/format.js";
 import * as projection from "../../Sources/QuakeServer/Page/Files/projection.js";
 import { pages, placeFilter, typeLabel } from "../../Sources/QuakeServer/Page/Files/quake.js";

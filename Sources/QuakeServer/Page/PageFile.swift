@@ -25,13 +25,12 @@ struct PageFile: Sendable {
         "borders.txt": PackageResources.borders_txt,
         "card.png": PackageResources.card_png,
         "catalogue.js": PackageResources.catalogue_js,
-        "condition.js": PackageResources.condition_js,
+        "controls.js": PackageResources.controls_js,
         "coverage.js": PackageResources.coverage_js,
         "detail.js": PackageResources.detail_js,
         "dom.js": PackageResources.dom_js,
         "dots.js": PackageResources.dots_js,
         "earth.js": PackageResources.earth_js,
-        "fields.js": PackageResources.fields_js,
         "format.js": PackageResources.format_js,
         "gestures.js": PackageResources.gestures_js,
         "icon-192.png": PackageResources.icon_192_png,
@@ -58,7 +57,9 @@ struct PageFile: Sendable {
         "status.js": PackageResources.status_js,
         "timeline.js": PackageResources.timeline_js,
         "tooltip.js": PackageResources.tooltip_js,
+        "turn.js": PackageResources.turn_js,
         "view.js": PackageResources.view_js,
+        "words.js": PackageResources.words_js,
     ]
 
     /// The page itself. It names its files by their whole paths, because its own has a slash at the end or not.

@@ -170,7 +170,8 @@ const handlers = {
     const { status, token = null, services = [], history_begins_at: begins } = answer;
     const wasReachable = state.isReachable;
     state.isReachable = true;
-    state.hasDatabase = status === "ok";
+    // A server that is ending is not well either, but has its database.
+    state.hasDatabase = status !== "the database does not answer";
     state.historyBegin = begins ? Date.parse(begins) : null;
     state.feed = lateness(services);
     const isBehind = state.stream === "open" && state.awaited != null && tokenOf(state.position) < state.awaited;

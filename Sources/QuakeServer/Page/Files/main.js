@@ -4,7 +4,7 @@ import { load as loadAgencies } from "./agencies.js";
 import { Alerts } from "./notify.js";
 import { Catalogue } from "./catalogue.js";
 import { atNextFrame, byId } from "./dom.js";
-import { Fields } from "./fields.js";
+import { Controls } from "./controls.js";
 import { Live } from "./live.js";
 import { begin, step } from "./machine.js";
 import * as service from "./service.js";
@@ -22,7 +22,7 @@ const view = new View(catalogue, {
   paused: () => tell({ is: "paused" }),
   redrawn: () => refresh(),
 });
-const fields = new Fields({ chosen });
+const controls = new Controls({ chosen });
 /** Whether the page is in a frame of another site, which has no room for wishes. */
 const isEmbedded = document.documentElement.classList.contains("embed");
 byId("whole").hidden = !isEmbedded;
@@ -34,7 +34,7 @@ let live = null;
 const timers = new Map();
 /** Shows everything anew, at the next frame. */
 const refresh = atNextFrame(() => {
-  fields.show(state.settings);
+  controls.show(state.settings);
   view.show();
   byId("whole").href = service.root + location.search;
 });

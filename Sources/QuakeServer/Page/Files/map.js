@@ -95,6 +95,7 @@ export class QuakeMap {
   }
 
   set view(view) {
+    this.#flight = null;
     this.#isHome = view == null;
     if (view) {
       const [latitude, longitude, zoom] = view;

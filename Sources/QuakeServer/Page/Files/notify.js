@@ -8,6 +8,7 @@ import * as format from "./format.js";
 import { Live } from "./live.js";
 import { typeLabel } from "./quake.js";
 import { root } from "./service.js";
+import { Turn } from "./turn.js";
 
 const wishKey = "quakes.alerts";
 const toldKey = "quakes.told";
@@ -23,7 +24,7 @@ export class Alerts {
   #live = null;
   #heard = Date.now();
   #starting = null;
-  #release = null;
+  #turn = new Turn("quakes.alerts", navigator.locks);
   #sound = null;
   /** @type {Map<string, { latitude: number, longitude: number }> | null} By name and country. */
   #towns = null;
@@ -52,7 +53,7 @@ export class Alerts {
     });
     this.#form.addEventListener("input", ({ target }) => target.id === "town" || this.#read());
     this.#form.elements.on.addEventListener("change", () => this.#permit());
-    // Another tab has another wish now, or has told something.
+    // Another tab has another wish now.
     addEventListener("storage", ({ key }) => {
       if (key !== wishKey) return;
       this.#wish = alerts.readWish(stored(wishKey));
@@ -70,22 +71,9 @@ export class Alerts {
     this.#live?.close();
     this.#live = null;
     delete byId("open-notify").dataset.watching;
-    if (!this.#wish.on) {
-      this.#release?.();
-      this.#release = null;
-      return;
-    }
+    if (!this.#wish.on) return this.#turn.give();
     // While somebody types a number, each digit is a wish.
-    this.#starting = setTimeout(() => this.#start(), 400);
-  }
-
-  #start() {
-    if (this.#release || !navigator.locks) return this.#follow();
-    const held = new Promise((resolve) => (this.#release = resolve));
-    navigator.locks.request("quakes.alerts", () => {
-      if (this.#release) this.#follow();
-      return held;
-    });
+    this.#starting = setTimeout(() => this.#turn.take(() => this.#follow()), 400);
   }
 
   #follow() {

@@ -1,6 +1,6 @@
 // The lamp, the warnings, and what a screen reader is told.
 
-import { status, warnings } from "./condition.js";
+import { status, warnings } from "./words.js";
 import { byId, element, setText } from "./dom.js";
 import * as format from "./format.js";
 import { typeLabel } from "./quake.js";

@@ -1,7 +1,7 @@
 // Shows a state of the machine and what the catalogue holds: the list, the map, an event, the slider and the words around them.
 
 import { present, showAgencies } from "./agencies.js";
-import * as condition from "./condition.js";
+import * as words from "./words.js";
 import { Detail } from "./detail.js";
 import { all, byId, element, setText } from "./dom.js";
 import * as format from "./format.js";
@@ -166,15 +166,15 @@ export class View {
     const found = this.#searched(settings.sort);
     const visible = settings.inview ? found.filter((quake) => this.map.shows(quake)) : found;
     this.list.show(visible, { marks, zone: settings.zone, now: moment, colouring, areMany, selected: settings.event });
-    const isLoading = condition.isLoading(state);
+    const isLoading = words.isLoading(state);
     const present = visible.filter(({ code }) => this.#catalogue.has(code));
-    setText(byId("count"), isLoading && visible.length === 0 ? "Earthquakes" : condition.count(state, present));
+    setText(byId("count"), isLoading && visible.length === 0 ? "Earthquakes" : words.count(state, present));
     byId("listing").classList.toggle("is-old", isLoading);
-    const held = condition.held(state, settings.inview ? this.map.bounds ?? undefined : undefined);
+    const held = words.held(state, settings.inview ? this.map.bounds ?? undefined : undefined);
     setText(byId("coverage"), held);
     byId("coverage").hidden = held === "";
     byId("list").hidden = visible.length === 0;
-    this.#showEmptiness(visible.length === 0 ? condition.emptiness(state, this.#catalogue.quakes.size) : null);
+    this.#showEmptiness(visible.length === 0 ? words.emptiness(state, this.#catalogue.quakes.size) : null);
     this.#showNews(marks);
     this.#showDownloads(moment);
   }

@@ -3,7 +3,7 @@
 import { all, byId } from "./dom.js";
 import * as wishes from "./settings.js";
 
-export class Fields {
+export class Controls {
   #settings;
   #told;
 

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { Turn } from "../../Sources/QuakeServer/Page/Files/turn.js";
+
+/** As a browser's `navigator.locks`, for one name: each gets the lock when the one before lets go. */
+class Locks {
+  #last = Promise.resolve();
+
+  request(_name, hold) {
+    this.#last = this.#last.then(hold);
+  }
+}
+
+/** Until all that waits has gone on. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test("One tab at a time has its turn, whatever the others ask meanwhile", async () => {
+  const locks = new Locks();
+  const [one, other] = [new Turn("x", locks), new Turn("x", locks)];
+  const begun = [];
+  one.take(() => begun.push("one"));
+  await settled();
+  for (let asked = 0; asked < 3; asked += 1) {
+    other.take(() => begun.push("other"));
+    await settled();
+  }
+  assert.deepEqual(begun, ["one"]);
+  // Whose turn it is begins anew at once.
+  one.take(() => begun.push("one again"));
+  assert.deepEqual(begun, ["one", "one again"]);
+  one.give();
+  await settled();
+  assert.deepEqual(begun, ["one", "one again", "other"]);
+});
+
+test("Who gives up while waiting, and asks again, begins once", async () => {
+  const locks = new Locks();
+  const [one, other] = [new Turn("x", locks), new Turn("x", locks)];
+  const begun = [];
+  one.take(() => begun.push("one"));
+  other.take(() => begun.push("first"));
+  other.give();
+  other.take(() => begun.push("second"));
+  await settled();
+  assert.deepEqual(begun, ["one"]);
+  one.give();
+  await settled();
+  assert.deepEqual(begun, ["one", "second"]);
+  // It has the turn until it gives it away.
+  one.take(() => begun.push("one"));
+  await settled();
+  assert.deepEqual(begun, ["one", "second"]);
+  other.give();
+  await settled();
+  assert.deepEqual(begun, ["one", "second", "one"]);
+});
+
+test("Without locks, each tab has its own turn", () => {
+  const begun = [];
+  for (const name of ["one", "other"]) new Turn("x", undefined).take(() => begun.push(name));
+  assert.deepEqual(begun, ["one", "other"]);
+});
