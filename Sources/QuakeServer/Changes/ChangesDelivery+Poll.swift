@@ -82,6 +82,7 @@ extension ChangesDelivery {
         try await output.finish()
     }
 
+    /// Where the client goes on in the live passes; nil if it has to read from the history.
     private func place(in ring: LiveRing) -> LivePlace? {
         let position: Position? =
             switch request.start {
@@ -91,7 +92,12 @@ extension ChangesDelivery {
                     ? ring.position : ring.passes.first { $0.start.token == token }?.start
             case .now, .snapshot: nil
             }
-        return position.flatMap { ring.place(after: $0, of: ring.signature, epoch: nil) }
+        let place = position.flatMap { ring.place(after: $0, of: ring.signature, epoch: nil) }
+        guard let place, let filter = form.filter else { return place }
+        let isHere = ring.passes.dropFirst(place.next - ring.first).allSatisfy { pass in
+            if case .never = live.selected(by: filter, of: pass, for: customer) { false } else { true }
+        }
+        return isHere ? place : nil
     }
 
     /// What the filter selects of each live pass; nil if there is none, or the filter is still being applied.
@@ -103,7 +109,9 @@ extension ChangesDelivery {
                 all.append(nil)
                 continue
             }
-            guard case .known(let selected) = live.selected(by: filter, of: pass) else { return nil }
+            guard case .known(let selected) = live.selected(by: filter, of: pass, for: customer) else {
+                return nil
+            }
             all.append(selected)
         }
         return all

@@ -52,8 +52,10 @@ struct ChangesRequest: Sendable {
             return given.first?.value
         }
         let (after, wait, until) = (try take("after"), try take("wait"), try take("until"))
+        // What is kept by caches is the same for all who ask the same, whatever else they send.
+        let isStream = wait == nil && until == nil
         // An empty one is what a browser has before it has any.
-        let lastID = headers[.lastEventID].flatMap { $0.isEmpty ? nil : $0 }
+        let lastID = headers[.lastEventID].flatMap { $0.isEmpty || !isStream ? nil : $0 }
         let start = try Self.start(lastID ?? after, "after")
         let filter = pairs.isEmpty ? nil : try Self.filter(pairs)
         if let until {
@@ -64,8 +66,6 @@ struct ChangesRequest: Sendable {
         } else {
             kind = .stream
         }
-        // What is kept by caches is the same for all.
-        let isStream = if case .stream = kind { true } else { false }
         let accepted = headers[.accept]?.lowercased() ?? ""
         form = StreamForm(
             syntax: isStream && accepted.contains("text/event-stream") ? .events : .lines,

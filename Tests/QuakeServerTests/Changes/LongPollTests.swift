@@ -107,6 +107,47 @@ struct LongPollTests {
         }
     }
 
+    /// writer                     commits
+    /// stream     without filter              has the pass
+    /// clients                                                ask before it, each with another filter
+    @Test("A client with a filter gets what came while nobody had one")
+    func filterAfterwards() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                let start = try await site.get("/changes?after=now&wait=0")
+                let position = try #require(start.events.last?.position?.word)
+                try await StreamClient.with(site, "after=\(position)") { stream in
+                    _ = await stream.pass()
+                    try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+                    #expect(await stream.pass().filter(\.isChange).count == 1)
+                    for (minimum, count) in [(1, 1), (8, 1), (10, 0)] {
+                        let answer = try await site.get(
+                            "/changes?after=\(position)&wait=0&minmagnitude=\(minimum)")
+                        #expect(answer.events.filter(\.isChange).count == count, "\(minimum)")
+                        #expect(answer.events.last?.position?.token == 2)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("Last-Event-ID is for streams: what a cache keeps is the same whatever else a client sends")
+    func lastID() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+            try await TestSite.run(of: database) { site in
+                let newest = try await site.get("/changes?after=now&wait=0").events.last?.position?.word
+                for path in ["/changes?after=1&until=2", "/changes?after=1&wait=0"] {
+                    let odd = try await site.get(path, ["Last-Event-ID": try #require(newest)])
+                    #expect(odd.events.filter(\.isChange).count == 1, "\(path)")
+                    #expect(try await site.get(path).text == odd.text)
+                }
+            }
+        }
+    }
+
     @Test("A position that no longer holds is said, and the answer is a fresh snapshot")
     func expired() async throws {
         try await server.withDatabase { database in

@@ -132,9 +132,12 @@ final class LiveChanges: ReaderView, Sendable {
 
     // MARK: Pieces
 
-    /// What a filter selects of a pass. If that is not known yet, the clients with this filter are told soon.
-    func selected(by filter: ChangeFilter, of pass: LivePass) -> LivePass.Selected {
-        pass.selected(by: filter) {
+    /// What a filter selects of a pass. If that is not known yet, the clients with this filter are told soon. One address has
+    /// as many filters applied as it may have streams.
+    func selected(
+        by filter: ChangeFilter, of pass: LivePass, for customer: ClientAddress?
+    ) -> LivePass.Selected {
+        pass.selected(by: filter, for: customer, limit: settings.perAddress) {
             let isFirst = asked.withLock { asked in
                 asked.append((filter, pass))
                 return asked.count == 1

@@ -117,7 +117,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
             }
             var selected: SelectedChanges?
             if let filter = form.filter {
-                switch changes.selected(by: filter, of: pass) {
+                switch changes.selected(by: filter, of: pass, for: customer) {
                 case .known(let known): selected = known
                 case .soon: return nil
                 case .never:

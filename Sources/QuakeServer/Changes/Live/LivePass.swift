@@ -18,10 +18,12 @@ final class LivePass: Sendable {
     private struct State {
         /// By the filters' keys.
         var selected: [ExactText: Selected] = [:]
+        /// How many of them each address asked for first.
+        var counts: [ClientAddress: Int] = [:]
         var size = 0
     }
 
-    /// About what an entry among the filters takes beside its bits.
+    /// About what an entry among the filters takes beside its key and its bits.
     private static let entrySize = 128
 
     /// What is known of a filter.
@@ -29,7 +31,7 @@ final class LivePass: Sendable {
         /// It is being applied.
         case soon
         case known(SelectedChanges)
-        /// It cannot be: what it would look at is not here.
+        /// It is not: what it would look at is not here, or one address asks for too many. The history has the answer.
         case never
     }
 
@@ -44,14 +46,23 @@ final class LivePass: Sendable {
 
     /// What a filter selects.
     ///
-    /// - Parameter apply: told if nobody has asked for this filter before. It applies it elsewhere: that may take long.
-    func selected(by filter: ChangeFilter, _ apply: () -> Void) -> Selected {
+    /// - Parameters:
+    ///   - customer: who asks; nil for those who are not told apart.
+    ///   - limit: how many filters one address may bring.
+    ///   - apply: told if nobody has asked for this filter before. It applies it elsewhere: that may take long.
+    func selected(
+        by filter: ChangeFilter, for customer: ClientAddress?, limit: Int, _ apply: () -> Void
+    ) -> Selected {
+        guard quakes != nil else { return .never }
         let (selected, isNew) = state.withLock { state -> (Selected, Bool) in
             if let known = state.selected[filter.key] { return (known, false) }
-            let new: Selected = quakes == nil ? .never : .soon
-            state.selected[filter.key] = new
-            state.size += Self.entrySize
-            return (new, quakes != nil)
+            if let customer {
+                guard state.counts[customer, default: 0] < limit else { return (.never, false) }
+                state.counts[customer, default: 0] += 1
+            }
+            state.selected[filter.key] = .soon
+            state.size += Self.entrySize + filter.key.text.utf8.count
+            return (.soon, true)
         }
         if isNew { apply() }
         return selected

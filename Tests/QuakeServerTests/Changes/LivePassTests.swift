@@ -1,0 +1,41 @@
+import Feed
+import QuakeStore
+import Testing
+
+@testable import QuakeServer
+
+@Suite("A live pass and its filters")
+struct LivePassTests {
+    private static let position = Position(
+        store: "0f0e2d3c-0000-0000-0000-000000000000", token: 1, committedAt: "2026-11-25T00:00:00Z")
+
+    @Test(
+        "One address cannot have more filters applied than it may have streams, and costs nobody else theirs")
+    func limit() throws {
+        let pass = LivePass(0, ChangeLines(), ChangedQuakes(), from: Self.position, to: Self.position)
+        var asked: [String] = []
+        func selected(_ name: String, by address: String?) throws -> String {
+            let filter = ChangeFilter(key: ExactText(name), selection: QuakeSelection())
+            let customer = try address.map { try #require(ClientAddress($0)) }
+            return "\(pass.selected(by: filter, for: customer, limit: 3) { asked.append(name) })"
+        }
+        for number in 1...3 { #expect(try selected("a\(number)", by: "192.0.2.1") == "soon") }
+        let size = pass.size
+        for number in 4...1000 { #expect(try selected("a\(number)", by: "192.0.2.1") == "never") }
+        #expect(pass.size == size)
+        // What somebody else had applied already is for all.
+        #expect(try selected("b1", by: "192.0.2.2") == "soon")
+        #expect(try selected("b1", by: "192.0.2.1") == "soon")
+        // Those who are not told apart speak for many.
+        for number in 1...10 { #expect(try selected("c\(number)", by: nil) == "soon") }
+        #expect(asked == ["a1", "a2", "a3", "b1"] + (1...10).map { "c\($0)" })
+    }
+
+    @Test("A pass that was read while nobody had a filter has the answer to none")
+    func withoutQuakes() throws {
+        let pass = LivePass(0, ChangeLines(), nil, from: Self.position, to: Self.position)
+        let filter = ChangeFilter(key: ExactText("a"), selection: QuakeSelection())
+        let selected = pass.selected(by: filter, for: nil, limit: 3) { Issue.record("asked for") }
+        #expect("\(selected)" == "never")
+    }
+}
