@@ -86,6 +86,33 @@ struct AccessLogTests {
         }
     }
 
+    /// disk       is full                                has room
+    /// clients                ask, and lines are dropped            ask
+    @Test("Goes on when a full disk has room again")
+    func fullDisk() async throws {
+        try await withFolder { directory in
+            let path = directory.appending(path: "access.log").path
+            let descriptor = open("/dev/full", O_WRONLY)
+            defer { close(descriptor) }
+            try await TestServer.shared.withDatabase { database in
+                let log = AccessLog(.combined, to: descriptor)
+                try await TestSite.run(of: database, accessLog: log) { site in
+                    try await waitUntil {
+                        try await site.get("/metrics").text
+                            .contains(/quakes_access_log_dropped_lines_total [1-9]/)
+                    }
+                    let file = open(path, O_WRONLY | O_CREAT, 0o600)
+                    dup2(file, descriptor)
+                    close(file)
+                    _ = try await site.get("/health")
+                    try await waitUntil {
+                        try String(contentsOfFile: path, encoding: .utf8).contains("\"GET /health HTTP/1.1\"")
+                    }
+                }
+            }
+        }
+    }
+
     private final class Sizes: @unchecked Sendable { var sizes: [Int] = [] }
 
     /// What the log says of the requests in `body`.

@@ -4,7 +4,8 @@ import Synchronization
 
 /// Writes one line for each request.
 ///
-/// Requests never wait for it. What is written to a pipe that nobody reads is dropped beyond some thousand lines, and counted.
+/// Requests never wait for it. What is written to a pipe that nobody reads is dropped beyond some thousand lines, as is what the
+/// disk has no room for, and counted.
 public final class AccessLog: Sendable {
     public enum Format: String, Sendable, CaseIterable {
         /// The combined log format of Apache and nginx (https://httpd.apache.org/docs/2.4/logs.html#combined).
@@ -39,27 +40,28 @@ public final class AccessLog: Sendable {
         }
         guard isTaken else { return }
         queue.async { [self] in
-            // Once nobody can read it any more, the descriptor may soon be that of something else.
-            let isBroken =
-                state.withLock { $0.isBroken }
-                || !write(Array("\(format == .json ? request.json : request.combined)\n".utf8))
+            let line = Array("\(format == .json ? request.json : request.combined)\n".utf8)
+            let error = state.withLock { $0.isBroken } ? EPIPE : write(line)
             state.withLock { state in
                 state.waiting -= 1
-                if isBroken { (state.isBroken, state.dropped) = (true, state.dropped + 1) }
+                if error != 0 { state.dropped += 1 }
+                // Once nobody can read it any more, the descriptor may soon be that of something else. A full disk may have
+                // room again.
+                if error == EPIPE || error == EBADF { state.isBroken = true }
             }
         }
     }
 
-    /// - Returns: false if it cannot be written.
-    private func write(_ line: [UInt8]) -> Bool {
+    /// - Returns: the number of the system's error; 0 if there is none.
+    private func write(_ line: [UInt8]) -> Int32 {
         var rest = line[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return false }
+            guard count > 0 else { return count < 0 ? errno : EIO }
             rest = rest.dropFirst(count)
         }
-        return true
+        return 0
     }
 
     /// Waits for what is not written yet, a second at most.

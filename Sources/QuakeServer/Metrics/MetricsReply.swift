@@ -51,7 +51,7 @@ extension Responder {
             counts.connections)
         if let accessLog {
             text.counter(
-                "quakes_access_log_dropped_lines", "Lines of the access log that nobody took.",
+                "quakes_access_log_dropped_lines", "Lines of the access log that could not be written.",
                 accessLog.dropped)
         }
         text.counter("quakes_http_rows", "Events that were sent.", counts.rows)
@@ -60,7 +60,7 @@ extension Responder {
         )
         let usage = sessions.usage
         text.gauge("quakes_sessions_open", "Sessions of the database that answer requests.", usage.open)
-        text.gauge("quakes_sessions_used", "Those of them that are in use.", usage.used)
+        text.gauge("quakes_sessions_used", "Sessions of the database that are in use.", usage.used)
         text.gauge("quakes_requests_waiting", "Requests that wait for a session.", usage.waiting)
         text.family(
             "quakes_address_refused", .counter,
@@ -75,7 +75,7 @@ extension Responder {
             "quakes_live_clients_waiting", "Clients that wait for a session, to read what they have missed.",
             usage.waitingStreams)
         text.gauge(
-            "quakes_live_clients_behind", "Those of them that have not taken all there is.", live.behind)
+            "quakes_live_clients_behind", "Live clients that have not taken all there is.", live.behind)
         text.counter(
             "quakes_live_clients_dropped", "Clients that were dropped because they did not read.",
             live.dropped)

@@ -47,7 +47,7 @@ public struct ListeningError: Error, CustomStringConvertible {
     let reason: String
 
     public var description: String {
-        "cannot listen on \(address): \(reason); is another server running there?"
+        "cannot listen on \(address): \(reason)"
     }
 }
 
@@ -68,7 +68,8 @@ extension ServerBootstrap {
                 return try await bind(descriptor, childChannelInitializer: initialize)
             }
         } catch let error as IOError {
-            throw ListeningError(address: address, reason: String(cString: strerror(error.errnoCode)))
+            let guess = error.errnoCode == EADDRINUSE ? "; is another server running there?" : ""
+            throw ListeningError(address: address, reason: String(cString: strerror(error.errnoCode)) + guess)
         } catch let error as SocketAddressError {
             throw ListeningError(address: address, reason: "\(error)")
         }

@@ -66,9 +66,9 @@ final class Spool: Sendable {
 
     var hasWritten: Bool { state.withLock { $0.size > 0 } }
 
-    /// - Parameter isLast: whether no further bytes will come.
-    /// One thread at a time may do this.
+    /// Writes at the end. One thread at a time may do this.
     ///
+    /// - Parameter isLast: whether no further bytes will come.
     /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Refusal` when there is no room for it;
     ///   `CancellationError` when nobody reads any more.
     func append(_ bytes: [UInt8], isLast: Bool = false) throws {
