@@ -33,13 +33,13 @@ extension EventService {
     }
 
     /// The URL of the events, the oldest first.
-    public func query(_ question: Question) -> String {
+    public func queryURL(of question: Question) -> String {
         let limit = abilities.contains(.limits) ? "&limit=\(limit)" : ""
         return "\(url)query?format=\(format)\(question.parameters)&orderby=time-asc\(limit)"
     }
 
     /// The URL of their number.
-    public func count(_ question: Question) -> String {
+    public func countURL(of question: Question) -> String {
         "\(url)count?format=text\(question.parameters)"
     }
 }

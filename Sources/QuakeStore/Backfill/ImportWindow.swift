@@ -1,6 +1,6 @@
 import Feed
 
-/// One window of a backfill, as the importer needs it.
+/// One window of a backfill or a verification, as the importer needs it.
 public struct ImportWindow: Sendable {
     /// The name under which the run is recorded.
     let name: String

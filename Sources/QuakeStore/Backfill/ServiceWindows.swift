@@ -19,7 +19,7 @@ struct ServiceWindows {
         return question
     }
 
-    func query(_ window: Range<Instant>) -> String { service.query(question(window)) }
+    func queryURL(of window: Range<Instant>) -> String { service.queryURL(of: question(window)) }
 
     /// Waits before a request, and counts it.
     mutating func request() async throws {
@@ -68,7 +68,7 @@ struct ServiceWindows {
             do {
                 if count != 0 {
                     try await request()
-                    given = try await read(window, count, plan.limit, query(window))
+                    given = try await read(window, count, plan.limit, queryURL(of: window))
                 }
             } catch let short as ShortAnswer {
                 // If the service counts no more by now, some of them have just gone.
@@ -98,7 +98,7 @@ extension EventService {
     func count(
         _ question: Question, for purpose: UnfitService.Purpose, _ fetch: FetchOptions
     ) async throws -> Int {
-        guard let count = try await Self.count(at: self.count(question), options: fetch) else {
+        guard let count = try await Self.count(at: countURL(of: question), options: fetch) else {
             throw UnfitService(self, "its answer to count is not a number", asFor: purpose)
         }
         return count
@@ -119,7 +119,7 @@ extension EventService {
         while true {
             try await prepare()
             do {
-                try await FeedSource.url(query(hour)).read(options: fetch) { _ in }
+                try await FeedSource.url(queryURL(of: hour)).read(options: fetch) { _ in }
                 return lacking
             } catch let failure as FeedError {
                 // With 204 it has nothing of the last hour, and knows the form.

@@ -215,8 +215,8 @@ struct DocumentImport {
             made: scanner.metadata.generated ?? sweep?.moment ?? window?.asked, feed: identity?.name ?? "",
             notesPresence: maySettle && options.retraction != .never, retraction: options.retraction,
             rejectLimit: options.rejectLimit, isSweep: sweep != nil)
-        // A broken service may send an empty list.
-        if isLast, sweep != nil || scanner.count > 0 {
+        // A broken service may send an empty list. One that counts no event there has none.
+        if isLast, sweep != nil || scanner.count > 0 || window?.count == 0 {
             settling.identity = identity
             settling.deletions = (sweep?.deletions ?? []) + intake.deletions
         }

@@ -51,7 +51,7 @@ extension DocumentImport {
         var bytes = 0
         do {
             _ = try await reading.read(
-                .url(sweep.service.query(question)), ifChangedSince: nil, options: options.fetch
+                .url(sweep.service.queryURL(of: question)), ifChangedSince: nil, options: options.fetch
             ) { chunk in
                 bytes += chunk.count
                 _ = try chunk.withUnsafeBufferPointer { chunk in
@@ -120,7 +120,7 @@ extension DocumentImport {
         guard let sweep else { return 0 }
         scanner = DocumentScanner(host: source.host, isAnswer: true)
         do {
-            try await readDocument(.url(sweep.service.query(question)), &group, progress)
+            try await readDocument(.url(sweep.service.queryURL(of: question)), &group, progress)
         } catch let failure as FeedError where failure.status == 204 {
             return 0
         } catch let failure as FeedError where isRefusal(failure) {
@@ -142,7 +142,7 @@ extension DocumentImport {
             var everything = question
             everything.updatedAfter = nil
             do {
-                _ = try await EventService.count(at: service.count(everything), options: options.fetch)
+                _ = try await EventService.count(at: service.countURL(of: everything), options: options.fetch)
             } catch let refusal as FeedError where isRefusal(refusal) {
                 lack(.counts)
                 return nil

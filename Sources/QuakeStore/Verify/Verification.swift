@@ -220,29 +220,56 @@ public struct Verification: Sendable {
     /// Imports and settles the windows in which something was found, and nothing else. What the table has in a later version
     /// than the service is taken away first: no import would overwrite it.
     ///
-    /// - Returns: what the imports did.
+    /// - Returns: what the imports did, and what is still surplus. An answer without any event deletes none, unless the
+    ///   service said twice that it has none.
     /// - Throws: whatever ends one of them, such as `BrakeHeld`.
-    public func repair(_ outcome: Outcome) async throws -> ImportCounts {
+    public func repair(_ outcome: Outcome) async throws -> (counts: ImportCounts, left: [Finding]) {
         var counts = ImportCounts()
         let service = outcome.service
-        let newer = outcome.findings.filter { $0.kind == .newer }
-        if !newer.isEmpty { try await delete(newer) }
-        for (window, count) in outcome.windows
-        where outcome.findings.contains(where: { window.contains($0.time) }) {
+        for (window, count) in outcome.windows {
+            let found = outcome.findings.filter { window.contains($0.time) }
+            guard !found.isEmpty else { continue }
+            try await delete(found.filter { $0.kind == .newer })
             try await imports.fetch.sleep(options.pace)
+            let range = range(of: window, with: found)
+            let question = EventService.Question(since: range.lowerBound, until: range.upperBound)
             let summary = try await importer.run(
-                .url(
-                    service.query(EventService.Question(since: window.lowerBound, until: window.upperBound))),
+                .url(service.queryURL(of: question)),
                 window: ImportWindow(
-                    name: "verify \(service.source)", range: window, isPartial: false, count: count,
+                    name: "verify \(service.source)", range: range, isPartial: false, count: count,
                     limit: service.limit, label: "verify"))
             counts += summary.counts
-            if let failure = summary.failure { throw failure }
+            if let failure = summary.failure, (failure as? FeedError)?.status != 204 { throw failure }
         }
-        return counts
+        return (counts, try await stillHere(outcome.findings.filter { $0.kind == .surplus }))
+    }
+
+    /// A window, or a little more of the stretch if an event is surplus too close to the window's end to be missed there.
+    private func range(of window: Range<Instant>, with found: [Finding]) -> Range<Instant> {
+        let (start, end) = (window.lowerBound.milliseconds, window.upperBound.milliseconds)
+        let isClose = found.contains { finding in
+            let time = finding.time.milliseconds
+            return finding.kind == .surplus && (time <= start + Self.edge || time >= end - 1 - Self.edge)
+        }
+        guard isClose else { return window }
+        return max(
+            options.from, Instant(milliseconds: start - Self.edge))..<min(
+                options.to, Instant(milliseconds: end + Self.edge))
+    }
+
+    private func stillHere(_ findings: [Finding]) async throws -> [Finding] {
+        let rows = try await connection.query(
+            """
+            select q.code from public.quake q
+            join unnest(\(findings.map(\.code)), \(findings.map { $0.here ?? .now })) as found(code, updated)
+                using (code, updated)
+            """, to: "look for what is still surplus")
+        let codes = Set(try rows.map { ExactText(try $0.decode("code")) })
+        return findings.filter { codes.contains(ExactText($0.code)) }
     }
 
     private func delete(_ findings: [Finding]) async throws {
+        guard !findings.isEmpty else { return }
         try await connection.write(to: "delete versions that the service does not have") {
             _ = try await connection.query(
                 """

@@ -31,18 +31,20 @@ struct EventServiceTests {
     func urls() {
         var question = EventService.Question(updatedAfter: Instant("2026-11-24T05:30:00.123Z"))
         #expect(
-            EventService.usgs.query(question)
+            EventService.usgs.queryURL(of: question)
                 == "https://earthquake.usgs.gov/fdsnws/event/1/query?format=geojson&starttime=1000-01-01T00:00:00.000&updatedafter=2026-11-24T05:30:00.123&orderby=time-asc&limit=20000"
         )
         question.isOfDeletions = true
-        #expect(EventService.usgs.query(question).contains("&includedeleted=only&"))
-        #expect(!EventService.usgs.query(question).contains("eventtype"))
+        #expect(EventService.usgs.queryURL(of: question).contains("&includedeleted=only&"))
+        #expect(!EventService.usgs.queryURL(of: question).contains("eventtype"))
         let window = EventService.Question(since: Instant("2020-01-01")!, until: Instant("2020-01-02"))
         #expect(
-            EventService.usgs.count(window).hasSuffix(
+            EventService.usgs.countURL(of: window).hasSuffix(
                 "count?format=text&starttime=2020-01-01T00:00:00.000&endtime=2020-01-01T23:59:59.999"))
         // Nothing of it is secret.
-        #expect("\(FeedSource.url(EventService.usgs.query(question)))" == EventService.usgs.query(question))
+        #expect(
+            "\(FeedSource.url(EventService.usgs.queryURL(of: question)))"
+                == EventService.usgs.queryURL(of: question))
     }
 
     @Test("Another Quakes is followed by its changes, at /changes and nowhere else")

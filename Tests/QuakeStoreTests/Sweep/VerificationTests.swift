@@ -30,7 +30,7 @@ struct VerificationTests {
     private func verify(
         _ database: TestDatabase, through server: TestFeedServer, repairs: Bool = false, limit: Int? = nil,
         retraction: Importer.Retraction = .auto
-    ) async throws -> (outcome: Verification.Outcome, counts: ImportCounts?) {
+    ) async throws -> (outcome: Verification.Outcome, counts: ImportCounts?, left: [String]) {
         var options = Verification.Options(
             from: Instant(milliseconds: Int64(Self.now - 3 * Self.day)),
             to: Instant(milliseconds: Int64(Self.now)))
@@ -42,7 +42,9 @@ struct VerificationTests {
         return try await database.withConnection { [options, imports] connection in
             let verification = try await Verification(connection, options, imports: imports, logger: .quiet)
             let outcome = try await verification.run()
-            return (outcome, repairs ? try await verification.repair(outcome) : nil)
+            guard repairs else { return (outcome, nil, []) }
+            let (counts, left) = try await verification.repair(outcome)
+            return (outcome, counts, left.map(\.code))
         }
     }
 
@@ -132,6 +134,67 @@ struct VerificationTests {
                 #expect(try await database.revised().count == 100)
                 let forced = try await verify(database, through: server, repairs: true, retraction: .force)
                 #expect(forced.counts?.retracted == 40)
+            }
+        }
+    }
+
+    @Test("What is surplus beside the end of a window is deleted, too, wherever the windows end")
+    func ends() async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                let before = try await database.contents()
+                try await database.query(
+                    """
+                    insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
+                    select 'xx' || n, 'xx', n, url, time + interval '30 seconds' * n, updated, 0, 0
+                    from quake cross join generate_series(1, 2000) as n where code = 'us1000'
+                    """)
+                let repaired = try await verify(
+                    database, through: server, repairs: true, limit: 30, retraction: .force)
+                #expect(repaired.counts?.retracted == 2000 && repaired.left == [])
+                #expect(try await database.contents() == before)
+            }
+        }
+    }
+
+    @Test("Of a service that counts no event, the brake holds, and force deletes what is here")
+    func nothingThere() async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                catalogue.change { $0.events = [:] }
+                await #expect(throws: BrakeHeld.self) {
+                    try await verify(database, through: server, repairs: true)
+                }
+                #expect(try await database.revised().count == 100)
+                let forced = try await verify(database, through: server, repairs: true, retraction: .force)
+                #expect(forced.counts?.retracted == 100 && forced.left == [])
+            }
+        }
+    }
+
+    @Test("An answer without content deletes nothing, and what is left is told")
+    func noContent() async throws {
+        let catalogue = TestCatalogue(now: Self.now, knows: [.text])
+        catalogue.change { state in
+            for number in 0..<50 {
+                let time = Self.now - 2 * Self.day + number * 10 * Self.minute
+                state.add(.init("us\(1000 + number)", time: time, updated: time))
+            }
+        }
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                let codes = try await database.revised().keys.sorted()
+                #expect(codes.count == 50)
+                catalogue.change { $0.events = [:] }
+                let repaired = try await verify(
+                    database, through: server, repairs: true, limit: 30, retraction: .force)
+                #expect(repaired.counts == ImportCounts())
+                #expect(repaired.left.sorted() == codes)
             }
         }
     }

@@ -159,9 +159,12 @@ struct ListCommandTests {
         }
     }
 
-    @Test("--spreadsheet without --format csv is wrong usage", arguments: ["list", "report"])
+    @Test(
+        "--spreadsheet without --format csv is wrong usage",
+        arguments: ["list", "report", "verify --from 1d"])
     func spreadsheetWithoutCSV(command: String) async throws {
-        let outcome = try await QuakesCommand().run(command, "--spreadsheet")
+        let arguments = command.split(separator: " ").map(String.init) + ["--spreadsheet"]
+        let outcome = try await QuakesCommand().run(arguments)
         #expect(outcome.status == 64)
         #expect(outcome.errors.hasPrefix("Error: --spreadsheet needs --format csv"))
     }

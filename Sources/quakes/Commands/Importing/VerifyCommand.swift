@@ -12,7 +12,8 @@ struct VerifyCommand: AsyncParsableCommand {
             less than 15 minutes ago is left out, because the worker may not have asked for it yet.
 
             The exit code is 0 if they agree, and 65 if they do not. With --repair, exactly the listed events are \
-            imported or deleted, and the exit code is 0 once that is done:
+            imported or deleted, and the exit code is 0 once that is done, or 65 if some that the service does not have are \
+            still here:
 
                 quakes verify --from 7d
                 quakes verify --from 2020-01-01 --to 2020-02-01 --repair
@@ -40,6 +41,8 @@ struct VerifyCommand: AsyncParsableCommand {
         case table, json, csv
     }
 
+    func validate() throws { try spreadsheet.validate(isCSV: format == .csv) }
+
     func run() async throws {
         var options = Verification.Options(
             from: stretch.from.instant, to: stretch.to?.instant ?? .now)
@@ -49,20 +52,24 @@ struct VerifyCommand: AsyncParsableCommand {
         imports.retraction = retract
         imports.fetch = fetch.options
         let database = try await database.located()
-        let outcome = try await database.withConnection(for: .writer) { connection in
+        let differs = try await database.withConnection(for: .writer) { connection in
             let verification = try await Verification(
                 connection, options, imports: imports, logger: database.logger)
             let outcome = try await verification.run()
             show(outcome)
-            if `repair`, !outcome.findings.isEmpty {
-                let counts = try await verification.repair(outcome)
+            guard `repair`, !outcome.findings.isEmpty else { return !outcome.findings.isEmpty }
+            let (counts, left) = try await verification.repair(outcome)
+            StandardError.print(
+                "quakes: repaired: \(counts.inserted) inserted, \(counts.updated) updated, \(counts.superseded + counts.retracted) deleted"
+            )
+            if !left.isEmpty {
                 StandardError.print(
-                    "quakes: repaired: \(counts.inserted) inserted, \(counts.updated) updated, \(counts.superseded + counts.retracted) deleted"
+                    "quakes: still here, though the service does not have it: \(left.map(\.code).joined(separator: ", ")); to delete an event, use quakes delete"
                 )
             }
-            return outcome
+            return !left.isEmpty
         }
-        if !`repair`, !outcome.findings.isEmpty { throw ExitCode(ExitStatus.badData) }
+        if differs { throw ExitCode(ExitStatus.badData) }
     }
 
     private func show(_ outcome: Verification.Outcome) {
