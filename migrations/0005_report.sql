@@ -617,7 +617,8 @@ select time as origin_time, code, net as network, magnitude, magnitude_type, pla
 from only public.quake
 cross join lateral (
     select jsonb_object_agg(key, value) filter (
-               where case when jsonb_typeof(value) = 'number' then abs(value::numeric) < 1e300 end) as number
+               where case when jsonb_typeof(value) = 'number'
+                    then value::numeric = 0 or abs(value::numeric) between 1e-300 and 1e300 end) as number
     from jsonb_each(extra -> 'focal_mechanism')) as mechanism
 where jsonb_typeof(extra -> 'focal_mechanism') = 'object';
 comment on view report.focal_mechanism is
@@ -660,8 +661,8 @@ select quake.time as origin_time, quake.code, quake.net as network,
        quake.magnitude as last_magnitude,
        change.revisions,
        report.seconds(quake.imported_at - quake.time) as import_delay_s,
-       coalesce(change.statuses[1], report.review_status(quake.status)) as first_review_status,
-       case when coalesce(change.statuses[1], report.review_status(quake.status)) = 'reviewed'
+       first.status as first_review_status,
+       case when first.status = 'reviewed'
             then report.seconds(quake.imported_at - quake.time)
             when change.statuses is not null
             then (select report.seconds(min(turn.at) - quake.time)
@@ -679,7 +680,10 @@ cross join lateral (
     join history.transaction t on t.id = c.transaction
     where c.key = quake.code and c.entity = 'quake' and c.operation = 'update'
       -- If the event was withdrawn and came back, only what happened since then counts.
-      and t.committed_at >= quake.imported_at) as change;
+      and t.committed_at >= quake.imported_at) as change
+cross join lateral (
+    select case when change.statuses is null then report.review_status(quake.status) else change.statuses[1] end as status)
+    as first;
 comment on view report.revision is
     'How each event was revised since its first import here, as far back as history reaches (see quakes prune). Every magnitude in between is in report.magnitude_history.';
 comment on column report.revision.origin_time is 'Origin time.';

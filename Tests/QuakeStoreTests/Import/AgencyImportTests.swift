@@ -230,12 +230,13 @@ struct AgencyImportTests {
             // Any writer may put anything there.
             try await database.query(
                 """
-                update quake set extra = '{"focal_mechanism": {"strike1": "north", "dip1": 1e400, "rake1": 5}}'
+                update quake set extra = '{"focal_mechanism": {"strike1": "north", "dip1": 1e400, "dip2": -1e-400, "rake1": 5, "clvd": 0}}'
                 """)
             let other = try await database.query("select * from report.focal_mechanism")[0]
             #expect(try other.decodeIfPresent("strike1_deg", as: Double.self) == nil)
             #expect(try other.decodeIfPresent("dip1_deg", as: Double.self) == nil)
-            #expect(try other.decode("rake1_deg") == 5.0)
+            #expect(try other.decodeIfPresent("dip2_deg", as: Double.self) == nil)
+            #expect(try other.decode("rake1_deg") == 5.0 && other.decode("clvd") == 0.0)
         }
     }
 

@@ -34,6 +34,17 @@ struct PostGISTests {
         }
     }
 
+    @Test("Where everybody may read the events, everybody may read their geometries")
+    func grantedToPublic() async throws {
+        try await withGeometry { database in
+            try await database.query("grant select on report.event to public")
+            try await database.withConnection { try await PostGIS.establish(on: $0) }
+            let row = try await database.query(
+                "select has_table_privilege('public', 'report.event_geometry', 'select') as may_read")[0]
+            #expect(try row.decode("may_read") == true)
+        }
+    }
+
     @Test(
         "The channel qgis is notified once for each transaction that changes earthquakes, and not by others")
     func notifications() async throws {

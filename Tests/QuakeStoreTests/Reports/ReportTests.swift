@@ -229,6 +229,25 @@ struct ReportTests {
         }
     }
 
+    @Test("An event that came without a review status had none at first")
+    func noStatusAtFirst() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.importFeatures([
+                SmallFeed.feature("a", updated: 2000, more: "\"status\":\"reviewed\"")
+            ])
+            let row = try await database.query(
+                """
+                select r.first_review_status, r.import_delay_s < r.review_delay_s as is_later,
+                       abs(r.review_delay_s - (select extract(epoch from max(committed_at)) - 1 from history.transaction)) < 1e-3
+                           as is_of_revision
+                from report.revision r
+                """)[0]
+            #expect(try row.decodeIfPresent("first_review_status", as: String.self) == nil)
+            #expect(try row.decode("is_later") == true && row.decode("is_of_revision") == true)
+        }
+    }
+
     @Test("An event that was withdrawn and came back starts afresh")
     func cameBack() async throws {
         try await server.withDatabase { database in
