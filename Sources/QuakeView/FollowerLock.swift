@@ -50,8 +50,8 @@ public final class FollowerLock: Sendable {
             return String(cString: real)
         }
         if let file = real(path) { return file }
-        let name = path.split(separator: "/").last.map(String.init) ?? ""
-        let folder = String(path.dropLast(name.utf8.count))
+        let name = path.split(separator: "/").last ?? ""
+        let folder = String(path[..<name.startIndex])
         return real(folder.isEmpty ? "." : folder).map { "\($0)/\(name)" } ?? path
     }
 

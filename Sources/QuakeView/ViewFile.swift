@@ -25,7 +25,7 @@ public struct ViewFile: Sendable {
     }
 
     /// Calls `body` with each selected earthquake, in the selection's order. All of them are as of one position, which is
-    /// returned. `asOf` is not looked at: a view has no past.
+    /// returned. `asOf` is not looked at, because a view has no past; nor are `isReversed` and `offset`.
     ///
     /// - Throws: `ViewError`, or what `body` throws.
     public func forEach(
@@ -87,7 +87,7 @@ extension QuakeSelection {
         // What is chosen by anything else is chosen row by row, afterwards.
         let isAll =
             types == nil && place == nil && near == nil && box == nil && updatedAfter == nil && ranges.isEmpty
-            && values.isEmpty
+            && values.isEmpty && contributors == nil
         return try Row.fetchCursor(
             db,
             sql: """

@@ -43,6 +43,19 @@ struct ViewErrorTests {
         }
     }
 
+    @Test("A file that is new is made where its path says, whatever letters are in its name")
+    func otherLetters() async throws {
+        try await withFolder { folder in
+            for name in ["ää.sqlite", "地震.sqlite", "e\u{301}.sqlite"] {
+                let path = folder.appending(path: "sub\(name)/").path
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+                let lock = try FollowerLock("\(path)/\(name)")
+                #expect(lock.path.utf8.elementsEqual("\(path)/\(name)".utf8))
+                #expect(try contents(of: URL(filePath: path)).keys.map { $0 } == ["\(name).lock"])
+            }
+        }
+    }
+
     /// refused: closes 7 ─────────── closes 7 once more
     /// another:           opens 7 ─────────────────────── closes 7: Bad file descriptor
     @Test("A follower that is refused closes no file but its own")
