@@ -33,7 +33,7 @@ enum DocumentStart {
         default:
             // A line that names columns is known by its first name.
             if let bar = content.firstIndex(of: UInt8(ascii: "|")) {
-                let name = content[..<bar].filter { !$0.isBlank }.map(\.asciiLowercased)
+                let name = content[..<bar].filter { !$0.isJSONWhitespace }.map(\.asciiLowercased)
                 if name.elementsEqual("eventid".utf8) { return .text }
             }
             guard isLast || content.contains(UInt8(ascii: "\n")) || content.count >= lineLimit else {

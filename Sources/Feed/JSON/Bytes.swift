@@ -1,4 +1,4 @@
-// Tests that the JSON readers apply to single bytes, and to eight at a time.
+// What the readers ask of bytes: of single ones, of eight at a time, and of a text.
 
 extension UInt8 {
     @inline(__always)
@@ -8,6 +8,14 @@ extension UInt8 {
 }
 
 extension UnsafeBufferPointer<UInt8> {
+    /// Without the white space at either end.
+    var trimmed: UnsafeBufferPointer<UInt8> {
+        guard let first = firstIndex(where: { !$0.isJSONWhitespace }),
+            let last = lastIndex(where: { !$0.isJSONWhitespace })
+        else { return extracting(0..<0) }
+        return extracting(first..<last + 1)
+    }
+
     /// The UTF-16 unit of a `\uXXXX` at `index`; nil when there is none.
     func utf16Unit(at index: Int) -> UInt16? {
         guard index + 6 <= count, self[index] == UInt8(ascii: "\\"), self[index + 1] == UInt8(ascii: "u")

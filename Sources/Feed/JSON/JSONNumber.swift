@@ -80,12 +80,12 @@ extension JSONCursor {
         var digits = Digits()
         guard next.isDigit else { throw error(isNegative ? Self.malformed : "expected a value", at: start) }
         let startsWithZero = next == UInt8(ascii: "0")
-        let integerDigits = readDigits(&digits, start)
+        let integerDigits = readDigits(&digits)
         guard !startsWithZero || integerDigits == 1 else { throw error(Self.malformed, at: start) }
         var fractionDigits = 0
         if next == UInt8(ascii: ".") {
             position += 1
-            fractionDigits = readDigits(&digits, start)
+            fractionDigits = readDigits(&digits)
             guard fractionDigits > 0 else { throw error(Self.malformed, at: start) }
         }
         let exponent = try readExponent(start)
@@ -116,7 +116,7 @@ extension JSONCursor {
     }
 
     @inline(__always)
-    private mutating func readDigits(_ digits: inout Digits, _ start: Int) -> Int {
+    private mutating func readDigits(_ digits: inout Digits) -> Int {
         let first = position
         while next.isDigit {
             digits.append(UInt64(next - UInt8(ascii: "0")))

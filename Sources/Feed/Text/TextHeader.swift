@@ -22,9 +22,11 @@ struct TextHeader {
     /// - Throws: `Fault` if it lacks a column without which there is no event, or has one twice.
     init?(_ line: UnsafeBufferPointer<UInt8>) throws(Fault) {
         var text = line[...]
-        while let first = text.first, first == UInt8(ascii: "#") || first.isBlank { text = text.dropFirst() }
+        while let first = text.first, first == UInt8(ascii: "#") || first.isJSONWhitespace {
+            text = text.dropFirst()
+        }
         let names = text.split(separator: UInt8(ascii: "|"), omittingEmptySubsequences: false).map {
-            String(decoding: $0.filter { !$0.isBlank }, as: UTF8.self).lowercased()
+            String(decoding: $0.filter { !$0.isJSONWhitespace }, as: UTF8.self).lowercased()
         }
         guard names[0] == "eventid" || names.contains("eventid") && names.contains("time") else { return nil }
         count = names.count
@@ -75,22 +77,5 @@ struct TextHeader {
         case "eventtype", "et": .type
         default: nil
         }
-    }
-}
-
-extension UInt8 {
-    var isBlank: Bool {
-        self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") || self == UInt8(ascii: "\r")
-    }
-}
-
-extension UnsafeBufferPointer<UInt8> {
-    /// Without the blanks at either end.
-    var trimmed: UnsafeBufferPointer<UInt8> {
-        guard let first = firstIndex(where: { !$0.isBlank }), let last = lastIndex(where: { !$0.isBlank })
-        else {
-            return extracting(0..<0)
-        }
-        return extracting(first..<last + 1)
     }
 }

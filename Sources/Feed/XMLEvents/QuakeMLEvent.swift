@@ -119,12 +119,9 @@ struct QuakeMLEvent {
         func parts(_ kind: QuakeMLPart) -> some Sequence<Part> { event.parts.lazy.filter { $0.kind == kind } }
 
         func text(_ range: Range<Int>) -> UnsafeBufferPointer<UInt8>? {
-            let text = bytes.extracting(range)
-            if isOwn { return text.isEmpty ? nil : text }
-            guard let first = text.firstIndex(where: { !$0.isJSONWhitespace }),
-                let last = text.lastIndex(where: { !$0.isJSONWhitespace })
-            else { return nil }
-            return text.extracting(first..<last + 1)
+            let whole = bytes.extracting(range)
+            let text = isOwn ? whole : whole.trimmed
+            return text.isEmpty ? nil : text
         }
 
         func string(_ text: UnsafeBufferPointer<UInt8>?) -> String {

@@ -290,6 +290,16 @@ import Testing
             ])
     }
 
+    @Test(
+        "When the document was made is read with whatever white space around it",
+        arguments: ["", " ", "\n\t\r\n    "])
+    func made(space: String) {
+        let made =
+            "<creationInfo><creationTime>\(space)2026-09-11T12:00:00Z\(space)</creationTime></creationInfo>"
+        let outcome = ScanOutcome(Array(Self.document(parameters: made).utf8))
+        #expect(outcome.metadata.generated == Instant("2026-09-11T12:00:00Z"))
+    }
+
     private func one(_ event: String) throws -> Quake {
         let outcome = ScanOutcome(Array(Self.document(event).utf8))
         if let error = outcome.error { throw error }
