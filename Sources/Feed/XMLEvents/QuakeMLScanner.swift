@@ -25,7 +25,7 @@ final class QuakeMLScanner: @unchecked Sendable {
     private var path: [Int?] = []
     private var event = QuakeMLEvent()
     private var made: [UInt8] = []
-    private var source = EventSource()
+    private var excerpt = EventExcerpt()
     /// Events that are read and not yet handed over.
     private var ready: [Ready] = []
 
@@ -80,14 +80,14 @@ final class QuakeMLScanner: @unchecked Sendable {
     }
 
     private func parse(isLast: Bool) throws {
-        source.append(block)
+        excerpt.append(block)
         block.withUnsafeBufferPointer { reader.read($0, isLast: isLast) }
         block.removeAll(keepingCapacity: true)
         if let failure = reader.failure {
             throw FeedError.brokenDocument(
                 reason: "not QuakeML: \(failure)", offset: offset + reader.position)
         }
-        source.drop(upTo: reader.position)
+        excerpt.drop(upTo: reader.position)
     }
 
     /// - Returns: whether all that is ready was handed over.
@@ -119,7 +119,7 @@ final class QuakeMLScanner: @unchecked Sendable {
         case QuakeMLTree.parameters:
             isOwn = attributes.value("publicID").elementsEqual("smi:local/quakes/catalogue".utf8)
         case QuakeMLTree.event:
-            source.begin(at: reader.position)
+            excerpt.begin(at: reader.position)
             event.begin(
                 id: attributes.value("publicID"),
                 network: attributes.value("eventsource", in: "http://anss.org/xmlns/catalog/"),
@@ -164,7 +164,7 @@ final class QuakeMLScanner: @unchecked Sendable {
     private func endEvent() {
         count += 1
         let rejection = translator.read(event, isOwn: isOwn)
-        let (range, bytes) = source.end(at: reader.position)
+        let (range, bytes) = excerpt.end(at: reader.position)
         ready.append(
             Ready(
                 ordinal: count, offset: offset + range.lowerBound, size: range.count,

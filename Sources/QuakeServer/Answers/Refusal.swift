@@ -37,7 +37,7 @@ struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
         \(moment)
 
         Service version:
-        \(EventService.version)
+        \(EventAPI.version)
 
         """
     }

@@ -74,7 +74,7 @@ extension EventRequest {
         case .text: EventText()
         case .csv: EventCSV()
         case .geojson:
-            FeatureEncoder(
+            EventGeoJSON(
                 url: url, limit: selection.limit, offset: selection.offset, isDetail: eventID != nil,
                 callback: callback)
         case .kml:

@@ -7,7 +7,7 @@ enum DetailFeed {
         Answer(
             key: "detail/\(code)", contentType: "application/json; charset=utf-8", cacheSeconds: 60
         ) { connection, state, writer in
-            let properties = writer.begin(FeatureEncoder(isDetail: true))
+            let properties = writer.begin(EventGeoJSON(isDetail: true))
             var selection = QuakeSelection()
             selection.code = code
             let selected = try await selection.selected(on: connection, newest: state.position.token)

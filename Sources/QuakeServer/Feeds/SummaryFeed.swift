@@ -146,7 +146,7 @@ struct SummaryFeed: Sendable, Equatable {
         let url = origin.url + (Form.endings.first { $0.form == form }?.ending ?? "")
         return switch form {
         case .geojson:
-            FeatureEncoder(
+            EventGeoJSON(
                 title: title, url: url, generated: origin.generated, api: "1.14.1", endsLine: true)
         case .csv: EventCSV()
         case .quakeml: EventXML()

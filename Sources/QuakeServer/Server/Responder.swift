@@ -169,7 +169,7 @@ final class Responder: Sendable {
         case .detail(let code): return .answer(DetailFeed.answer(of: code))
         case .coverage: return .answer(HeldPeriod.answer())
         case .event(let path):
-            return try EventService.route(
+            return try EventAPI.route(
                 path: path, query: target.query ?? "", baseURL: baseURL(of: request), settings)
         case .changes:
             let changes = try ChangesRequest(
@@ -204,7 +204,7 @@ final class Responder: Sendable {
         // A target that is too long is not said again.
         let query = refusal.status == 414 ? "" : target.query.map { "?\($0)" } ?? ""
         let base = baseURL(of: request)
-        let text = refusal.text(request: base + target.path + query, service: base + EventService.path)
+        let text = refusal.text(request: base + target.path + query, service: base + EventAPI.path)
         return Reply(refusal, as: text)
     }
 

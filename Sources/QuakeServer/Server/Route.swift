@@ -37,8 +37,8 @@ enum Route: Sendable {
                 .changes
             } else if let code = path.between("/history/", "")?.percentDecoded {
                 .history(code)
-            } else if path.hasPrefix(EventService.path) || "\(path)/" == EventService.path {
-                .event(String(path.dropFirst(EventService.path.count)))
+            } else if path.hasPrefix(EventAPI.path) || "\(path)/" == EventAPI.path {
+                .event(String(path.dropFirst(EventAPI.path.count)))
             } else if path == "/" || path == "/embed" {
                 .index(isFramed: path == "/embed")
             } else if let file = PageFile.all[path] {

@@ -1,7 +1,7 @@
 import XML
 
 /// What the event service says of itself.
-enum EventService {
+enum EventAPI {
     /// That of the standard, and ours within it.
     static let version = "1.2.0"
 

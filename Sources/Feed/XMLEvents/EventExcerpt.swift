@@ -1,5 +1,5 @@
 /// Keeps what stands in an XML document of the event that is being read: the first 64 KiB of it, for a reject.
-struct EventSource {
+struct EventExcerpt {
     /// What the parser has not got past yet, or had not when it got its last block.
     private var recent: [UInt8] = []
     /// Where that begins, in bytes from the beginning of what is parsed.

@@ -3,7 +3,7 @@ import PostgreSQL
 import QuakeStore
 import XML
 
-extension EventService {
+extension EventAPI {
     static let path = "/fdsnws/event/1/"
 
     /// What a path of the event service leads to.

@@ -3,7 +3,7 @@ import PostgreSQL
 
 /// Writes events as features of GeoJSON, as the USGS feeds have them, straight from the rows of a COPY
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php). Importing them gives the same events again.
-struct FeatureEncoder: EventEncoder {
+struct EventGeoJSON: EventEncoder {
     /// The feeds' order of a feature's members.
     static let properties: [Property] = inFeed + [.extra, .longitude, .latitude, .depth, .code]
 
@@ -27,7 +27,7 @@ struct FeatureEncoder: EventEncoder {
     var title = "Earthquakes"
     var url = ""
     var generated = Instant.now
-    var api = EventService.version
+    var api = EventAPI.version
     /// How many events were asked for.
     var limit: Int?
     /// How many events were to be skipped; nil for a feed, which has all of its events.
