@@ -51,7 +51,8 @@ struct Quakes: AsyncParsableCommand {
                 group.cancelAll()
                 switch event {
                 case .ended(nil):
-                    StandardError.print("quakes: interrupted by a signal; the open batch was rolled back")
+                    StandardError.print(
+                        "quakes: interrupted by a signal; what was not committed yet is undone")
                     return signal.map { 128 + $0.rawValue } ?? ExitStatus.interrupted
                 case .ended(let status?): return status
                 case .signalled(let received): signal = received

@@ -11,9 +11,7 @@ public struct GutenbergRichter: Sendable {
     public let counts: [Int: Int]
     /// The bin from which on the relation holds, in tenths; nil without earthquakes.
     public let completeness: Int?
-    public let isCompletenessGiven: Bool
-    /// Earthquakes in that bin and all larger ones.
-    public let count: Int
+    let isCompletenessGiven: Bool
     /// nil for fewer than two earthquakes.
     public let fit: Fit?
     /// The bin from which on the fit is good, with fifty earthquakes or more.
@@ -49,7 +47,6 @@ public struct GutenbergRichter: Sendable {
         self.counts = counts
         completeness = complete
         isCompletenessGiven = given != nil
-        count = counts.reduce(0) { $0 + ($1.key >= complete ?? 0 ? $1.value : 0) }
         fit = complete.flatMap { Self.fit(counts, from: $0) }
         let larger = counts.keys.filter { $0 > complete ?? 0 }
         good = ([complete].compactMap(\.self) + larger).sorted().lazy

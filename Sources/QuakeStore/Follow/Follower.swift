@@ -54,7 +54,7 @@ public struct Follower<V: ReaderView>: Sendable {
     ///   - told: told the catalogue's state after each pass, changed or not: the view is then at that state or before it. States
     ///     may be skipped.
     ///   - lost: told when the connection is lost.
-    /// - Throws: `CancellationError`. If not `persistently`: what the first connection throws; `NoSession` when it cannot listen,
+    /// - Throws: `CancellationError`. If not `persistently`: what the first connection throws, unless that is an outage; `NoSession` when it cannot listen,
     ///   because a pooler is in transaction mode; what a new connection would not help against.
     public func run(
         persistently: Bool = false, told: (@Sendable (CatalogueState) -> Void)? = nil,
@@ -74,7 +74,7 @@ public struct Follower<V: ReaderView>: Sendable {
                         if let told { told(try await state(connection)) }
                     }
                 }
-            } catch let error where persistently || hasConnected && error.isTransient || error.isOutage {
+            } catch let error where persistently || (hasConnected && error.isTransient) || error.isOutage {
                 try Task.checkCancellation()
                 if isConnected, (error as? PostgresError)?.connectionLost == true { lost?() }
                 let wait = backoff.next()
@@ -155,7 +155,7 @@ public struct Follower<V: ReaderView>: Sendable {
 public struct PollInterval: Sendable {
     /// While it listens.
     public var listening: Duration
-    /// On a hot standby, which refuses LISTEN.
+    /// Where it cannot listen: on a hot standby, and behind a pooler that gives it no session of its own.
     public var standby: Duration
     /// How long the server may take to give a sign of life before the connection counts as lost.
     public var answer: Duration

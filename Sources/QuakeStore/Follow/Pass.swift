@@ -15,7 +15,7 @@ public struct Pass: Sendable {
     public let table: TableShape
 
     /// The view's position.
-    let reader: Position?
+    let position: Position?
     let connection: Connection
     let logger: Logger
     /// Whether its query is prepared, which pays for the many small passes of a follower that listens. The server locks the
@@ -104,7 +104,7 @@ public struct Pass: Sendable {
     private func forEachLineByStretches(
         _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Position {
-        let snapshot = try await SnapshotState.read(of: reader, on: connection)
+        let snapshot = try await SnapshotState.read(of: position, on: connection)
         try expect(snapshot)
         announce(snapshot)
         var reached = after
@@ -144,7 +144,7 @@ public struct Pass: Sendable {
     ///
     /// - Returns: the view's position once it knows that it has nothing.
     public func skip() async throws -> Position {
-        let snapshot = try await SnapshotState.read(of: reader, on: connection)
+        let snapshot = try await SnapshotState.read(of: position, on: connection)
         try expect(snapshot)
         return snapshot.position
     }
@@ -155,18 +155,18 @@ public struct Pass: Sendable {
         }
     }
 
-    private var after: Int { reader?.token ?? 0 }
+    private var after: Int { position?.token ?? 0 }
 
     /// Reads the row that describes the snapshot, and then the selected rows.
     private func read(
         _ selected: Query, columns: Int, _ body: @Sendable (inout Row) throws -> Void
     ) async throws -> Position {
         let query = Query.row(
-            SnapshotState.query(of: reader), width: SnapshotState.width, before: selected, columns: columns)
+            SnapshotState.query(of: position), width: SnapshotState.width, before: selected, columns: columns)
         let reached = Mutex<Position?>(nil)
         let take: @Sendable (inout Row) throws -> Void = { row in
             if reached.withLock({ $0 == nil }) {
-                let snapshot = try SnapshotState(&row, of: reader)
+                let snapshot = try SnapshotState(&row, of: position)
                 try expect(snapshot)
                 announce(snapshot)
                 reached.withLock { $0 = snapshot.position }

@@ -80,7 +80,7 @@ struct PassReader<V: ReaderView> {
             let table = try await knownTable()
             if freshStart == nil, !view.accepts(table) { freshStart = .altered }
             var pass = Pass(
-                freshStart: freshStart, table: table, reader: position, connection: connection,
+                freshStart: freshStart, table: table, position: position, connection: connection,
                 logger: logger,
                 isPrepared: isPrepared && freshStart == nil)
             do {

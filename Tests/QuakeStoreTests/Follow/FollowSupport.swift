@@ -60,7 +60,7 @@ final class MemoryView: ReaderView {
             next.changes += changes
 
             var all = Pass(
-                freshStart: .first, table: pass.table, reader: nil, connection: pass.connection,
+                freshStart: .first, table: pass.table, position: nil, connection: pass.connection,
                 logger: .quiet)
             all.isHeld = true
             let table = try await Self.rows(of: all, onto: [:]).rows
