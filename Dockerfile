@@ -8,10 +8,11 @@ WORKDIR /src
 # The dependencies are a layer of their own, so a change to the sources does not fetch them again.
 COPY Package.swift ./
 RUN swift package resolve
-# Tests are not built, but the manifest names them, and SwiftPM wants to see them.
+# Tests and benchmarks are not built, but the manifest names them, and SwiftPM wants to see them.
 COPY migrations migrations
 COPY Sources Sources
 COPY Tests Tests
+COPY Benchmarks/Scan Benchmarks/Scan
 RUN swift build -c release --static-swift-stdlib --product quakes \
     && strip -o /usr/local/bin/quakes .build/release/quakes
 

@@ -67,6 +67,11 @@ struct ProxyTests {
                 try await database.query("update quake set magnitude = 9 where code = 'usc1'")
                 return try await group.reduce(into: []) { $0.append($1) }
             }
+            if program == .varnish {
+                for path in ["/metrics", "/metrics?x=1"] {
+                    #expect(try await proxied.get(path).status == 404)
+                }
+            }
             #expect(answers.allSatisfy { $0.status == 200 })
             #expect(Set(answers.map(\.text)).count == 1)
             #expect(answers.first?.events.map(\.isChange) == [true, false])

@@ -14,6 +14,10 @@ backend default {
 }
 
 sub vcl_recv {
+    # They name sources and readers: Prometheus asks the service itself.
+    if (req.url ~ "^/metrics(\?|$)") {
+        return (synth(404));
+    }
     # A stream has no end, so nobody may wait for another's. What ends is a long poll (wait), or a closed stretch (until).
     if (req.url ~ "/changes(\?|$)" && req.url !~ "[?&](wait|until)=") {
         return (pass);

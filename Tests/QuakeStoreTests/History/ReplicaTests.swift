@@ -48,7 +48,7 @@ struct ReplicaTests {
         try await here.importSample(300)
         try await here.execute(
             """
-            create publication report for table public.quake, import.run, import.feed, history.store,
+            create publication report for table public.quake, import.run, import.feed, import.coverage, history.store,
                 history.transaction, history.change, history.reader
             """)
         // The replica has its own store, which the replicated one replaces.
@@ -63,11 +63,14 @@ struct ReplicaTests {
             try await there.query("select from pg_subscription_rel where srsubstate <> 'r'").isEmpty
         }
         try await here.query("delete from quake where code in (select code from quake order by code limit 3)")
+        try await here.query(
+            "insert into import.coverage (service, periods) values ('service.example', '{[2026-01-01, 2026-02-01)}')"
+        )
         try await here.query("select history.report('reader', 1)")
 
         let reports = [
             "daily_activity", "revision", "removed_event", "network_contribution",
-            "monthly_gutenberg_richter", "import_run",
+            "monthly_gutenberg_richter", "import_run", "coverage",
         ]
         try await waitUntil {
             // The reader's report is the last transaction.

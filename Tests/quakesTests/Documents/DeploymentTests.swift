@@ -87,7 +87,13 @@ struct DeploymentTests {
             .map { try Self.words($0.output.1) }
         // A reader's probe names it: another reader that is behind, or no more, is not its affair.
         func lag(of reader: String) -> [String] { ["status", "--max-lag", "5m", "--reader", reader] }
-        #expect(compose.prefix(2) == [["status", "--max-age", "15m"], lag(of: "reader")])
+        let sources = ["all_hour", "all_day", "usgs"]
+        let age = ["--max-age", "15m"]
+        #expect(compose.prefix(2) == [["status"] + sources + age, lag(of: "reader")])
+        for file in ["docker-compose.yml", "deploy/kubernetes/worker.yaml"] {
+            let quoted = sources.map { "\"\($0)\"" }.joined(separator: ", ")
+            #expect(try Self.text(file).contains("[\"import\", \(quoted), \"--every\""), "\(file)")
+        }
         for (manifest, probe) in [("worker", compose[0]), ("follower", lag(of: "kubernetes"))] {
             let commands = try Self.commands(in: "deploy/kubernetes/\(manifest).yaml")
             let probes = commands.filter { $0.first == "status" }
@@ -101,13 +107,17 @@ struct DeploymentTests {
             func check(_ arguments: [String], _ url: String) async throws -> QuakesCommand.Outcome {
                 try await QuakesCommand(["DATABASE_URL": url]).run(arguments)
             }
-            #expect(try await check(compose[0], worker).status == 69)
+            #expect(try await check(compose[0], worker).status == 66)
+            #expect(try await check(["status"] + age, worker).status == 69)
             let document = SmallFeed.document([SmallFeed.feature("a")])
             try await TestFeedServer.run(script: [.whole(.ok, Array(document.utf8))]) { http in
-                _ = try await QuakesCommand(["DATABASE_URL": worker]).run("import", http.url("/feed"))
+                let feed = http.url("/feed")
+                _ = try await QuakesCommand(["DATABASE_URL": worker]).run("import", feed)
+                for probe in [["status"] + age, ["status", feed] + age] {
+                    let feeds = try await check(probe, worker)
+                    #expect(feeds.status == 0, "\(feeds.errors)")
+                }
             }
-            let feeds = try await check(compose[0], worker)
-            #expect(feeds.status == 0, "\(feeds.errors)")
             #expect(try await check(compose[1], reader).status == 66)
             try await roles.login(.reader).query(
                 "select history.report('reader', 0), history.report('old', 0)")
@@ -115,6 +125,19 @@ struct DeploymentTests {
             try await roles.database.query(
                 "update history.transaction set committed_at = committed_at - interval '1 hour'")
             #expect(try await check(compose[1], reader).status == 69)
+        }
+    }
+
+    @Test("The image's build has every folder that the package names")
+    func image() throws {
+        let named = try Self.text("Package.swift").matches(of: /path: "([^"]+)"/).map { String($0.output.1) }
+        let copied = try Self.text("Dockerfile").matches(of: /(?m)^COPY (\S+) \1$/).map {
+            String($0.output.1)
+        }
+        let sent = try Self.text(".dockerignore").matches(of: /(?m)^!(.+)$/).map { String($0.output.1) }
+        #expect(Set(copied).union(["Package.swift"]) == Set(sent))
+        for path in named + ["Sources", "Tests"] {
+            #expect(copied.contains { path == $0 || path.hasPrefix("\($0)/") }, "\(path)")
         }
     }
 
