@@ -38,6 +38,7 @@ extension DocumentImport {
             do {
                 given = try await readDeletions(question)
             } catch  where isRefusal(error) {
+                if !(error is NoDeletions), try await !refuses(question) { throw error }
                 return lack(.deletions)
             }
             if given >= plan.limit, plan.hadTooMany(window) { continue }
@@ -95,7 +96,13 @@ extension DocumentImport {
             if let count, count > plan.limit, plan.hadTooMany(window) { continue }
             var given = 0
             if count != 0 {
-                given = try await readEvents(question, &group, progress)
+                do {
+                    given = try await readEvents(question, &group, progress)
+                } catch let failure as FeedError where failure.status == 413 {
+                    // The standard's word for too many.
+                    if plan.hadTooMany(window) { continue }
+                    throw failure
+                }
                 let promised = max(count ?? 0, scanner.metadata.count ?? 0)
                 // If the service counts no more by now, some of them have just gone.
                 if given < promised, try await self.count(question) ?? promised > given {
@@ -124,7 +131,7 @@ extension DocumentImport {
         } catch let failure as FeedError where failure.status == 204 {
             return 0
         } catch let failure as FeedError where isRefusal(failure) {
-            try await findLack()
+            guard try await findLack(after: question) else { throw failure }
             throw AnotherQuestion()
         }
         self.sweep?.made = sweep.made ?? scanner.metadata.generated
@@ -147,6 +154,7 @@ extension DocumentImport {
                 lack(.counts)
                 return nil
             }
+            guard try await refuses(question) else { throw refusal }
             lack(.updates)
             throw AnotherQuestion()
         }
@@ -175,14 +183,31 @@ extension DocumentImport {
         logger.notice("import \(source): the service does not know \(what)")
     }
 
+    /// Whether a service that has refused a question refuses it again. What it refuses only for a moment, it knows.
+    private func refuses(_ question: EventService.Question) async throws -> Bool {
+        guard let service = sweep?.service else { return false }
+        do {
+            try await FeedSource.url(service.queryURL(of: question)).read(options: options.fetch) { _ in }
+        } catch let failure as FeedError where failure.status == 204 {
+            return false
+        } catch  where isRefusal(error) {
+            return true
+        }
+        return false
+    }
+
     /// Finds out what a service does not know that has refused a question.
     ///
+    /// - Returns: false if it answers by now.
     /// - Throws: `UnfitService` if it answers in no form that is read; `FeedError`.
-    private mutating func findLack() async throws {
-        guard var service = sweep?.service else { return }
-        for ability in try await service.findForm(for: .sweep, options.fetch) { lack(ability) }
+    private mutating func findLack(after question: EventService.Question) async throws -> Bool {
+        guard var service = sweep?.service else { return false }
+        let lacks = try await service.findForm(for: .sweep, options.fetch)
+        if lacks.isEmpty, try await !refuses(question) { return false }
+        for ability in lacks { lack(ability) }
         // It answers the plainest question.
         lack(.updates)
+        return true
     }
 }
 

@@ -86,7 +86,10 @@ struct Sweep: Sendable {
         let window = Instant(
             milliseconds: started.milliseconds - Int64(isLong ? service.days.daily : service.days.each)
                 * Self.day)
-        return cursor == nil ? min(beginning, window) : window
+        guard isLong || cursor == nil else { return window }
+        // After a long stop, the cursor lies before the window.
+        let last = cursor.map { Instant(milliseconds: $0.milliseconds - Int64(service.days.each) * Self.day) }
+        return min(window, last ?? beginning)
     }
 
     private static let day: Int64 = 86_400_000

@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 import PostgreSQL
 import Synchronization
@@ -165,6 +166,90 @@ extension SweepTests {
                 let second = try await database.sweep(through: server) { $0.sweepLimit = 3 }
                 #expect(second.failure == nil && second.counts.retracted == 0)
                 #expect(try await database.revised().count == 8)
+            }
+        }
+    }
+
+    @Test(
+        "A refusal that passes fails its sweep, and nothing is forgotten of what the service can do",
+        arguments: ["includedeleted=only", "count?", "&orderby="])
+    func passingRefusal(part: String) async throws {
+        try await withCatalogue { database, catalogue, _ in
+            catalogue.change { $0.add(event("us1")) }
+            let refusals = Atomic(0)
+            try await TestFeedServer.run(answering: { request in
+                let isAsked =
+                    request.uri.contains(part)
+                    && (part == "includedeleted=only") == request.uri.contains("includedeleted=only")
+                guard isAsked, refusals.wrappingSubtract(1, ordering: .relaxed).oldValue > 0 else {
+                    return catalogue.answer(request)
+                }
+                return .whole(.notFound, [])
+            }) { server in
+                #expect(try await database.sweep(through: server).failure == nil)
+                refusals.store(1, ordering: .relaxed)
+                #expect(try await database.sweep(through: server).failure is FeedError)
+                catalogue.change { state in
+                    state.now += Self.minute
+                    state.delete("us1")
+                }
+                #expect(try await database.sweep(through: server).failure == nil)
+                #expect(try await database.revised().isEmpty)
+                let lacks = try await database.query("select cardinality(lacks) as count from import.sweep")[
+                    0]
+                #expect(try lacks.decode("count") == 0)
+            }
+        }
+    }
+
+    @Test("A service that says 413 to too many events is asked for fewer")
+    func tooLarge() async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, limit: 3, knows: [.text])
+        catalogue.change { state in
+            for number in 1...8 {
+                let time = now - number * Self.day / 4
+                state.add(TestCatalogue.Event("us\(number)", time: time, updated: time))
+            }
+        }
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { request in
+                let answer = catalogue.answer(request)
+                guard case .whole(.badRequest, let text, _) = answer, !request.uri.contains("&limit="),
+                    String(decoding: text, as: UTF8.self).contains("exceeds the limit")
+                else { return answer }
+                return .whole(.tooLarge, [])
+            }) { server in
+                let summary = try await database.sweep(through: server)
+                #expect(summary.failure == nil && summary.counts.inserted == 8)
+            }
+        }
+    }
+
+    @Test(
+        "After a long stop, a service that is asked by origin times is asked from where the last sweep came to"
+    )
+    func longStop() async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, knows: [.count, .geojson])
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
+                // Without any event, it would not be asked for its clock.
+                catalogue.change { $0.add(.init("us0", time: now - Self.day, updated: now - Self.day)) }
+                try await database.sweep(through: server)
+                try await database.query(
+                    "update import.sweep set cursor = cursor - interval '45 days', long_at = long_at - interval '45 days'"
+                )
+                catalogue.change { state in
+                    state.now += 5 * Self.minute
+                    for (code, days) in [("us1", 1), ("us2", 44), ("us3", 47), ("us4", 60)] {
+                        let time = now - days * Self.day
+                        state.add(TestCatalogue.Event(code, time: time, updated: time))
+                    }
+                }
+                #expect(try await database.sweep(through: server).failure == nil)
+                let codes = try await database.revised().keys.sorted()
+                #expect(codes == ["us0", "us1", "us2", "us3"], "\(server.requests.map(\.uri))")
             }
         }
     }

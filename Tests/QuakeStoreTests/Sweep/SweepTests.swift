@@ -160,6 +160,9 @@ struct SweepTests {
             #expect(try rejects.decode("count") == 20)
             #expect(try rejects.decode("met") == 40)
             #expect(try rejects.decode("reason") == "unnamed")
+            // They are no fault that a monitor should tell of.
+            let status = try await database.withConnection { try await ImportStatus.read(on: $0) }
+            #expect(status.rejects == 0)
             #expect(try await database.cursor() == Self.now)
         }
     }
