@@ -219,7 +219,7 @@ begin
                gone.generated, gone.reason,
                exists (select from import.covering(import.service_of(q.url), gone.generated, q.time, q.updated) s
                        where s.generated > gone.generated and i.code <> all (s.rejected)) as is_back
-        from pg_temp.incoming i left join public.quake q on q.code = i.code
+        from pg_temp.incoming i left join only public.quake q on q.code = i.code
         -- If nobody says when the row and the feature were revised, neither is older: the origin time moves either way.
         cross join lateral (
             select case when q.updated = q.time and i.updated = i.time then i.updated else q.updated end as updated
@@ -238,7 +238,7 @@ begin
         if late.reason is not null and not dry_run then
             if late.is_stored and not late.is_back then
                 perform set_config('history.reason', late.reason, true);
-                delete from public.quake q where q.code = late.code and q.updated < late.updated;
+                delete from only public.quake q where q.code = late.code and q.updated < late.updated;
                 get diagnostics deleted = row_count;
                 retracted := retracted + deleted;
             end if;
@@ -333,7 +333,7 @@ begin
                  listed.code as old_code, new.code as new_code, new.time, old.code is not null as is_stored
           from pg_temp.present new
           cross join unnest(new.ids) as listed(code)
-          left join public.quake old on old.code = listed.code
+          left join only public.quake old on old.code = listed.code
           where new.is_current and listed.code <> new.code
             and listed.code not in (select p.code from pg_temp.present p)
             and (old.code is null
@@ -349,7 +349,7 @@ begin
     if deleted_codes <> '{}' then
         select coalesce(array_agg(distinct q.code), '{}') into withdrawn
         from unnest(deleted_codes, deleted_at, deleted_by) as said(code, deleted_at, service)
-        join public.quake q on q.code = said.code
+        join only public.quake q on q.code = said.code
         where coalesce(import.service_of(q.url), '') = said.service and q.updated < said.deleted_at
           and q.code <> all (renamed)
           and not (is_late and (
@@ -372,7 +372,7 @@ begin
         into in_window, renamed_in_window, missing, foreign_codes
         from (select q.code, q.time, q.updated, import.service_of(q.url) = service as is_own,
                      q.code in (select p.code from pg_temp.present p) as is_present
-              from public.quake q
+              from only public.quake q
               where q.time > lower(covers) and q.time < upper(covers)
               -- Otherwise both would be computed wherever they are named.
               offset 0) as q;
@@ -398,14 +398,14 @@ begin
     for i in 1 .. cardinality(old_codes) loop
         continue when old_codes[i] <> all (renamed);
         perform set_config('history.reason', format('superseded by %s', new_codes[i]), true);
-        delete from public.quake q where q.code = old_codes[i] and q.updated <= generated;
+        delete from only public.quake q where q.code = old_codes[i] and q.updated <= generated;
         get diagnostics deleted = row_count;
         superseded := superseded + deleted;
     end loop;
     if missing <> '{}' then
         perform set_config('history.reason', format('retracted by %s', feed), true);
         with dropped as (
-            delete from public.quake q
+            delete from only public.quake q
             where q.code = any (missing) and q.updated < generated - interval '5 minutes' and q.time <@ covers
             returning q.code, q.updated),
         noted as (
@@ -418,7 +418,7 @@ begin
     if withdrawn <> '{}' then
         for speaker in select distinct said.service from unnest(deleted_by) as said(service) order by 1 loop
             perform set_config('history.reason', format('deleted by %s', coalesce(nullif(speaker, ''), 'its document')), true);
-            delete from public.quake q
+            delete from only public.quake q
             using unnest(deleted_codes, deleted_at, deleted_by) as said(code, deleted_at, service)
             where q.code = said.code and q.code = any (withdrawn) and q.updated < said.deleted_at
               and said.service = speaker and coalesce(import.service_of(q.url), '') = speaker;
@@ -449,7 +449,7 @@ begin
     if exists (select from import.deleted) then
         -- What a person deleted is back, or gone by what this document says, too.
         delete from import.deleted d using pg_temp.present p
-        where d.code = p.code and exists (select from public.quake q where q.code = d.code);
+        where d.code = p.code and exists (select from only public.quake q where q.code = d.code);
         with lacking as (
             delete from import.deleted d
             where d.service = service and d.time > lower(covers) and d.time < upper(covers)
@@ -562,7 +562,7 @@ begin
             tstzrange(new.generated - case name[2] when 'month' then interval '30 days' else ('1 ' || name[2])::interval end,
                       new.generated));
     elsif new.covers is not null and not isempty(new.covers) then
-        perform import.note_coverage(new.service, null, new.covers);
+        perform import.note_coverage(new.service, null, new.covers * tstzrange(null, new.generated));
     end if;
     return null;
 end
@@ -574,13 +574,16 @@ create function import.note_backfill() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    -- Nobody has what is still to come.
+    until_now constant tstzrange := tstzrange(null, clock_timestamp());
 begin
     if new.newest_first and new.reached < new.window_end then
         perform import.note_coverage(
-            import.service_of(new.service), new.minimum_magnitude, tstzrange(new.reached, new.window_end));
+            import.service_of(new.service), new.minimum_magnitude, tstzrange(new.reached, new.window_end) * until_now);
     elsif not new.newest_first and new.reached > new.window_start then
         perform import.note_coverage(
-            import.service_of(new.service), new.minimum_magnitude, tstzrange(new.window_start, new.reached));
+            import.service_of(new.service), new.minimum_magnitude, tstzrange(new.window_start, new.reached) * until_now);
     end if;
     return null;
 end

@@ -97,6 +97,36 @@ struct AlteredTableTests {
         }
     }
 
+    @Test("Copies in a table that inherits from it stop no import, and are deleted with none of its rows")
+    func inheritedCopies() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importFeatures(["a", "b"].map { SmallFeed.feature($0) })
+            try await database.execute(
+                """
+                create table copied () inherits (quake);
+                insert into copied select * from only quake;
+                update copied set code = 'q0c' where code = 'q0b'
+                """)
+            try await database.importFeatures([SmallFeed.feature("a", updated: 2000, magnitude: "3")])
+            try await database.withConnection { connection in
+                try await Deletion.delete(["q0a"], reason: nil, on: connection)
+                await #expect(throws: UnknownCodes.self) {
+                    try await Deletion.delete(["q0c"], reason: nil, on: connection)
+                }
+            }
+            let rows = try await database.query(
+                """
+                select (select string_agg(code, ' ') from only quake) as own,
+                       (select string_agg(code || magnitude, ' ' order by code) from copied) as copies,
+                       (select string_agg(key || ' ' || operation, ', ' order by transaction, ordinal)
+                        from history.change where operation <> 'insert') as changes
+                """)[0]
+            #expect(try rows.decode("own") == "q0b")
+            #expect(try rows.decode("copies") == "q0a1.5 q0c1.5")
+            #expect(try rows.decode("changes") == "q0a update, q0a delete")
+        }
+    }
+
     @Test("A view of an earlier version, whose file does not tell the table's shape, is built anew")
     func earlierVersion() async throws {
         try await withView { database, path in

@@ -44,16 +44,16 @@ enum MirrorStatement {
             updated := 0;
             deleted := 0;
             is_braked := false;
-            total := (select count(*) from public.quake);
+            total := (select count(*) from only public.quake);
             if snapshot is not null then
-                gone := array(select q.code from public.quake q
+                gone := array(select q.code from only public.quake q
                               where not exists (select from pg_temp.changed c where c.key = q.code));
                 is_braked := not force and cardinality(gone) > greatest(5, total / 10.0);
                 deleted := cardinality(gone);
             end if;
             for change in select distinct c.reason from pg_temp.changed c order by 1 loop
                 perform set_config('history.reason', change.reason, true);
-                delete from public.quake q using pg_temp.changed c
+                delete from only public.quake q using pg_temp.changed c
                 where c.reason = change.reason and c."row" is null and q.code = c.key;
                 get diagnostics count_all = row_count;
                 deleted := deleted + count_all;
@@ -73,7 +73,7 @@ enum MirrorStatement {
             if is_braked then return; end if;
             if gone <> '{}' then
                 perform set_config('history.reason', format('absent from %s', host), true);
-                delete from public.quake q where q.code = any (gone);
+                delete from only public.quake q where q.code = any (gone);
             end if;
             insert into import.mirror (source, position)
             values (source, format('%s_%s_%s', position ->> 'token', position ->> 'committed_at', position ->> 'store'))

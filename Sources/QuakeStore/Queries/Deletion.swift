@@ -17,7 +17,7 @@ public enum Deletion {
             var unknown: [String] = []
             for code in codes {
                 let count = try await connection.execute(
-                    "delete from public.quake where code = \(code)", to: "delete an earthquake")
+                    "delete from only public.quake where code = \(code)", to: "delete an earthquake")
                 if count == 0 { unknown.append(code) }
             }
             guard unknown.isEmpty else {

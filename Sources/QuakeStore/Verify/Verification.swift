@@ -180,7 +180,7 @@ public struct Verification: Sendable {
                 select case when q.code is null then 'missing' when q.updated < i.updated then 'older'
                             when q.updated > i.updated then 'newer' else 'different' end as kind,
                        i.code, i.time, q.updated as here, i.updated as there
-                from pg_temp.incoming i left join public.quake q on q.code = i.code
+                from pg_temp.incoming i left join only public.quake q on q.code = i.code
                 where (q.code is null
                        or (\(unescaped: Property.allCases.list("q.")))
                           is distinct from (\(unescaped: Property.allCases.list("i."))))
@@ -206,7 +206,7 @@ public struct Verification: Sendable {
                 union select service from spoken
                 where not exists (select from spoken where service = \(service.host)))
             select 'surplus' as kind, q.code, q.time, q.updated as here, null::timestamptz as there
-            from public.quake q
+            from only public.quake q
             where q.time > \(start) and q.time < \(end) and q.updated < \(recent)
               and import.service_of(q.url) in (select service from services)
               and not exists (select from pg_temp.listed where listed.code = q.code)
@@ -260,7 +260,7 @@ public struct Verification: Sendable {
     private func stillHere(_ findings: [Finding]) async throws -> [Finding] {
         let rows = try await connection.query(
             """
-            select q.code from public.quake q
+            select q.code from only public.quake q
             join unnest(\(findings.map(\.code)), \(findings.map { $0.here ?? .now })) as found(code, updated)
                 using (code, updated)
             """, to: "look for what is still surplus")
@@ -278,7 +278,7 @@ public struct Verification: Sendable {
                 """, to: "name the reason")
             try await connection.execute(
                 """
-                delete from public.quake q using unnest(\(findings.map(\.code)), \(findings.map { $0.here ?? .now }))
+                delete from only public.quake q using unnest(\(findings.map(\.code)), \(findings.map { $0.here ?? .now }))
                     as wrong(code, updated)
                 where q.code = wrong.code and q.updated = wrong.updated
                 """, to: "delete versions that the service does not have")

@@ -45,6 +45,30 @@ struct CoverageTests {
         }
     }
 
+    @Test("Nobody holds what is still to come, whatever was asked for")
+    func future() async throws {
+        try await server.withDatabase { database in
+            try await database.execute(
+                """
+                insert into import.backfill (service, window_start, window_end, newest_first, reached)
+                values ('https://one.example/fdsnws/event/1', '2020-01-01+00', '2300-01-01+00', false, '2020-01-01+00'),
+                       ('https://two.example/fdsnws/event/1', '2020-01-01+00', '2300-01-01+00', true, '2300-01-01+00');
+                update import.backfill set reached = '2250-01-01+00';
+                update import.backfill set reached = '2021-01-01+00' where newest_first;
+                insert into import.settled (service, feed, generated, covers)
+                values ('three.example', 'backfill', '2026-01-02+00', '[2026-01-01 00:00+00, 2027-01-01 00:00+00]')
+                """)
+            let rows = try await database.query(
+                """
+                select count(*) as count, count(*) filter (where held_until <= now()) as past,
+                       max(held_until) filter (where service = 'three.example') = '2026-01-02+00' as is_of_document
+                from report.coverage
+                """)[0]
+            #expect(try rows.decode("count") == 3 && rows.decode("past") == 3)
+            #expect(try rows.decode("is_of_document") == true)
+        }
+    }
+
     @Test("A backfill is held as far as it has come, from either end, and stays so when it is forgotten")
     func backfills() async throws {
         try await server.withDatabase { database in

@@ -39,7 +39,7 @@ enum MergeStatement {
     static let incomingTable = """
         set client_min_messages = warning;
         create temporary table if not exists incoming on commit delete rows as
-            select \(Property.allCases.list()) from public.quake with no data;
+            select \(Property.allCases.list()) from only public.quake with no data;
         set client_min_messages = notice
         """
 
@@ -76,7 +76,7 @@ enum MergeStatement {
         let isNeeded: Query = "quake.code is null or \(RowFingerprint.ofServer(seed)) <> asked.number"
         let asked: Query = """
             unnest(\(rows.codes), \(rows.numbers)) with ordinality as asked (code, number, position)
-            left join public.quake on quake.code = asked.code
+            left join only public.quake on quake.code = asked.code
             """
         guard settling.notesPresence else {
             return "select position from \(asked) where \(isNeeded)"
@@ -106,7 +106,7 @@ enum MergeStatement {
                    quake.code is null as is_new, coalesce(quake.updated > incoming.updated and not \(unescaped: areUndated("incoming")), false) as is_older,
                    (\(unescaped: Property.allCases.list("quake.")))
                    is distinct from (\(unescaped: Property.allCases.list("incoming."))) as differs
-            from pg_temp.incoming left join public.quake on quake.code = incoming.code
+            from pg_temp.incoming left join only public.quake on quake.code = incoming.code
         )\(unescaped: settling.notesPresence ? presence : "")
         """
     }
@@ -183,7 +183,7 @@ enum MergeStatement {
                 begin
                     insert into public.quake (\(Property.allCases.list()))
                     select \(Property.allCases.list("incoming."))
-                    from pg_temp.incoming left join public.quake on quake.code = incoming.code
+                    from pg_temp.incoming left join only public.quake on quake.code = incoming.code
                     where incoming.ctid between slots[number] and slots[number + size - 1]
                       and (quake.code is null
                            or (quake.updated <= incoming.updated or \(areUndated("incoming")))
