@@ -114,6 +114,7 @@ public struct Follower<V: ReaderView>: Sendable {
             try await passReader.reportNowAndThen()
             try await Task.sleep(for: poll.standby)
         }
+        passReader.reportAgain()
         try await connection.listen(to: "quake_changes") { notifications in
             logger.debug("listening for changes")
             var token: Int?

@@ -149,6 +149,9 @@ struct PassReader<V: ReaderView> {
         try await report()
     }
 
+    /// Reports even if that was refused before: the standby may be the primary by now.
+    mutating func reportAgain() { (canReport, reportedAt) = (true, nil) }
+
     /// Reports the named reader's position to `history.reader`. Following continues where that is impossible: on a
     /// standby, or without the permission.
     mutating func report() async throws {

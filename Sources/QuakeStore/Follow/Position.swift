@@ -1,3 +1,4 @@
+import Feed
 import PostgreSQL
 
 /// How far a reader has come: the token of the last transaction that it has applied, and what else identifies that
@@ -41,7 +42,8 @@ extension Position {
         let form =
             /(\d{1,18})_(\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d[.]\d{6}Z)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/
             .asciiOnlyDigits()
-        guard let match = word.wholeMatch(of: form), let token = Int(match.1) else { return nil }
+        guard let match = word.wholeMatch(of: form), let token = Int(match.1), Instant(String(match.2)) != nil
+        else { return nil }
         self.init(store: String(match.3), token: token, committedAt: String(match.2))
     }
 }

@@ -148,6 +148,20 @@ struct LongPollTests {
         }
     }
 
+    @Test(
+        "A position whose time is none is wrong usage",
+        arguments: ["/changes?wait=0&after=", "/fdsnws/event/1/count?asof="])
+    func noTime(path: String) async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                let word = "1_2026-13-45T99:99:99.000000Z_0f0e2d3c-0000-0000-0000-000000000000"
+                let status = try await site.get(path + word).status
+                #expect(status == 400)
+            }
+        }
+    }
+
     @Test("A position that no longer holds is said, and the answer is a fresh snapshot")
     func expired() async throws {
         try await server.withDatabase { database in

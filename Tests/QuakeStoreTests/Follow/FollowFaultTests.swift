@@ -239,6 +239,11 @@ struct FollowFaultTests {
                     try await waitUntil { log.lines.contains("debug: listening for changes") }
                     try await copy.setMagnitude(3)
                     try await copy.waitForCatchUp(of: view)
+                    // It can report now, which the standby had refused.
+                    try await waitUntil {
+                        try await !copy.query("select from history.reader where name = 'on a standby'")
+                            .isEmpty
+                    }
                 }
                 #expect(view.now.starts == [.first])
             }
