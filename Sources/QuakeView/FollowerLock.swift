@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 
 /// Makes sure that only one process on a machine follows into a file. The lock ends with the process, however the
 /// process ends.
@@ -42,7 +42,7 @@ public final class FollowerLock: Sendable {
         close(descriptor)
     }
 
-    /// If the file does not exist yet, only its folder is resolved.
+    /// If the file does not exist yet, only its folder is resolved, and a link to it.
     private static func resolved(_ path: String) -> String {
         func real(_ path: String) -> String? {
             guard let real = realpath(path, nil) else { return nil }
@@ -50,8 +50,12 @@ public final class FollowerLock: Sendable {
             return String(cString: real)
         }
         if let file = real(path) { return file }
+        let isMissing = errno == ENOENT
         let name = path.split(separator: "/").last ?? ""
         let folder = String(path[..<name.startIndex])
+        if isMissing, let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) {
+            return resolved(target.hasPrefix("/") ? target : folder + target)
+        }
         return real(folder.isEmpty ? "." : folder).map { "\($0)/\(name)" } ?? path
     }
 

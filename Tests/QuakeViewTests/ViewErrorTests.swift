@@ -43,6 +43,25 @@ struct ViewErrorTests {
         }
     }
 
+    @Test("A link to a file that is not there yet has that file's follower", arguments: [false, true])
+    func earlyLink(isRelative: Bool) async throws {
+        try await withFolder { folder in
+            let path = folder.appending(path: "view.sqlite").path
+            let link = folder.appending(path: "link").path
+            try FileManager.default.createSymbolicLink(
+                atPath: link, withDestinationPath: isRelative ? "view.sqlite" : path)
+            let first = try FollowerLock(link)
+            #expect(throws: FollowedAlready.self) { try FollowerLock(path) }
+            #expect(FileManager.default.createFile(atPath: path, contents: nil))
+            #expect(throws: FollowedAlready.self) { try FollowerLock(link) }
+            withExtendedLifetime(first) {}
+
+            let loop = folder.appending(path: "loop").path
+            try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: "loop")
+            _ = try FollowerLock(loop)
+        }
+    }
+
     @Test("A file that is new is made where its path says, whatever letters are in its name")
     func otherLetters() async throws {
         try await withFolder { folder in
