@@ -152,7 +152,8 @@ extension Agency {
     /// (https://earthquake.usgs.gov/fdsnws/event/1/catalogs), and whose ids begin with their names.
     static let networksOfComCat: Set<String> = [
         "ak", "at", "atlas", "av", "cdmg", "cgs", "choy", "ci", "duputel", "ew", "gcmt", "hv", "iscgem",
-        "iscgemsup", "ismp", "ismpkansas", "ld", "mb", "nc", "nm", "nn", "ok", "ott", "pde", "pr", "pt", "se",
+        "iscgemsup", "ismp", "ismpkansas", "ld", "mb", "nc", "nm", "nn", "official", "ok", "ott", "pde", "pr",
+        "pt", "se",
         "tx", "us", "usauto", "ushis", "uu", "uw",
     ]
 }

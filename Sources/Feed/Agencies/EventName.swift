@@ -171,7 +171,10 @@ struct EventNaming {
             let id = rest[start...].prefix { !"&;".contains($0) }
             if !id.isEmpty { return (String(rest.prefix { $0 != "?" }), String(id)) }
         }
-        guard let last = rest.split(separator: "/").last else { return ("", text) }
+        let parts = rest.split(separator: "/")
+        // ObsPy names what it makes of other forms `smi:local/ndk/M010176A/event`.
+        let isNamedBefore = parts.count > 2 && parts.last == "event"
+        guard let last = isNamedBefore ? parts[parts.count - 2] : parts.last else { return ("", text) }
         return (String(rest[..<last.startIndex].drop(while: { $0 == "/" })), String(last))
     }
 

@@ -93,8 +93,8 @@ struct HTTPExchange: Sendable {
     /// The fields that libcurl does not add by itself. A field without a value is not sent.
     private var fields: [String] {
         var fields = [
-            "Accept: application/geo+json, application/json", "Accept-Encoding: gzip", "Connection: close",
-            "Proxy-Connection:",
+            "Accept: application/geo+json, application/json, */*;q=0.1", "Accept-Encoding: gzip",
+            "Connection: close", "Proxy-Connection:",
         ]
         if let etag = validators?.etag { fields.append("If-None-Match: \(etag)") }
         if let date = validators?.lastModified { fields.append("If-Modified-Since: \(date)") }

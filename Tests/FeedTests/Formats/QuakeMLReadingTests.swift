@@ -290,6 +290,15 @@ import Testing
             ])
     }
 
+    @Test("Events that ObsPy made of another form have the names that they had there")
+    func namedBefore() throws {
+        for name in ["M010176A", "C010576A"] {
+            let quake = try one(
+                Self.event(Self.origin("o") + Self.magnitude("m", "7"), id: "smi:local/ndk/\(name)/event"))
+            #expect(quake.code.hasSuffix(name), "\(quake.code)")
+        }
+    }
+
     @Test(
         "When the document was made is read with whatever white space around it",
         arguments: ["", " ", "\n\t\r\n    "])
