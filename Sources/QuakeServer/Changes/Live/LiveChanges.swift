@@ -212,7 +212,11 @@ final class LiveChanges: ReaderView, Sendable {
     }
 
     func apply(_ pass: Pass) async throws -> Position {
-        let (hasClients, hasFilters) = state.withLock { ($0.clients > 0, $0.filters > 0) }
+        let (hasClients, hasFilters) = state.withLock { state in
+            // Nobody is sent what would then be given up: who comes meanwhile reads from the history.
+            if state.clients == 0 { state.ring.clear() }
+            return (state.clients > 0, state.filters > 0)
+        }
         guard pass.freshStart == nil, let start = position(), hasClients else {
             let position = try await pass.skip()
             if let reason = pass.freshStart, reason != .first {
@@ -269,8 +273,7 @@ final class LiveChanges: ReaderView, Sendable {
     /// Goes on elsewhere. Whoever is following reads from the history what is in between.
     private func skip(to position: Position, _ signature: String) {
         let hasClients = state.withLock { state in
-            state.ring.first = state.ring.next
-            state.ring.passes = []
+            state.ring.clear()
             state.ring.position = position
             state.ring.signature = signature
             guard state.clients > 0 else { return false }

@@ -29,10 +29,8 @@ final class LivePieces: Sendable {
         var size = 0
 
         /// Gives up the oldest one.
-        mutating func removeFirst() -> LivePiece? {
-            let old = kept.removeValue(forKey: order.removeFirst())
-            size -= old?.bytes.readableBytes ?? 0
-            return old
+        mutating func removeFirst() {
+            size -= kept.removeValue(forKey: order.removeFirst())?.bytes.readableBytes ?? 0
         }
     }
 
@@ -58,24 +56,16 @@ final class LivePieces: Sendable {
         if let kept = state.withLock({ $0.kept[key] }) { return kept }
         let (bytes, next) = pass.written(form, selected, from: line)
         let piece = LivePiece(form.framed(bytes), next: next, of: self)
-        // Pieces that are given up end after the lock is given back.
-        var given: [LivePiece?] = []
         return state.withLock { state in
             if let kept = state.kept[key] { return kept }
             state.kept[key] = piece
             state.order.append(key)
             state.size += piece.bytes.readableBytes
-            while state.size > limit / 4, state.kept.count > 1 { given.append(state.removeFirst()) }
+            while state.size > limit / 4, state.kept.count > 1 { state.removeFirst() }
             return piece
         }
     }
 
     /// Forgets those that are kept.
-    func forget() {
-        // They end after the lock is given back.
-        _ = state.withLock { state in
-            defer { state = State() }
-            return state.kept
-        }
-    }
+    func forget() { state.withLock { $0 = State() } }
 }

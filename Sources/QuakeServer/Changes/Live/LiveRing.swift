@@ -42,6 +42,8 @@ struct LiveRing {
         return LivePlace(next: first + index, reached: position, signature: signature)
     }
 
+    mutating func clear() { (first, passes) = (next, []) }
+
     /// Drops what is old or too much. The newest pass stays.
     mutating func trim(to limit: Int, after time: Duration) {
         var size = passes.reduce(0) { $0 + $1.size }
