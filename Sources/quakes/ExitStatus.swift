@@ -51,8 +51,9 @@ struct ExitStatus {
 
     private static func status(_ error: PostgresError) -> Int32 {
         guard let state = error.sqlState else { return error.connectionLost ? unavailable : internalError }
-        // Connection, authorisation, unknown database, resources, locks, operator intervention, permissions, read-only.
-        let classes = ["08", "28", "3D", "53", "55", "57", "42501", "25006"]
+        // Connection, authorisation, unknown database, conflicts that may pass, resources, locks, operator intervention, the
+        // server's disk, permissions, read-only.
+        let classes = ["08", "28", "3D", "40", "53", "55", "57", "58", "42501", "25006"]
         return classes.contains { state.hasPrefix($0) } ? unavailable : internalError
     }
 }

@@ -108,7 +108,10 @@ extension Responder {
             "quakes_source_document_age_seconds", unit: "seconds",
             "The age of the newest document that was imported, by its own account.", by: "source",
             monitored.compactMap { source in source.documentAge.map { (source.label, $0 / .seconds(1)) } })
-        text.gauge("quakes_rejects", "Different features that could not be imported.", status.rejects)
+        text.gauge(
+            "quakes_rejects",
+            "Different features that could not be imported, without deletions that name no event.",
+            status.rejects)
     }
 
     private func appendReaders(_ status: HistoryStatus, to text: inout MetricsText) {

@@ -103,7 +103,10 @@ public struct ImportStatus: Sendable, Equatable {
             sources += meant.filter { !sources.contains($0) }
         }
         let rejects = try await connection.query(
-            "select count(*) as rejects, coalesce(sum(count), 0)::bigint as rejected from import.reject",
+            """
+            select count(*) as rejects, coalesce(sum(count), 0)::bigint as rejected from import.reject
+            where reason <> 'unnamed'
+            """,
             to: "count the rejects")[0]
         return ImportStatus(
             sources: all.filter(sources.contains), rejects: try rejects.decode("rejects"),

@@ -11,9 +11,8 @@ struct VerifyCommand: AsyncParsableCommand {
             there, different in a version of the same time, or surplus, which the service does not have. What was revised \
             less than 15 minutes ago is left out, because the worker may not have asked for it yet.
 
-            The exit code is 0 if they agree, and 65 if they do not. With --repair, exactly the listed events are \
-            imported or deleted, and the exit code is 0 once that is done, or 65 if some that the service does not have are \
-            still here:
+            The exit code is 0 if they agree, and 65 if they do not. With --repair, the windows of time in which something was \
+            found are imported again. The exit code is then 0, or 65 if events that the service does not have are still here:
 
                 quakes verify --from 7d
                 quakes verify --from 2020-01-01 --to 2020-02-01 --repair
