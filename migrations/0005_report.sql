@@ -510,7 +510,7 @@ comment on function report.aftershock_rate(text, double precision, double precis
 create function report.agency(network text) returns text
 language sql immutable parallel safe
 return case when network = any ('{ak,at,atlas,av,cdmg,cgs,choy,ci,duputel,ew,gcmt,hv,iscgem,iscgemsup,ismp,ismpkansas,ld,mb,
-    nc,nm,nn,ok,ott,pde,pr,pt,se,tx,us,usauto,ushis,uu,uw,usgs}'::text[])
+    nc,nm,nn,official,ok,ott,pde,pr,pt,se,tx,us,usauto,ushis,uu,uw,usgs}'::text[])
             then 'usgs' else network end;
 comment on function report.agency(text) is
     'The agency whose events have this network: usgs for the networks of its catalogue, ComCat; else the network, such as gfz.';
