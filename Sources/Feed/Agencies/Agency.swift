@@ -153,7 +153,6 @@ extension Agency {
     static let networksOfComCat: Set<String> = [
         "ak", "at", "atlas", "av", "cdmg", "cgs", "choy", "ci", "duputel", "ew", "gcmt", "hv", "iscgem",
         "iscgemsup", "ismp", "ismpkansas", "ld", "mb", "nc", "nm", "nn", "official", "ok", "ott", "pde", "pr",
-        "pt", "se",
-        "tx", "us", "usauto", "ushis", "uu", "uw",
+        "pt", "se", "tx", "us", "usauto", "ushis", "uu", "uw",
     ]
 }

@@ -118,19 +118,27 @@ extension EventService {
         let hour = Question(since: Instant(milliseconds: now.milliseconds - 3_600_000), until: now)
         while true {
             try await prepare()
-            do {
-                try await FeedSource.url(queryURL(of: hour)).read(options: fetch) { _ in }
-                return lacking
-            } catch let failure as FeedError {
-                // With 204 it has nothing of the last hour, and knows the form.
-                if failure.status == 204 { return lacking }
-                guard isRefusal(failure) else { throw failure }
-                guard let ability = [.geojson, .limits].first(where: abilities.contains) else {
-                    throw UnfitService(self, "its answer to query is \(failure)", asFor: purpose)
-                }
-                abilities.remove(ability)
-                lacking.append(ability)
+            guard let refusal = try await refusal(of: hour, fetch) else { return lacking }
+            guard let ability = [.geojson, .limits].first(where: abilities.contains) else {
+                throw UnfitService(self, "its answer to query is \(refusal)", asFor: purpose)
             }
+            abilities.remove(ability)
+            lacking.append(ability)
+        }
+    }
+
+    /// How it refuses a question as one that it does not know; nil if it answers.
+    ///
+    /// - Throws: `FeedError`.
+    func refusal(of question: Question, _ fetch: FetchOptions) async throws -> FeedError? {
+        do {
+            try await FeedSource.url(queryURL(of: question)).read(options: fetch) { _ in }
+            return nil
+        } catch let failure as FeedError {
+            // With 204 it has nothing there, and knows the form.
+            if failure.status == 204 { return nil }
+            guard isRefusal(failure) else { throw failure }
+            return failure
         }
     }
 

@@ -185,15 +185,7 @@ extension DocumentImport {
 
     /// Whether a service that has refused a question refuses it again. What it refuses only for a moment, it knows.
     private func refuses(_ question: EventService.Question) async throws -> Bool {
-        guard let service = sweep?.service else { return false }
-        do {
-            try await FeedSource.url(service.queryURL(of: question)).read(options: options.fetch) { _ in }
-        } catch let failure as FeedError where failure.status == 204 {
-            return false
-        } catch  where isRefusal(error) {
-            return true
-        }
-        return false
+        try await sweep?.service.refusal(of: question, options.fetch) != nil
     }
 
     /// Finds out what a service does not know that has refused a question.

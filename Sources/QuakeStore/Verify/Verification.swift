@@ -252,9 +252,8 @@ public struct Verification: Sendable {
             return finding.kind == .surplus && (time <= start + Self.edge || time >= end - 1 - Self.edge)
         }
         guard isClose else { return window }
-        return max(
-            options.from, Instant(milliseconds: start - Self.edge))..<min(
-                options.to, Instant(milliseconds: end + Self.edge))
+        let wider = (Instant(milliseconds: start - Self.edge), Instant(milliseconds: end + Self.edge))
+        return max(options.from, wider.0)..<min(options.to, wider.1)
     }
 
     private func stillHere(_ findings: [Finding]) async throws -> [Finding] {

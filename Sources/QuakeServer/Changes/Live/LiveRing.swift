@@ -42,6 +42,7 @@ struct LiveRing {
         return LivePlace(next: first + index, reached: position, signature: signature)
     }
 
+    /// Gives up all passes. The position stays.
     mutating func clear() { (first, passes) = (next, []) }
 
     /// Drops what is old or too much. The newest pass stays.
