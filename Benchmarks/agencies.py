@@ -8,7 +8,7 @@ ObsPy does not count. Figures are CPU times, so that other work on the machine m
 
     Benchmarks/agencies.py [--events N] [--rounds R] [--json]
 
-It takes obspy: scripts/clients installs it, or run this with a Python that has it.
+It takes obspy: scripts/tools clients installs it, or run this with a Python that has it.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def obspy_python():
     for python in (sys.executable, ".build/clients/bin/python"):
         if subprocess.run([python, "-c", "import obspy"], stderr=subprocess.DEVNULL).returncode == 0:
             return python
-    sys.exit("Benchmarks/agencies.py: there is no ObsPy here; run scripts/clients, or pip install obspy")
+    sys.exit("Benchmarks/agencies.py: there is no ObsPy here; run scripts/tools clients, or pip install obspy")
 
 
 def reading(cluster, path):

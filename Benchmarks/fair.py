@@ -14,7 +14,7 @@ short: how long they wait and how much memory and disk it takes is printed besid
     deletions    events that never were, after a third of all events were deleted
 
 With --through, all ask through a proxy, as deploy/proxies has it. The figures are of one run. The server of the
-database is a private cluster that exists only for the run. The proxies are Debian's (scripts/proxies).
+database is a private cluster that exists only for the run. The proxies are Debian's (scripts/tools proxies).
 
 With --soak, all of them come at once for so many minutes, each from an address of its own, beside a worker that commits and
 people who ask for what is ordinary.

@@ -15,7 +15,7 @@ def free_port():
 
 def programs():
     """The folder of the proxies; None without them, which is said."""
-    found = subprocess.run([f"{HERE}/../scripts/proxies"], capture_output=True, text=True)
+    found = subprocess.run([f"{HERE}/../scripts/tools", "proxies"], capture_output=True, text=True)
     if found.returncode != 0:
         print(found.stderr.strip(), file=sys.stderr)
         return None

@@ -1,10 +1,10 @@
-/// The coastlines of Natural Earth at 1:50 million, reduced by scripts/coastlines to what a picture shows. They are in the
+/// The coastlines of Natural Earth at 1:50 million, reduced by `scripts/mapdata` to what a picture shows. They are in the
 /// public domain (https://www.naturalearthdata.com/about/terms-of-use/).
 public enum Land {
-    /// The coastlines as scripts/coastlines writes them.
+    /// The coastlines as `scripts/mapdata` writes them.
     public static var text: [UInt8] { PackageResources.land_txt }
 
-    /// The 1,249 populated places of Natural Earth at 1:50 million, as scripts/basemap writes them: a line for each, with the zoom
+    /// The 1,249 populated places of Natural Earth at 1:50 million, as `scripts/mapdata` writes them: a line for each, with the zoom
     /// from which on it has a place on a map, its latitude and longitude, its name and its country, separated by tabs.
     public static var places: [UInt8] { PackageResources.places_txt }
 
@@ -19,7 +19,7 @@ public enum Land {
     static let rings: [[Point]] = text.split(separator: UInt8(ascii: "\n")).map(decode)
 
     /// The islands that are too small for a map of the world: those of Natural Earth at 1:10 million that cover some 5 square
-    /// kilometres or more (scripts/islands).
+    /// kilometres or more (`scripts/mapdata`).
     static let islands: [[Point]] = PackageResources.islands_txt.split(separator: UInt8(ascii: "\n")).map(
         decode)
 

@@ -6,7 +6,7 @@ import Subprocess
 /// the last reference is, and when this process ends, in whatever way.
 public final class ReverseProxy: Sendable {
     /// The folder of the programs; nil when they cannot be had.
-    public static let programs = installed(by: "proxies")
+    public static let programs = fetched("proxies")
 
     public enum Program: String, CaseIterable, Sendable { case nginx, haproxy, varnish }
 

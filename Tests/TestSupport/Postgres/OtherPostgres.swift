@@ -11,7 +11,7 @@ public struct OtherPostgres: Sendable {
         // Tests of another version have nothing to upgrade from.
         guard getenv("QUAKES_POSTGRES") == nil else { return nil }
         return [18, 17].lazy.compactMap { major in
-            installed(by: "postgres", "\(major)").map { OtherPostgres(major: major, folder: $0) }
+            fetched("postgres", "\(major)").map { OtherPostgres(major: major, folder: $0) }
         }.first
     }()
 

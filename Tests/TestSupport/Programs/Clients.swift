@@ -2,12 +2,12 @@ import Foundation
 import Subprocess
 import Testing
 
-/// Programs of others, which the tests ask the server with. `scripts/clients` says which.
+/// Programs of others, which the tests ask the server with. `scripts/tools` says which.
 public enum Clients {
     /// The Python that has them; nil when they cannot be installed.
-    public static let python = installed(by: "clients")
+    public static let python = fetched("clients")
     /// Prometheus's own check of metrics and of rules; nil when it cannot be had.
-    public static let promtool = installed(by: "promtool")
+    public static let promtool = fetched("promtool")
 
     /// Runs one of the scripts in `Tests/Clients`, and expects it to find nothing wrong.
     ///
@@ -31,13 +31,13 @@ extension Trait where Self == ConditionTrait {
     public static var needsClients: Self {
         .enabled(
             if: Clients.python != nil,
-            "the clients of others are not here, and PyPI is out of reach (scripts/clients)")
+            "the clients of others are not here, and PyPI is out of reach (scripts/tools clients)")
     }
 
     /// Skips where promtool is not to be had.
     public static var needsPromtool: Self {
         .enabled(
             if: Clients.promtool != nil,
-            "promtool is not here, and Debian's packages are out of reach (scripts/promtool)")
+            "promtool is not here, and Debian's packages are out of reach (scripts/tools promtool)")
     }
 }

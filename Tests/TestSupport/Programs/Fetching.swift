@@ -1,12 +1,12 @@
 import Foundation
 
-/// Runs one of the project's scripts that install what tests need, such as `clients`.
+/// Fetches what only tests need, such as `clients`, by `scripts/tools`.
 ///
-/// - Returns: the last line that it prints, which says where that is; nil when it cannot be installed.
-func installed(by script: String, _ arguments: String...) -> String? {
+/// - Returns: where it is; nil when it cannot be had.
+func fetched(_ tool: String...) -> String? {
     let process = Process()
-    process.executableURL = projectFile("scripts/\(script)")
-    process.arguments = arguments
+    process.executableURL = projectFile("scripts/tools")
+    process.arguments = tool
     let output = Pipe()
     process.standardOutput = output
     do { try process.run() } catch { return nil }
