@@ -33,6 +33,8 @@ comment on sequence history.token is 'Numbers the transactions. Tokens are drawn
 -- A sequence, because it takes part in no transaction: a table would make SERIALIZABLE transactions fail each other.
 create sequence history.clock minvalue 0 start 0;
 comment on sequence history.clock is 'Time of the last tracked commit, in microseconds since 1970.';
+create sequence history.holder;
+comment on sequence history.holder is 'PostgreSQL''s number for the transaction that drew the last token. It holds the commit lock until it ends.';
 -- Held from the drawing of a token until its commit is visible. A table, because any login can take an advisory lock.
 create table history.commit_lock ();
 comment on table history.commit_lock is 'Always empty. Locking it puts tracked commits in order.';
@@ -50,7 +52,7 @@ create table history.transaction (
 -- Finds the running transaction's own row, with `on conflict` only: a look-up that reads the index would make SERIALIZABLE
 -- transactions fail each other.
 create unique index transaction_open on history.transaction (xid) where token is null;
-comment on index history.transaction_open is 'Transactions that are not committed yet: one row each, whatever a writer does.';
+comment on index history.transaction_open is 'Transactions that have no token yet: one row each, whatever a writer does.';
 create index transaction_author on history.transaction (author, token) where token is not null;
 comment on index history.transaction_author is 'One author''s transactions, in commit order.';
 comment on table history.transaction is 'Transactions that changed a tracked table.';
@@ -146,7 +148,7 @@ comment on column history.reader_lag.needs_snapshot is 'Whether changes it needs
 -- time: the row at that position counts only if it is this transaction's own, and all that matters is read from the row. It
 -- is read by its position, because a look-up by index, or a scan of a small table, would make SERIALIZABLE transactions fail
 -- each other. If the setting leads nowhere, the changes are recorded first, under a new id. The unique index on open
--- transactions then tells whether there was a row already.
+-- transactions then tells whether there was a row already. A transaction that has drawn its token is known by history.holder.
 create function history.begin_statement() returns trigger
 language plpgsql
 as $$
@@ -280,6 +282,7 @@ set extra_float_digits = 1
 set bytea_output = 'hex'
 set enable_hashjoin = on
 set enable_seqscan = off
+set jit = off
 as $$
 declare
     entity constant text := tg_argv[0];
@@ -384,7 +387,20 @@ begin
         end if;
         select t.id, t.ctid as place, t.changes into own from history.transaction t
         where t.ctid = memory[2]::tid and t.id = memory[1]::bigint and t.xid = pg_current_xact_id() and t.token is null;
+        if not found then
+            -- The age, because numbers of transactions repeat after a dump and restore.
+            select t.id, t.ctid as place, t.changes into own from history.transaction t
+            where (select last_value from history.holder) = pg_current_xact_id()::text::bigint
+              and t.token = (select last_value from history.token)
+              and t.xid = pg_current_xact_id() and age(t.xmin) <= age(pg_current_xact_id()::xid);
+        end if;
         is_known := found;
+        -- Somebody has set the setting: it knows nothing of the statements that have begun.
+        if is_known and (own.id, own.changes) is distinct from (memory[1]::bigint, memory[3]::bigint) then
+            depth := 0;
+            statements := '{}';
+            earliest := null;
+        end if;
         if not is_known then
             select nextval('history.transaction_id_seq') as id, null::tid as place, 0::bigint as changes into own;
         end if;
@@ -408,25 +424,24 @@ begin
                 nullif(current_setting('history.context', true), ''), array[channel], recorded)
         on conflict (xid) where token is null do update set xid = excluded.xid
         returning t.id, t.ctid as place, t.changes into kept;
-        -- The trigger may have been fired at once, and have moved the row.
-        if memory is not null and memory[2] <> split_part(current_setting('history.transaction'), ' ', 2) then
-            kept.place := split_part(current_setting('history.transaction'), ' ', 2);
-        end if;
         if kept.id <> own.id then
-            -- Somebody set the setting in mid-transaction. These changes belong to the row that was there.
+            -- The same, before the token was drawn. These changes belong to the row that was there.
             update history.change c
             set transaction = kept.id, ordinal = kept.changes + c.ordinal
             where c.transaction = own.id;
             is_known := true;
+            depth := 0;
+            statements := '{}';
         end if;
         own := kept;
     end if;
     if is_known then
         update history.transaction t
         set changes = t.changes + recorded,
-            channels = case when channel = any (t.channels) then t.channels else t.channels || channel end
+            channels = case when t.token is null and channel <> all (t.channels) then t.channels || channel else t.channels end
         where t.ctid = own.place and t.id = own.id
-        returning t.id, t.ctid as place, t.changes into own;
+        returning t.id, t.ctid as place, t.changes, t.token into own;
+        if own.token is not null then perform pg_notify(channel, own.token::text); end if;
     end if;
 
     if is_late then
@@ -447,13 +462,12 @@ end
 $$;
 comment on function history.record() is 'Trigger: records the rows that one statement changed.';
 
--- Gives the transaction its token as it commits, and notifies its channels. The lock is held until the commit is visible,
--- so that no token becomes visible before a lower one.
+-- Gives the transaction its token, and notifies its channels. The lock is held until the commit is visible, so that no token
+-- becomes visible before a lower one.
 --
--- This is a deferred constraint trigger, and a transaction may have those fired before it commits: SET CONSTRAINTS ALL
--- IMMEDIATE. It could then hold the lock for as long as it likes. So the trigger only asks whether it is time: it queues
--- another event of its own. If that one is fired at once, it is not, and the constraint is put off again. Otherwise the other
--- deferred triggers have been fired by then, and it draws the token, unless they have made changes: then it asks again.
+-- A deferred constraint trigger is fired as the transaction commits, or before that by SET CONSTRAINTS ALL IMMEDIATE. What the
+-- transaction changes afterwards, in other deferred triggers for example, joins the row that has the token: until the commit,
+-- nobody else sees any of it.
 create function history.commit() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -461,50 +475,22 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
-    memory constant text := coalesce(current_setting('history.transaction', true), '');
-    question constant text := 'is it time?';
-    place tid := substring(memory from '^[0-9]+ ([(][0-9]{1,9},[0-9]{1,4}[)]) ')::tid;
+    place constant tid :=
+        substring(current_setting('history.transaction', true) from '^[0-9]+ ([(][0-9]{1,9},[0-9]{1,4}[)]) ')::tid;
     own record;
     drawn bigint;
     clock bigint;
 begin
-    if new.committed_at is null then
-        perform set_config('history.transaction', question, true);
-        update history.transaction t set committed_at = 'infinity'
-        where t.ctid = place and t.id = new.id and t.token is null returning t.ctid into place;
-        if not found then
-            -- The setting was not ours.
-            update history.transaction t set committed_at = 'infinity'
-            where t.id = new.id and t.token is null returning t.ctid into place;
-        end if;
-        place := coalesce(nullif(current_setting('history.transaction'), question)::tid, place);
-        perform set_config('history.transaction',
-                           regexp_replace(memory, '[(][0-9]+,[0-9]+[)]', coalesce(place::text, '(0,0)')), true);
-        return null;
-    elsif memory = question then
-        set constraints history.commit deferred;
-        update history.transaction t set committed_at = null
-        where t.id = new.id and t.token is null returning t.ctid into place;
-        perform set_config('history.transaction', place::text, true);
-        return null;
-    end if;
-    select t.ctid as place, t.channels, t.changes into own
-    from history.transaction t where t.ctid = place and t.id = new.id and t.token is null;
+    select t.ctid as place, t.channels into own from history.transaction t where t.ctid = place and t.id = new.id;
     if not found then
-        select t.ctid as place, t.channels, t.changes into own
-        from history.transaction t where t.id = new.id and t.token is null;
-        if not found then return null; end if;
-    end if;
-    if own.changes > new.changes then
-        update history.transaction t set committed_at = 'infinity' where t.ctid = own.place returning t.ctid into place;
-        perform set_config('history.transaction', regexp_replace(memory, '[(][0-9]+,[0-9]+[)]', place::text), true);
-        return null;
+        -- The setting was not ours.
+        select t.ctid as place, t.channels into own from history.transaction t where t.id = new.id;
     end if;
     lock table history.commit_lock in exclusive mode;
     drawn := nextval('history.token');
     clock := greatest((extract(epoch from clock_timestamp()) * 1000000)::bigint,
                       (select last_value + 1 from history.clock));
-    perform setval('history.clock', clock);
+    perform setval('history.clock', clock), setval('history.holder', pg_current_xact_id()::text::bigint);
     update history.transaction t
     set token = drawn, committed_at = timestamptz 'epoch' + clock * interval '1 microsecond', channels = null
     where t.ctid = own.place;
@@ -513,11 +499,11 @@ begin
     return null;
 end
 $$;
-comment on function history.commit() is 'Trigger: draws the token at commit and notifies the channels.';
+comment on function history.commit() is 'Trigger: draws the token and notifies the channels.';
 
-create constraint trigger commit after insert or update of committed_at on history.transaction
+create constraint trigger commit after insert on history.transaction
     deferrable initially deferred
-    for each row when (new.token is null) execute function history.commit();
+    for each row execute function history.commit();
 
 create function history.refuse_truncate() returns trigger
 language plpgsql

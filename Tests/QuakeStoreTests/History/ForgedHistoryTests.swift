@@ -172,7 +172,9 @@ private struct Script {
     private mutating func statement(_ depth: inout Int) -> String {
         step += 1
         let code = "k\(random.below(3))"
-        switch random.below(9) {
+        switch random.below(10) {
+        // Draws the token. What follows belongs to it.
+        case 9: return "set constraints all immediate"
         case 0: return "update public.quake set sig = sig"
         case 1: return "delete from public.quake where code = '\(code)'"
         case 2: return "update public.quake set code = code || '-\(step)' where code = '\(code)'"
@@ -209,7 +211,7 @@ private struct Script {
             set("regexp_replace(\(hint), '[)] [0-9]+', ') 7')"),
             set("\(hint) || ' ' || 'public.quake'::regclass::oid || 'U:0:0'"),
             set("\(hint) || ' ' || 'public.quake'::regclass::oid || 'I:999999999999999999:1'"),
-            set("\(hint) || ' 1D:0:0 2U:3:2 x'"), set("'is it time?'"), set("'(0,1)'"),
+            set("\(hint) || ' 1D:0:0 2U:3:2 x'"), set("'(0,1)'"),
             // A value of this transaction, or of an earlier one of the session, that was right once.
             "select set_config('my.hint', \(hint), false)",
             set("coalesce(current_setting('my.hint', true), '')"),

@@ -46,32 +46,89 @@ struct NestedStatementTests {
         }
     }
 
-    /// writer: changes, SET CONSTRAINTS ALL IMMEDIATE, stays open                   commits
-    /// other:                                              changes and commits twice
+    /// writer: changes, SET CONSTRAINTS ALL IMMEDIATE draws the token, changes                          commits
+    /// other:                                                          changes, waits for the lock ─────────── commits
     @Test(
-        "A writer that has its constraints checked early keeps nobody waiting, and has one token for all it does"
-    )
-    func immediateConstraints() async throws {
+        "A transaction has one token for all it does, even if that was drawn early and the setting is lost",
+        arguments: [
+            "select 1", "set local history.transaction = ''", "set local history.transaction = '1 (0,1) 0'",
+        ])
+    func immediateConstraints(_ forgery: String) async throws {
         try await server.withNotes { database in
-            try await database.withConnection { writer in
-                try await writer.execute(
-                    script: """
-                        begin; insert into note values ('a', 1, null);
-                        set constraints all immediate; set constraints all immediate;
-                        savepoint s; update note set number = 2; set constraints all immediate; rollback to s;
-                        update note set number = 3; set constraints history.commit immediate
-                        """, to: "write")
-                for key in ["b", "c"] {
-                    try await database.execute(
-                        "set lock_timeout = '20s'; insert into note values ('\(key)', 1, null)")
+            try await database.addMemo()
+            let heard = try await database.notifications {
+                try await database.withConnection { writer in
+                    try await writer.execute(
+                        script: """
+                            begin; insert into note values ('a', 1, null);
+                            savepoint s; update note set number = 2; set constraints all immediate; rollback to s;
+                            set constraints all immediate; set constraints all immediate; \(forgery);
+                            savepoint s; update note set number = 2; rollback to s; \(forgery);
+                            update note set number = 3; set constraints history.commit deferred; \(forgery);
+                            insert into memo values ('m', 1)
+                            """, to: "write")
+                    try await withThrowingTaskGroup { group in
+                        group.addTask { try await database.execute("insert into note values ('b', 1, null)") }
+                        try await waitUntil {
+                            try await database.count(
+                                "pg_locks where relation = 'history.commit_lock'::regclass and not granted")
+                                == 1
+                        }
+                        try await writer.execute(
+                            script: "update note set number = 4 where key = 'a'; commit", to: "commit")
+                        try await group.waitForAll()
+                    }
                 }
-                try await writer.execute(
-                    script: "update note set number = 4 where key = 'a'; commit", to: "commit")
             }
+            let changes = try await database.query(
+                """
+                select concat_ws(' ', dense_rank() over (order by t.token), c.ordinal, c.key, c.operation, c.before) as text
+                from history.transaction t join history.change c on c.transaction = t.id order by t.token, c.ordinal
+                """)
+            #expect(
+                try changes.map { try $0.decode("text", as: String.self) } == [
+                    "1 1 a insert", #"1 2 a update {"number": 1}"#, "1 3 m insert",
+                    #"1 4 a update {"number": 3}"#,
+                    "2 1 b insert",
+                ])
+            let tokens = try await database.query(
+                "select token, changes from history.transaction order by token")
+            #expect(try tokens.map { try $0.decode("changes", as: Int.self) } == [4, 1])
+            let (first, second) = (
+                try tokens[0].decode("token", as: Int.self), try tokens[1].decode("token", as: Int.self)
+            )
+            #expect(
+                heard == ["note_changes \(first)", "memo_changes \(first)", "note_changes \(second)"])
+        }
+    }
+
+    @Test(
+        "However many deferred triggers fire each other at the commit, no token shows half of it",
+        arguments: 1...4)
+    func hops(_ hops: Int) async throws {
+        try await server.withNotes { database in
+            try await database.execute(
+                """
+                create table hop (number int);
+                create function go_on() returns trigger language plpgsql as $$
+                begin
+                    if new.number < \(hops) then
+                        insert into hop values (new.number + 1);
+                    else
+                        update note set number = 2 where key = 'a';
+                        insert into note values ('b', 2, null);
+                    end if;
+                    return null;
+                end $$;
+                create constraint trigger hop after insert on hop deferrable initially deferred
+                for each row execute function go_on()
+                """)
+            try await database.execute(
+                "begin; insert into note values ('a', 1, null); insert into hop values (1); commit")
+
             #expect(
                 try await database.changes() == [
-                    "1.1 b insert -", "2.1 c insert -", "3.1 a insert -", #"3.2 a update {"number": 1}"#,
-                    #"3.3 a update {"number": 3}"#,
+                    "1.1 a insert -", #"1.2 a update {"number": 1}"#, "1.3 b insert -",
                 ])
         }
     }

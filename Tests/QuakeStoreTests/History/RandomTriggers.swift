@@ -145,6 +145,9 @@ extension TestDatabase {
                         update budget set statements = case when random() < 0.3 then 0 else floor(random() * 8) end;
                         begin
                             execute some_statement(null);
+                            -- The rest has the token, too.
+                            if random() < 0.1 then set constraints all immediate; end if;
+                            if random() < 0.1 then set constraints all deferred; end if;
                             if random() < 0.1 then raise exception 'undone'; end if;
                         exception when others then null;
                         end;
