@@ -409,7 +409,7 @@ def temporary_bytes(cluster):
 
 
 def word(position):
-    return f"{position['token']}_{position['committed_at']}_{position['store']}"
+    return f"{position['token']}_{position['committed_at']}_{position['nonce']}_{position['store']}"
 
 
 # MARK: clients

@@ -206,7 +206,7 @@ def expect(process, word):
 def newest(port):
     """The word for the newest position."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/changes?after=now&wait=0") as answer:
-        return "{token}_{committed_at}_{store}".format(**json.loads(answer.read()))
+        return "{token}_{committed_at}_{nonce}_{store}".format(**json.loads(answer.read()))
 
 
 def asked(port):

@@ -79,8 +79,9 @@ static void take(struct Client *client) {
     if (!position) fail("an answer without a position");
     long token = atol(member(position, "\"token\":"));
     char word[200];
-    snprintf(word, sizeof word, "%ld_%.*s_%.*s", token, (int)strcspn(member(position, "\"committed_at\":\""), "\""),
-             member(position, "\"committed_at\":\""), (int)strcspn(member(position, "\"store\":\""), "\""),
+    snprintf(word, sizeof word, "%ld_%.*s_%.*s_%.*s", token, (int)strcspn(member(position, "\"committed_at\":\""), "\""),
+             member(position, "\"committed_at\":\""), (int)strcspn(member(position, "\"nonce\":\""), "\""),
+             member(position, "\"nonce\":\""), (int)strcspn(member(position, "\"store\":\""), "\""),
              member(position, "\"store\":\""));
     if (!client->sightings || client->seen[client->sightings - 1].token < token) {
         if (client->sightings == client->room)

@@ -38,13 +38,13 @@ def catch_up(connection):
         # First of all: to a snapshot from before an ALTER TABLE that rewrites it, the table is empty.
         connection.execute("lock table only quake in access share mode")
         found = connection.execute("select history.shape('quake')").fetchone()
-        check = "select history.check(%s, %s, %s)"
+        check = "select history.check(%s, %s, %s, %s)"
         holds = position and shape == found and connection.execute(check, position).fetchone() == ("ok",)
         if holds:
             changes = connection.execute("select key, \"row\" from history.changes(%s, 'quake')", [position[1]])
         else:
             changes = connection.execute("select code, to_jsonb(quake) from only quake")
-        reached = connection.execute("select store, token, committed_at from history.position()").fetchone()
+        reached = connection.execute("select store, token, committed_at, nonce from history.position()").fetchone()
     if not holds:
         quakes.clear()
     for code, row in changes:  # the last change of a code has its row; if none has, it is gone

@@ -7,13 +7,15 @@
 \set store 00000000-0000-0000-0000-000000000000
 \set token 0
 \set committed_at -infinity
+\set nonce none
 \set shape none
 \i position.sql
 begin isolation level repeatable read, read only;
 -- First of all: to a snapshot from before an ALTER TABLE that rewrites it, the table is empty.
 lock table only quake in access share mode;
-select store as new_store, token as new_token, committed_at as new_committed_at, history.shape('quake') as new_shape,
-       history.check(:'store', :token, :'committed_at') = 'ok' and history.shape('quake') = :'shape' as ok
+select store as new_store, token as new_token, committed_at as new_committed_at, nonce as new_nonce,
+       history.shape('quake') as new_shape,
+       history.check(:'store', :token, :'committed_at', :'nonce') = 'ok' and history.shape('quake') = :'shape' as ok
 from history.position() \gset
 \if :ok
     select token, author, operation, key, before, row from history.changes(:token, 'quake');
@@ -26,4 +28,5 @@ commit;
 \qecho '\\set store' :new_store
 \qecho '\\set token' :new_token
 \qecho '\\set committed_at' :'new_committed_at'
+\qecho '\\set nonce' :new_nonce
 \qecho '\\set shape' :new_shape

@@ -13,6 +13,7 @@ create table history.store (
     store uuid primary key default gen_random_uuid(),
     pruned_token bigint not null default 0,
     pruned_committed_at timestamptz not null default now(),
+    pruned_nonce text not null default left(gen_random_uuid()::text, 8),
     seen_token bigint,
     seen_at timestamptz,
     is_only boolean not null unique default true check (is_only)
@@ -22,6 +23,7 @@ comment on column history.store.store is 'Identity of the store. A token is wort
 comment on column history.store.pruned_token is 'The highest token that was pruned; 0 before the first pruning.';
 comment on column history.store.pruned_committed_at is
     'When that token''s transaction was committed; before the first pruning, when the store was created.';
+comment on column history.store.pruned_nonce is 'That transaction''s nonce; before the first pruning, one of the store.';
 comment on column history.store.seen_token is
     'The newest token when pruning found it to be from the future; null if that never happened. See history.prune.';
 comment on column history.store.seen_at is 'When pruning found that.';
@@ -46,6 +48,7 @@ create table history.transaction (
     author text not null,
     context text,
     committed_at timestamptz,
+    nonce text,
     channels text[],
     changes bigint not null
 );
@@ -65,7 +68,9 @@ comment on column history.transaction.author is
     'Who made the changes: the setting history.author, else application_name, else the login.';
 comment on column history.transaction.context is 'The setting history.context: whatever the writer wants to find its transactions by.';
 comment on column history.transaction.committed_at is 'When it was committed; later than the previous token, even if the clock was set back.';
-comment on column history.transaction.channels is 'Channels to notify at commit, each once; null afterwards.';
+comment on column history.transaction.nonce is
+    'Random, drawn with the token. A restored copy may give another transaction the same token, and even the same time.';
+comment on column history.transaction.channels is 'Channels to notify with the token, each once; null afterwards.';
 comment on column history.transaction.changes is 'Number of its changes, which is the ordinal of the last one.';
 
 create table history.change (
@@ -492,7 +497,8 @@ begin
                       (select last_value + 1 from history.clock));
     perform setval('history.clock', clock), setval('history.holder', pg_current_xact_id()::text::bigint);
     update history.transaction t
-    set token = drawn, committed_at = timestamptz 'epoch' + clock * interval '1 microsecond', channels = null
+    set token = drawn, committed_at = timestamptz 'epoch' + clock * interval '1 microsecond',
+        nonce = left(gen_random_uuid()::text, 8), channels = null
     where t.ctid = own.place;
     -- From the row, never from a setting: a writer can't keep a commit quiet.
     perform pg_notify(channel, drawn::text) from unnest(own.channels) as channel;
@@ -615,25 +621,27 @@ as $$
 $$;
 comment on function history.current_token() is 'The highest token; if all history was pruned, the highest pruned one.';
 
-create function history.position(out store uuid, out token bigint, out committed_at timestamptz)
+create function history.position(out store uuid, out token bigint, out committed_at timestamptz, out nonce text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
 begin
-    select s.store, coalesce(t.token, s.pruned_token), coalesce(t.committed_at, s.pruned_committed_at)
-    into store, token, committed_at
+    select s.store, coalesce(t.token, s.pruned_token), coalesce(t.committed_at, s.pruned_committed_at),
+           coalesce(t.nonce, s.pruned_nonce)
+    into store, token, committed_at, nonce
     from history.store s
     left join lateral (
-        select n.token, n.committed_at from history.transaction n where n.token is not null order by n.token desc limit 1
+        select n.token, n.committed_at, n.nonce from history.transaction n
+        where n.token is not null order by n.token desc limit 1
     ) as t on true;
 end
 $$;
 comment on function history.position() is
-    'The position a reader keeps. Read it in the same snapshot as the rows, and keep all three columns: history.check tells later whether the position still holds.';
+    'The position a reader keeps. Read it in the same snapshot as the rows, and keep all four columns: history.check tells later whether the position still holds.';
 
-create function history.check(store uuid, token bigint, committed_at timestamptz) returns text
+create function history.check(store uuid, token bigint, committed_at timestamptz, nonce text) returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -643,15 +651,15 @@ as $$
 begin
     return case
         when s.store is distinct from $1 then 'diverged'
-        when exists (select from history.transaction t where t.token = $2 and t.committed_at = $3) then 'ok'
-        when s.pruned_token = $2 and s.pruned_committed_at = $3 then 'ok'
+        when exists (select from history.transaction t where t.token = $2 and t.committed_at = $3 and t.nonce = $4) then 'ok'
+        when s.pruned_token = $2 and s.pruned_committed_at = $3 and s.pruned_nonce = $4 then 'ok'
         when $2 < s.pruned_token then 'expired'
         else 'diverged'
     end
     from history.store s;
 end
 $$;
-comment on function history.check(uuid, bigint, timestamptz) is
+comment on function history.check(uuid, bigint, timestamptz, text) is
     'Whether a position still holds: ok; expired, if history after it was pruned; diverged, if it is not in this store''s past (after a restore or a failover). Unless it is ok, the reader must take a fresh snapshot.';
 
 -- What an ALTER does to rows is no change, so nobody records it, and it may rewrite them while a reader looks on: to a
@@ -849,7 +857,7 @@ begin
     needed := (select min(r.token) from history.reader r
                where r.seen_at between present - interval '24 hours' and present + interval '24 hours');
     -- Only an unbroken run of the oldest may go, so that what stays begins at one token.
-    select array_agg(t.id) as ids, max(t.token) as token, max(t.committed_at) as committed_at into last
+    select array_agg(t.id) as ids, max(t.token) as token into last
     from (select o.id, o.token, o.committed_at,
                  bool_and(o.known_at <= present - keep
                           and (needed is null or o.token <= needed
@@ -867,7 +875,9 @@ begin
     changes := 0;
     if last.ids is null then return; end if;
     -- The horizon moves in the same snapshot as the deletions, so that a reader that needs them is told.
-    update history.store set pruned_token = last.token, pruned_committed_at = last.committed_at;
+    update history.store
+    set (pruned_token, pruned_committed_at, pruned_nonce) = (
+        select t.token, t.committed_at, t.nonce from history.transaction t where t.token = last.token);
     delete from history.change c where c.transaction = any (last.ids);
     get diagnostics changes = row_count;
     delete from history.transaction t where t.id = any (last.ids);

@@ -55,8 +55,9 @@ final class FreshTable {
                 \(indexes);
                 drop table if exists position;
                 create table position (
-                    store text not null, token integer not null, committed_at text not null, shape text not null);
-                insert into position values ('', 0, '', '');
+                    store text not null, token integer not null, committed_at text not null, nonce text not null,
+                    shape text not null);
+                insert into position values ('', 0, '', '', '');
                 pragma user_version = \(SQLiteView.version)
                 """)
     }

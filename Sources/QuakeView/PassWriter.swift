@@ -35,7 +35,7 @@ final class PassWriter: @unchecked Sendable {
             retime = try table.retime.map { try db.makeStatement(sql: $0) }
             delete = try db.makeStatement(sql: "delete from quake where code = ?")
             move = try db.makeStatement(
-                sql: "update position set store = ?, token = ?, committed_at = ?, shape = ?")
+                sql: "update position set store = ?, token = ?, committed_at = ?, nonce = ?, shape = ?")
         }
     }
 
@@ -105,7 +105,8 @@ final class PassWriter: @unchecked Sendable {
             try bind(position.store, at: 1, of: rows.move)
             try bind(.integer(Int64(position.token)), at: 2, of: rows.move)
             try bind(position.committedAt, at: 3, of: rows.move)
-            try bind(shape, at: 4, of: rows.move)
+            try bind(position.nonce, at: 4, of: rows.move)
+            try bind(shape, at: 5, of: rows.move)
             try run(rows.move)
             // A statement of our own would fail once more the next time: it is reset only then.
             try db.commit()

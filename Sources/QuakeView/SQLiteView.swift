@@ -17,7 +17,7 @@ public final class SQLiteView: ReaderView {
     /// "quak", which marks the file as a view (https://www.sqlite.org/fileformat2.html#application_id).
     static let applicationID = 0x7175_616B
     /// The version of the file's form. A view of another form is rebuilt.
-    static let version = 2
+    static let version = 3
 
     private let path: String
     let queue: DatabaseQueue
@@ -135,15 +135,17 @@ extension Position {
     /// - Throws: `DatabaseError`, also when the position is damaged.
     init?(_ db: Database) throws {
         guard try Int.fetchOne(db, sql: "pragma user_version") == SQLiteView.version,
-            let row = try Row.fetchOne(db, sql: "select store, token, committed_at from position")
+            let row = try Row.fetchOne(db, sql: "select store, token, committed_at, nonce from position")
         else { return nil }
         // Another program may have written anything there.
-        let (store, token, committedAt): (DatabaseValue, DatabaseValue, DatabaseValue) = (
-            row["store"], row["token"], row["committed_at"]
-        )
+        let (store, token, committedAt, nonce): (DatabaseValue, DatabaseValue, DatabaseValue, DatabaseValue) =
+            (
+                row["store"], row["token"], row["committed_at"], row["nonce"]
+            )
         guard let store = String.fromDatabaseValue(store), let token = Int.fromDatabaseValue(token),
             let committedAt = String.fromDatabaseValue(committedAt),
-            let position = Position(word: "\(token)_\(committedAt)_\(store)")
+            let nonce = String.fromDatabaseValue(nonce),
+            let position = Position(word: "\(token)_\(committedAt)_\(nonce)_\(store)")
         else {
             throw DatabaseError(
                 message: "its position is damaged; remove the file, and quakes follow makes it anew")

@@ -88,7 +88,7 @@ struct MirrorTests {
     func broken() async throws {
         try await server.withDatabase { database in
             let position =
-                #"{"store":"0e2d3c00-0000-0000-0000-000000000000","token":7,"committed_at":"2026-11-21T09:00:00.123456Z"}"#
+                #"{"store":"0e2d3c00-0000-0000-0000-000000000000","token":7,"committed_at":"2026-11-21T09:00:00.123456Z","nonce":"3f9a01c7"}"#
             let answers: [(TestFeedServer.Answer, String)] = [
                 (.whole(.ok, Array("<html>\n</html>\n".utf8)), "does not end with a position"),
                 (.whole(.ok, Array("{\"snapshot\":\"x\"}\n".utf8)), "does not end with a position"),

@@ -215,7 +215,7 @@ struct ViewErrorTests {
         arguments: [
             ("store", "null"), ("store", "x'ff'"), ("store", "'no uuid'"), ("token", "null"),
             ("token", "'many'"), ("token", "1e300"), ("token", "-1"), ("committed_at", "null"),
-            ("committed_at", "7"), ("committed_at", "'yesterday'"),
+            ("committed_at", "7"), ("committed_at", "'yesterday'"), ("nonce", "null"), ("nonce", "'many'"),
         ])
     func damagedPosition(column: String, value: String) async throws {
         try await withView { database, path in

@@ -13,7 +13,7 @@ struct EntityTag: Equatable, CustomStringConvertible {
         }
         let position = state.position
         let text =
-            "\(position.committedAt)\n\(state.shape)\n\(state.beginning)\n\(answer.key)\n\(answer.edition?(state) ?? "")"
+            "\(position.word)\n\(state.shape)\n\(state.beginning)\n\(answer.key)\n\(answer.edition?(state) ?? "")"
         let beginning = "\(position.store.prefix(8))-\(position.token)-"
         self.init(beginning, of: text.utf8, isCompressed: isCompressed)
     }

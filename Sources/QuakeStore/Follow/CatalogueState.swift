@@ -66,10 +66,10 @@ public struct CatalogueState: Sendable, Equatable {
     static let operation = "read the catalogue's state"
 
     /// The number of columns in its one row.
-    static let width = 5
+    static let width = 6
 
     static let query: Query = """
-        select position.store::text, token, committed_at, (select pruned_committed_at from history.store),
+        select position.store::text, token, committed_at, nonce, (select pruned_committed_at from history.store),
                history.shape('public.quake')
         from history.position() as position
         """

@@ -13,11 +13,15 @@ public struct Position: Sendable, Hashable {
     /// When that transaction was committed, in UTC and to the microsecond, such as
     /// `2026-11-21T09:00:00.123456Z`: an opaque part of the position.
     public let committedAt: String
+    /// Eight random hexadecimal digits that were drawn with the token. In a restored copy, another transaction may have the
+    /// same token and even the same time.
+    public let nonce: String
 
-    public init(store: String, token: Int, committedAt: String) {
+    public init(store: String, token: Int, committedAt: String, nonce: String) {
         self.store = store
         self.token = token
         self.committedAt = committedAt
+        self.nonce = nonce
     }
 }
 
@@ -25,7 +29,7 @@ public struct Position: Sendable, Hashable {
 extension Position {
     /// One line of JSON: what ends each pass of a stream.
     public var json: String {
-        "{\"store\":\"\(store)\",\"token\":\(token),\"committed_at\":\"\(committedAt)\"}"
+        "{\"store\":\"\(store)\",\"token\":\(token),\"committed_at\":\"\(committedAt)\",\"nonce\":\"\(nonce)\"}"
     }
 
     /// The same, with the shape of the table whose rows came with it: a reader that keeps it learns, when it comes back, that
@@ -34,17 +38,18 @@ extension Position {
         "\(json.dropLast()),\"shape\":\"\(table.signature)\"}"
     }
 
-    /// One word, such as `8_2026-11-21T09:01:00.654321Z_0f0e2d3c-…`, which may stand in a URL and in a header.
-    public var word: String { "\(token)_\(committedAt)_\(store)" }
+    /// One word, such as `8_2026-11-21T09:01:00.654321Z_b40e77d2_0f0e2d3c-…`, which may stand in a URL and in a header.
+    public var word: String { "\(token)_\(committedAt)_\(nonce)_\(store)" }
 
     /// Reads a `word`; nil for anything else.
     public init?(word: String) {
         let form =
-            /(\d{1,18})_(\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d[.]\d{6}Z)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/
+            /(\d{1,18})_(\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d[.]\d{6}Z)_([0-9a-f]{8})_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/
             .asciiOnlyDigits()
         guard let match = word.wholeMatch(of: form), let token = Int(match.1), Instant(String(match.2)) != nil
         else { return nil }
-        self.init(store: String(match.3), token: token, committedAt: String(match.2))
+        self.init(
+            store: String(match.4), token: token, committedAt: String(match.2), nonce: String(match.3))
     }
 }
 
@@ -77,12 +82,13 @@ extension Position {
         let rows = try await connection.query(
             """
             select store.store::text, coalesce(last.token, \(token)) as token,
-                   coalesce(last.committed_at, 'epoch') as committed_at
+                   coalesce(last.committed_at, 'epoch') as committed_at, coalesce(last.nonce, '00000000') as nonce
             from history.store
             left join lateral (
-                (select token, committed_at from history.transaction where token <= \(token) order by token desc limit 1)
+                (select token, committed_at, nonce from history.transaction
+                 where token <= \(token) order by token desc limit 1)
                 union all
-                select pruned_token, pruned_committed_at
+                select pruned_token, pruned_committed_at, pruned_nonce
                 order by token desc limit 1
             ) as last on \(token) between pruned_token and history.current_token()
             """, to: operation)
@@ -95,9 +101,12 @@ extension Position {
     /// Reads the columns of `history.position()`, the store as a text; nil when `history.store` holds no row.
     static func next(in row: inout Row) throws -> (position: Position, committedAt: CommitTime)? {
         guard let store = try row.nextText(), let token = try row.nextInteger(),
-            let committedAt = try CommitTime.next(in: &row)
+            let committedAt = try CommitTime.next(in: &row), let nonce = try row.nextText()
         else { return nil }
-        return (Position(store: store, token: Int(token), committedAt: "\(committedAt)"), committedAt)
+        return (
+            Position(store: store, token: Int(token), committedAt: "\(committedAt)", nonce: nonce),
+            committedAt
+        )
     }
 }
 

@@ -13,14 +13,14 @@ struct SnapshotState: Sendable {
     let isBehind: Bool
 
     /// The number of columns in its one row. They are null in the rows of a pass.
-    static let width = 6
+    static let width = 7
 
     /// - Parameter reader: the reader's position; nil when it holds nothing.
     static func query(of reader: Position?) -> Query {
         """
-        select store::text, token, committed_at,
+        select store::text, token, committed_at, nonce,
                case when current_setting('in_hot_standby')::boolean and \(reader?.store)::uuid = store and \(reader?.token) > token then 'behind'
-                    else history.check(\(reader?.store)::uuid, \(reader?.token), \(reader?.committedAt)::timestamptz)
+                    else history.check(\(reader?.store)::uuid, \(reader?.token), \(reader?.committedAt)::timestamptz, \(reader?.nonce))
                end as verdict,
                history.shape('public.quake') as shape,
                -- Makes the text of values the same in every session, as in history.changes.

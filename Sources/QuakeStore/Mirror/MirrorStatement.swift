@@ -76,7 +76,8 @@ enum MirrorStatement {
                 delete from only public.quake q where q.code = any (gone);
             end if;
             insert into import.mirror (source, position)
-            values (source, format('%s_%s_%s', position ->> 'token', position ->> 'committed_at', position ->> 'store'))
+            values (source, concat_ws('_', position ->> 'token', position ->> 'committed_at', position ->> 'nonce',
+                                       position ->> 'store'))
             on conflict on constraint mirror_pkey do update set position = excluded.position, changed_at = clock_timestamp();
             insert into import.feed (source, checked_at) values (source, clock_timestamp())
             on conflict on constraint feed_pkey do update set checked_at = excluded.checked_at;

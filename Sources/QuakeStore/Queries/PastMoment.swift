@@ -59,8 +59,10 @@ extension PastMoment {
         case .position(let position):
             let token = try await PastMoment.token(position.token).token(on: connection)
             let check: String = try await connection.query(
-                "select history.check(\(position.store)::uuid, \(token), \(position.committedAt)::timestamptz) as check",
-                to: "check a position")[0].decode("check")
+                """
+                select history.check(\(position.store)::uuid, \(token), \(position.committedAt)::timestamptz,
+                                     \(position.nonce)) as check
+                """, to: "check a position")[0].decode("check")
             guard check == "ok" else { throw PastError.foreign }
             return token
         case .time(let time):

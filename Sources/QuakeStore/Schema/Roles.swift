@@ -176,7 +176,7 @@ public struct Roles: Sendable {
             grant select on import.source_key to \(writer);
             -- To read a run's tokens and the status, but not what was overwritten.
             grant usage on schema history to \(writer);
-            grant select (id, token, context, committed_at) on history.transaction to \(writer);
+            grant select (id, token, context, committed_at, nonce) on history.transaction to \(writer);
             grant select on import.last_run, history.store, history.reader_lag to \(writer);
             grant execute on function history.position() to \(writer);
 
@@ -185,7 +185,7 @@ public struct Roles: Sendable {
             grant usage on schema history to \(reader);
             grant select on history.tracked, history.transaction, history.change, history.store, history.reader,
                 history.reader_lag to \(reader);
-            grant execute on function history.position(), history.check(uuid, bigint, timestamptz),
+            grant execute on function history.position(), history.check(uuid, bigint, timestamptz, text),
                 history.changes(bigint, text, bigint), history.changed_keys(bigint, text), history.overwritten(jsonb), history.current_token(),
                 history.shape(regclass), history.refuse_rewritten(regclass),
                 history.report(text, bigint) to \(reader);

@@ -23,7 +23,8 @@ struct ChangesFormTests {
                     let token = try #require(snapshot[4].members["token"] as? Int)
                     let store = try #require(snapshot[4].members["store"] as? String)
                     let time = try #require(snapshot[4].members["committed_at"] as? String)
-                    #expect(snapshot[4].id == "\(token)_\(time)_\(store)")
+                    let nonce = try #require(snapshot[4].members["nonce"] as? String)
+                    #expect(snapshot[4].id == "\(token)_\(time)_\(nonce)_\(store)")
 
                     try await database.query("update quake set magnitude = 9 where code = 'usc1'")
                     let pass = await client.pass()

@@ -138,7 +138,7 @@ struct ChangesResumeTests {
             try await writer.write(5, to: database)
             let (word, other) = try await TestSite.run(of: database) { site in
                 let word = try await StreamClient.with(site) { try #require(await $0.pass().last?.id) }
-                let other = "1_2020-01-01T00:00:00.000000Z_" + String(word.suffix(36))
+                let other = "1_2020-01-01T00:00:00.000000Z_" + String(word.suffix(45))
                 return (word, other)
             }
             try await writer.write(5, to: database)

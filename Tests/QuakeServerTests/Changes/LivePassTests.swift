@@ -7,7 +7,8 @@ import Testing
 @Suite("A live pass and its filters")
 struct LivePassTests {
     private static let position = Position(
-        store: "0f0e2d3c-0000-0000-0000-000000000000", token: 1, committedAt: "2026-11-25T00:00:00Z")
+        store: "0f0e2d3c-0000-0000-0000-000000000000", token: 1, committedAt: "2026-11-25T00:00:00Z",
+        nonce: "3f9a01c7")
 
     @Test(
         "One address cannot have more filters applied than it may have streams, and costs nobody else theirs")

@@ -149,13 +149,14 @@ struct LongPollTests {
     }
 
     @Test(
-        "A position whose time is none is wrong usage",
-        arguments: ["/changes?wait=0&after=", "/fdsnws/event/1/count?asof="])
-    func noTime(path: String) async throws {
+        "A position whose time is none, or that lacks a part, is wrong usage",
+        arguments: ["/changes?wait=0&after=", "/fdsnws/event/1/count?asof="],
+        ["1_2026-13-45T99:99:99.000000Z_3f9a01c7", "1_2026-11-25T09:00:00.000000Z"])
+    func noTime(path: String, beginning: String) async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
             try await TestSite.run(of: database) { site in
-                let word = "1_2026-13-45T99:99:99.000000Z_0f0e2d3c-0000-0000-0000-000000000000"
+                let word = beginning + "_0f0e2d3c-0000-0000-0000-000000000000"
                 let status = try await site.get(path + word).status
                 #expect(status == 400)
             }
@@ -249,8 +250,8 @@ extension StreamClient.Event {
     /// The position that it says.
     var position: Position? {
         guard let store = members["store"] as? String, let token = members["token"] as? Int,
-            let time = members["committed_at"] as? String
+            let time = members["committed_at"] as? String, let nonce = members["nonce"] as? String
         else { return nil }
-        return Position(store: store, token: token, committedAt: time)
+        return Position(store: store, token: token, committedAt: time, nonce: nonce)
     }
 }

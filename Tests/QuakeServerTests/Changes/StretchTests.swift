@@ -132,9 +132,11 @@ extension TestDatabase {
     fileprivate func positions() async throws -> [Int: String] {
         let rows = try await query(
             """
-            select token, (select token || '_' || to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || store
-                           from (select token, committed_at from history.transaction
-                                 union all select pruned_token, pruned_committed_at from history.store) as t, history.store
+            select token, (select concat_ws('_', token, to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                                            nonce, store)
+                           from (select token, committed_at, nonce from history.transaction
+                                 union all select pruned_token, pruned_committed_at, pruned_nonce from history.store) as t,
+                                history.store
                            where t.token <= number.token order by t.token desc limit 1) as word
             from generate_series(0, history.current_token()) as number (token)
             """)

@@ -379,10 +379,10 @@ struct FollowFaultTests {
 extension TestDatabase {
     /// Has every check of a position fail.
     fileprivate func breakChecks(_ sqlState: String) async throws {
-        try await query("alter function history.check(uuid, bigint, timestamptz) rename to kept")
+        try await query("alter function history.check(uuid, bigint, timestamptz, text) rename to kept")
         try await query(
             """
-            create function history.check(uuid, bigint, timestamptz) returns text language plpgsql as
+            create function history.check(uuid, bigint, timestamptz, text) returns text language plpgsql as
             $$ begin raise exception 'trouble' using errcode = '\(unescaped: sqlState)'; end $$
             """)
     }
@@ -390,8 +390,8 @@ extension TestDatabase {
     fileprivate func mendChecks() async throws {
         try await execute(
             """
-            begin; drop function history.check(uuid, bigint, timestamptz);
-            alter function history.kept(uuid, bigint, timestamptz) rename to "check"; commit
+            begin; drop function history.check(uuid, bigint, timestamptz, text);
+            alter function history.kept(uuid, bigint, timestamptz, text) rename to "check"; commit
             """)
     }
 }

@@ -142,7 +142,7 @@ struct FollowTests {
 
     /// What happens while a reader at token 2 is away.
     enum Loss: CaseIterable {
-        case pruned, otherStore, future, otherTransaction, altered
+        case pruned, otherStore, future, otherTransaction, otherNonce, altered
 
         var statement: Query {
             switch self {
@@ -151,6 +151,7 @@ struct FollowTests {
             case .future: "delete from history.transaction where token >= 2"
             case .otherTransaction:
                 "update history.transaction set committed_at = committed_at + interval '1 microsecond' where token = 2"
+            case .otherNonce: "update history.transaction set nonce = '00000000' where token = 2"
             case .altered: "alter table quake add column revision integer default 1"
             }
         }
@@ -160,7 +161,7 @@ struct FollowTests {
             case .pruned: .pruned(after: 2)
             case .otherStore: .otherStore
             case .future: .future(2, newest: 1)
-            case .otherTransaction: .otherTransaction(2)
+            case .otherTransaction, .otherNonce: .otherTransaction(2)
             case .altered: .altered
             }
         }

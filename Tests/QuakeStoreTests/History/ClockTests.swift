@@ -32,9 +32,40 @@ struct ClockTests {
             #expect(try await database.prune("30 days") == [1, 4, 4])
 
             let row = try await database.query(
-                "select history.check(p.store, p.token, p.committed_at) as answer from history.position() as p"
+                "select history.check(p.store, p.token, p.committed_at, p.nonce) as answer from history.position() as p"
             )
             #expect(try row[0].decode("answer") == "ok")
+        }
+    }
+
+    /// original: change, change                          change
+    /// copy:                    restored from a backup                       change, with the same token and time
+    @Test(
+        "A restored copy is never taken for the original, even if the clock was ahead once",
+        arguments: [false, true])
+    func restoredCopy(isPruned: Bool) async throws {
+        try await server.withDatabase { original in
+            try await original.change()
+            try await original.jumpAhead()
+            try await original.change()
+            try await server.withCopy(of: original) { copy in
+                let view = MemoryView()
+                try await original.change()
+                try await original.catchUp(view)
+                try await copy.change()
+                try await copy.query("update quake set sig = 7")
+                if isPruned { try await copy.query("select history.prune('0', null, 3)") }
+                let time: Query = """
+                    select coalesce((select committed_at from history.transaction where token = 3), pruned_committed_at)::text
+                           as text from history.store
+                    """
+                let own: String = try await copy.query(time)[0].decode("text")
+                #expect(try await original.query(time)[0].decode("text") == own)
+
+                try await copy.catchUp(view)
+
+                #expect(view.now.starts == [.first, .otherTransaction(3)])
+            }
         }
     }
 

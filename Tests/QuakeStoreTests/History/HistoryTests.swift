@@ -280,7 +280,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("A position holds only with the same store, transaction and time")
+    @Test("A position holds only with the same store, transaction, time and nonce")
     func check() async throws {
         try await server.withNotes { database in
             try await database.execute("insert into note values ('a', 1, null)")
@@ -290,10 +290,12 @@ struct HistoryTests {
                     .decode("answer")
             }
 
-            #expect(try await check("p.store, p.token, p.committed_at") == "ok")
-            #expect(try await check("gen_random_uuid(), p.token, p.committed_at") == "diverged")
-            #expect(try await check("p.store, p.token + 1, p.committed_at") == "diverged")
-            #expect(try await check("p.store, p.token, p.committed_at + interval '1 us'") == "diverged")
+            #expect(try await check("p.store, p.token, p.committed_at, p.nonce") == "ok")
+            #expect(try await check("gen_random_uuid(), p.token, p.committed_at, p.nonce") == "diverged")
+            #expect(try await check("p.store, p.token + 1, p.committed_at, p.nonce") == "diverged")
+            #expect(
+                try await check("p.store, p.token, p.committed_at + interval '1 us', p.nonce") == "diverged")
+            #expect(try await check("p.store, p.token, p.committed_at, 'another'") == "diverged")
         }
     }
 

@@ -144,21 +144,23 @@ struct StandbyTests {
         let store: String
         let token: Int
         let time: String
+        let nonce: String
     }
 
     private func insert(_ key: String, into database: TestDatabase) async throws -> Position {
         try await database.query("insert into note values (\(key))")
         let row = try await database.query(
-            "select store::text, token, committed_at::text as time from history.position()")[0]
+            "select store::text, token, committed_at::text as time, nonce from history.position()")[0]
         return try Position(
-            store: row.decode("store"), token: row.decode("token"), time: row.decode("time"))
+            store: row.decode("store"), token: row.decode("token"), time: row.decode("time"),
+            nonce: row.decode("nonce"))
     }
 
     private func check(_ position: Position, on database: TestDatabase) async throws -> String {
         try await database.query(
             """
-            select history.check(\(position.store)::uuid, \(position.token), \(position.time)::timestamptz)
-                   as answer
+            select history.check(\(position.store)::uuid, \(position.token), \(position.time)::timestamptz,
+                                 \(position.nonce)) as answer
             """)[0].decode("answer")
     }
 

@@ -35,6 +35,14 @@ public actor TestServer {
         try await withDatabase(template: "template0", body)
     }
 
+    /// The same, as it would be restored from a backup of another one, to which nobody is connected.
+    nonisolated public func withCopy<Result>(
+        of database: TestDatabase, _ body: (TestDatabase) async throws -> Result
+    ) async throws -> Result {
+        let name: String = try await database.query("select current_database() as name")[0].decode("name")
+        return try await withDatabase(template: name, body)
+    }
+
     nonisolated private func withDatabase<Result>(
         template: String, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {

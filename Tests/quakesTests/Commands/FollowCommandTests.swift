@@ -299,6 +299,7 @@ struct FollowCommandTests {
         arguments: [
             "", "garbage", "{}", "{\"store\":\"x\",\"token\":1,\"committed_at\":\"2026-01-01T00:00:00Z\"}",
             "{\"store\":\"0f0e0000-0000-0000-0000-000000000000\",\"token\":1,\"committed_at\":\"x\"}",
+            #"{"store":"0f0e0000-0000-0000-0000-000000000000","token":1,"committed_at":"2026-01-01T00:00:00.000000Z","shape":"1"}"#,
         ])
     func garbage(_ text: String) async throws {
         try await withDatabase { database, folder in

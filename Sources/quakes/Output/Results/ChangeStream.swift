@@ -7,7 +7,7 @@ import Synchronization
 ///     {"snapshot":"first start"}                            forget everything; rows follow
 ///     {"row":{…}}                                           a row of the snapshot
 ///     {"token":7,…,"operation":"update","before":{…},"row":{…}}   a change
-///     {"store":"…","token":7,"committed_at":"…"}            the end of a pass, and the reader's new position
+///     {"store":"…","token":7,"committed_at":"…",…}          the end of a pass, and the reader's new position
 final class ChangeStream: ReaderView {
     /// nil keeps no position: each start begins with a snapshot.
     private let tokenFile: TokenFile?

@@ -26,20 +26,21 @@ struct TokenFile: Sendable {
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = read(descriptor, &bytes, bytes.count)
         guard count >= 0 else { throw failure("read", path) }
-        guard let stored = Stored(Data(bytes[..<count])) else { throw UnreadableTokenFile(path: path) }
-        return (
-            Position(store: stored.store, token: stored.token, committedAt: stored.committedAt), stored.shape
-        )
+        guard let stored = Stored(Data(bytes[..<count])), let position = stored.position else {
+            throw UnreadableTokenFile(path: path)
+        }
+        return (position, stored.shape)
     }
 
     private struct Stored: Decodable {
         let store: String
         let token: Int
         let committedAt: String
+        let nonce: String
         let shape: String
 
         enum CodingKeys: String, CodingKey {
-            case store, token, shape
+            case store, token, nonce, shape
             case committedAt = "committed_at"
         }
 
@@ -50,8 +51,9 @@ struct TokenFile: Sendable {
             } catch {
                 return nil
             }
-            guard UUID(uuidString: store) != nil, Instant(committedAt) != nil else { return nil }
         }
+
+        var position: Position? { Position(word: "\(token)_\(committedAt)_\(nonce)_\(store)") }
     }
 
     /// Returns once the position, and the shape of the table whose rows were written, are on disk.
