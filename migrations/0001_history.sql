@@ -666,9 +666,10 @@ comment on function history.check(uuid, bigint, timestamptz, text) is
 -- snapshot from before the rewrite, the rewritten table is empty
 -- (https://www.postgresql.org/docs/current/mvcc-caveats.html). These two functions are what readers have against that.
 --
--- Every ALTER of a column writes its row in pg_attribute anew, under the number of its own transaction, and these numbers only
--- grow: so does their sum. It is asked for with every answer over HTTP, and has to cost little. VACUUM FULL and CLUSTER write
--- the table's file anew and change no row, so the file does not count.
+-- An ALTER that rewrites the rows gives the table another TOAST table. VACUUM FULL and CLUSTER change no row, and keep it
+-- (https://www.postgresql.org/docs/current/storage-toast.html). Whatever else an ALTER does to rows shows in the columns: their number,
+-- names and types, the expressions of virtual columns, and the labels of enums. This is asked for with every answer over HTTP,
+-- and has to cost little: hence the sums, which need no order.
 create function history.shape(tracked regclass) returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -680,37 +681,25 @@ declare
     shape text;
     types oid[];
 begin
-    select concat_ws('-', count(*), sum(a.atttypid::bigint), sum(a.xmin::text::bigint)),
+    select concat_ws('-', count(*), sum(a.atttypid::bigint),
+                     sum(hashtextextended(a.attname::text collate "C", a.attnum) >> 8),
+                     sum(case when a.attgenerated = 'v' then (select d.oid::bigint from pg_attrdef d
+                                                              where d.adrelid = a.attrelid and d.adnum = a.attnum) end),
+                     (select c.reltoastrelid from pg_class c where c.oid = tracked)),
            array_agg(a.atttypid) filter (where a.atttypid >= 16384)
     into shape, types
     from pg_attribute a where a.attrelid = tracked and a.attnum > 0;
-    -- A user's own types: labels that are renamed, and members of rows, in whatever they are nested.
+    -- A user's own types: enums, and arrays and domains of them.
     if types is not null then
-        with recursive part (type) as (
-            select unnest(types)
-            union
-            select inner_type
-            from part join pg_type t on t.oid = part.type
-            cross join lateral (
-                select unnest(array[t.typbasetype, t.typelem]) union all
-                select r.rngsubtype from pg_range r where r.rngtypid = t.oid union all
-                select a.atttypid from pg_attribute a
-                where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped) as i(inner_type)
-            where inner_type >= 16384)
-        select concat_ws('-', shape, left(encode(sha256(convert_to(string_agg(name, ', ' order by name), 'UTF8')), 'hex'), 32))
-        into shape
-        from part cross join lateral (
-            select concat_ws(' ', 'label', e.oid, e.enumlabel) as name from pg_enum e where e.enumtypid = part.type
-            union all
-            select concat_ws(' ', 'member', a.attrelid, a.attnum, a.atttypid, a.attname)
-            from pg_type t join pg_attribute a on a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
-            where t.oid = part.type) as n(name);
+        select concat_ws('-', shape, sum(hashtextextended(e.enumlabel::text collate "C", e.oid::bigint) >> 8)) into shape
+        from pg_type t join pg_enum e on e.enumtypid in (t.oid, t.typelem, t.typbasetype)
+        where t.oid = any (types);
     end if;
     return shape;
 end
 $$;
 comment on function history.shape(regclass) is
-    'Differs once rows of a table may have changed without a change in its history: by an ALTER of the table or of a type of its columns. A reader that keeps rows keeps this beside its position, and takes a fresh snapshot when it differs.';
+    'Differs once rows of a table may have changed without a change in its history: by an ALTER of the table or of an enum of its columns. A reader that keeps rows keeps this beside its position, and takes a fresh snapshot when it differs.';
 
 create function history.refuse_rewritten(tracked regclass) returns void
 language plpgsql stable

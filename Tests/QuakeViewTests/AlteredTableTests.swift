@@ -11,6 +11,7 @@ struct AlteredTableTests {
         "alter table quake drop column checked_by; alter table quake add column checked_by text default 'bert'",
         "alter table quake alter column checked_by type text using upper(checked_by)",
         "alter table quake alter column risk type text using 'class ' || risk",
+        "alter table quake alter column risk type numeric using risk * 2",
         "alter type mood rename value 'calm' to 'quiet'",
     ]
 
@@ -57,8 +58,12 @@ struct AlteredTableTests {
     }
 
     @Test(
-        "What only moves rows in the table's file costs no snapshot",
-        arguments: ["vacuum full quake", "cluster quake using quake_time", "reindex table quake"])
+        "What changes no value costs no snapshot",
+        arguments: [
+            "vacuum full quake", "cluster quake using quake_time", "reindex table quake",
+            "grant select (felt) on quake to public", "alter table quake alter felt set statistics 100",
+            "comment on column quake.felt is 'reports'",
+        ])
     func moved(_ command: String) async throws {
         try await withView { database, path in
             try await database.importSample(50)

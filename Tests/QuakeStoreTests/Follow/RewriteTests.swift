@@ -18,7 +18,7 @@ struct RewriteTests {
             try await database.importFeatures(["a", "b"].map { SmallFeed.feature($0) })
             try await database.query("delete from quake where code = 'q0b'")
             for asOf in [nil, PastMoment.token(1)] {
-                let codes = try await database.altering(.moving) {
+                let codes = try await database.altering(.unlogging) {
                     var selection = QuakeSelection()
                     selection.asOf = asOf
                     return try await database.codes(of: selection)
@@ -130,17 +130,19 @@ struct RewriteTests {
             try await database.execute(
                 """
                 create type mood as enum ('calm', 'restless');
-                create domain moods as mood[];
-                create type place as (name text, feeling moods);
-                alter table quake add column by text default 'anna', add column at place
+                create domain temper as mood;
+                alter table quake add column by text default 'anna', add column risk numeric default 1.5,
+                                  add column moods mood[], add column temper temper
                 """)
             var shape = try await database.shape()
             for change in [
                 "alter table quake drop column by; alter table quake add column by text default 'bert'",
                 "alter table quake alter column by type text using upper(by)",
+                "alter table quake alter column risk type numeric using risk * 2",
                 "alter table quake rename column by to checked_by",
+                "alter table quake rename checked_by to other; alter table quake rename place to checked_by; alter table quake rename other to place",
                 "alter type mood rename value 'calm' to 'quiet'",
-                "alter type mood add value 'furious'",
+                "alter type mood add value 'furious'", "alter table quake set unlogged",
             ] {
                 try await database.execute(change)
                 let new = try await database.shape()
@@ -149,8 +151,12 @@ struct RewriteTests {
             }
             for change in [
                 "vacuum full quake", "cluster quake using quake_pkey", "reindex table quake", "analyze quake",
-                "alter table quake set unlogged", "vacuum full pg_attribute", "update quake set felt = 7",
+                "vacuum full pg_attribute", "update quake set felt = 7",
                 "comment on column quake.felt is 'reports'", "create index on quake (felt)",
+                "grant select (felt) on quake to public", "alter table quake alter felt set statistics 100",
+                "alter table quake alter felt set default 1", "alter table quake alter felt set not null",
+                "alter table quake alter extra set storage external",
+                "alter table quake add check (felt > 0)",
             ] {
                 try await database.execute(change)
                 #expect(try await database.shape() == shape, "\(change)")

@@ -8,8 +8,11 @@ public struct Alteration: Sendable {
     public static let rewriting = Alteration(
         statement: "alter table quake add column seen timestamptz default clock_timestamp()")
 
-    /// Writes every row anew, as it was.
-    public static let moving = Alteration(statement: "alter table quake set unlogged")
+    /// The same, with the rows as they were.
+    public static let unlogging = Alteration(statement: "alter table quake set unlogged")
+
+    /// Moves every row in the table's file.
+    public static let moving = Alteration(statement: "cluster quake using quake_pkey")
 }
 
 extension TestDatabase {
