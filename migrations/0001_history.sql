@@ -2,6 +2,9 @@
 --
 -- A transaction gets its number, the token, when it commits. A number drawn earlier would not do: transactions commit in
 -- another order than they begin, and a reader that has seen 7 would never see a 6 that commits after it.
+--
+-- Keys, names and whatever else an index holds are compared by their bytes (collate "C"), here and in the other files: it costs
+-- less, and an upgrade of the system's collations can't spoil an index.
 
 create schema history;
 comment on schema history is
@@ -45,7 +48,7 @@ create table history.transaction (
     id bigint generated always as identity primary key,
     xid xid8 not null,
     token bigint unique,
-    author text not null,
+    author text collate "C" not null,
     context text,
     committed_at timestamptz,
     nonce text,
@@ -77,7 +80,7 @@ create table history.change (
     transaction bigint not null,
     ordinal bigint not null,
     entity text not null,
-    key text not null,
+    key text collate "C" not null,
     operation text not null,
     reason text,
     before jsonb,
@@ -104,7 +107,7 @@ create index change_deletion on history.change (transaction) where operation = '
 comment on index history.change_deletion is 'Deletions, in the order of their transactions.';
 
 create table history.reader (
-    name text primary key,
+    name text collate "C" primary key,
     login text not null,
     token bigint not null,
     seen_at timestamptz not null default now()
@@ -250,7 +253,7 @@ declare
 begin
     execute format(
         'select array_agg(put.ordinal), array_agg(put.target)
-         from (select history.places((select to_jsonb(t.*) from only %s as t where t.%I = c.key),
+         from (select history.places((select to_jsonb(t.*) from only %s as t where t.%I = c.key collate %s),
                                      array_agg(c order by c.ordinal) filter (where c.ordinal > $3),
                                      array_agg(c order by c.ordinal) filter (where c.ordinal <= $3), $5) as places,
                       array_agg(c.ordinal order by c.ordinal) filter (where c.ordinal > $3) as ordinals
@@ -259,7 +262,8 @@ begin
                group by c.key
                having bool_or(c.ordinal > $3) and bool_or(c.ordinal <= $3)) as row
          cross join lateral unnest(row.ordinals, row.places) as put (ordinal, target)
-         where put.target <> $5', relation, key)
+         where put.target <> $5',
+        relation, key, (select t.collation from history.tracked t where t.relation = put_in_order.relation))
     into misplaced, targets using of_transaction, earliest, recorded_before, of_entity, place;
     first := least(place, (select min(t) from unnest(targets) as t));
     with moved as (
@@ -528,7 +532,7 @@ comment on function history.refuse_truncate() is 'Trigger: refuses TRUNCATE, whi
 -- The key is the column that the trigger history_key names, so that it may be renamed.
 create view history.tracked as
 select convert_from(substring(t.tgargs from 1 for position(decode('00', 'hex') in t.tgargs) - 1), 'UTF8') as entity,
-       t.tgrelid::regclass as relation, a.attname as key
+       t.tgrelid::regclass as relation, a.attname as key, a.attcollation::regcollation as collation
 from pg_catalog.pg_trigger t
 join pg_catalog.pg_class c on c.oid = t.tgrelid
 join pg_catalog.pg_proc p on p.oid = t.tgfoid and p.proowner = c.relowner
@@ -538,6 +542,8 @@ comment on view history.tracked is 'The tables under history.';
 comment on column history.tracked.entity is 'The name under which history keeps the table''s changes: what it was called when it was tracked.';
 comment on column history.tracked.relation is 'The table.';
 comment on column history.tracked.key is 'The column that is its key.';
+comment on column history.tracked.collation is
+    'That column''s collation, by which its index finds a row. The history itself compares keys by their bytes.';
 
 create function history.track(tracked regclass, key name, channel text) returns void
 language plpgsql
@@ -738,7 +744,7 @@ as $$
 declare
     tracked record;
 begin
-    select t.relation, t.key into tracked from history.tracked t where t.entity = of_entity;
+    select t.relation, t.key, t.collation into tracked from history.tracked t where t.entity = of_entity;
     if not found then
         raise exception '% is not tracked', of_entity using errcode = 'undefined_object';
     end if;
@@ -751,9 +757,9 @@ begin
                       lead(c.ordinal) over (partition by c.key order by t.token, c.ordinal) is null as is_last
                from history.transaction t join history.change c on c.transaction = t.id
                where t.token > $1 and t.token <= $3 and c.entity = $2) as c
-         left join only %s as q on c.is_last and q.%I = c.key
+         left join only %s as q on c.is_last and q.%I = c.key collate %s
          order by c.token, c.ordinal',
-        tracked.relation, tracked.key)
+        tracked.relation, tracked.key, tracked.collation)
     using after, of_entity, coalesce(up_to, 9223372036854775807);
 end
 $$;

@@ -1,7 +1,7 @@
 -- The catalogue: one row per earthquake.
 
 create table public.quake (
-    code text primary key,
+    code text collate "C" primary key,
     net text not null,
     net_code text not null,
     magnitude double precision,

@@ -5,7 +5,7 @@
 
 create table import.run (
     id bigint generated always as identity primary key,
-    source text not null,
+    source text collate "C" not null,
     feed text,
     started timestamptz not null default clock_timestamp(),
     finished timestamptz,
@@ -69,7 +69,7 @@ create table import.reject (
     run bigint not null references import.run,
     ordinal bigint not null,
     byte_offset bigint not null,
-    reason text not null,
+    reason text collate "C" not null,
     message text not null,
     raw bytea not null,
     size bigint not null,
@@ -102,7 +102,7 @@ create index reject_run on import.reject (run);
 comment on index import.reject_run is 'The rejects of a run.';
 
 create table import.feed (
-    source text primary key,
+    source text collate "C" primary key,
     etag text,
     last_modified text,
     generated timestamptz,
@@ -125,7 +125,7 @@ comment on column import.feed.snapshot is
 -- Sweeps of event services.
 
 create table import.sweep (
-    source text primary key,
+    source text collate "C" primary key,
     cursor timestamptz,
     swept_at timestamptz,
     lacks text[] not null default '{}',
@@ -143,7 +143,7 @@ comment on column import.sweep.long_at is
 -- Mirrors of another Quakes.
 
 create table import.mirror (
-    source text primary key,
+    source text collate "C" primary key,
     position text not null,
     changed_at timestamptz not null default clock_timestamp()
 );
@@ -211,7 +211,7 @@ insert into import.source_key (key) values (uuid_send(gen_random_uuid()));
 -- took it. The same lock in another session's hands means nothing: the next run draws another key.
 
 create table import.lock (
-    name text primary key,
+    name text collate "C" primary key,
     key bigint not null default 0,
     pid integer not null default 0
 );
@@ -265,7 +265,7 @@ comment on function import.unlock(text) is 'Gives back a source that this sessio
 
 create table import.backfill (
     id bigint generated always as identity primary key,
-    service text not null,
+    service text collate "C" not null,
     window_start timestamptz not null,
     window_end timestamptz not null,
     minimum_magnitude double precision,

@@ -29,8 +29,8 @@
 --   for it, is kept (settled.codes).
 
 create table import.settled (
-    service text not null,
-    feed text not null,
+    service text collate "C" not null,
+    feed text collate "C" not null,
     generated timestamptz not null,
     covers tstzrange,
     settled_at timestamptz not null default clock_timestamp(),
@@ -60,10 +60,10 @@ create index settled_codes on import.settled (generated) where codes <> '{}';
 comment on index import.settled_codes is 'What newer documents list that they do not cover.';
 
 create table import.withdrawn (
-    code text not null,
+    code text collate "C" not null,
     generated timestamptz not null,
-    reason text not null,
-    service text not null default '',
+    reason text collate "C" not null,
+    service text collate "C" not null default '',
     updated timestamptz not null default 'infinity',
     time timestamptz not null default '-infinity',
     primary key (code, service, reason, time)
@@ -99,7 +99,7 @@ comment on function import.is_same_time(timestamptz, timestamptz) is
 -- What a person deletes.
 
 create table import.deleted (
-    code text primary key,
+    code text collate "C" primary key,
     service text,
     time timestamptz not null,
     updated timestamptz not null,
@@ -507,7 +507,7 @@ comment on function import.settle(
 -- an event service. The triggers belong to the tables of the worker, which knows nothing of reports.
 
 create table import.coverage (
-    service text not null,
+    service text collate "C" not null,
     minimum_magnitude double precision not null default '-infinity',
     south double precision not null default -90,
     west double precision not null default -180,

@@ -11,7 +11,7 @@ enum MirrorStatement {
         set client_min_messages = warning;
         create temporary table if not exists mirrored (ordinal bigint primary key, line jsonb not null) on commit delete rows;
         create temporary table if not exists changed (
-            key text primary key, reason text not null, "row" jsonb) on commit delete rows;
+            key text collate "C" primary key, reason text not null, "row" jsonb) on commit delete rows;
         set client_min_messages = notice;
         create or replace function pg_temp.take_changes(
             source text, host text, force boolean,

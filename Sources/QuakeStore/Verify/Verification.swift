@@ -97,7 +97,7 @@ public struct Verification: Sendable {
         try await connection.execute(
             script: """
                 set client_min_messages = warning;
-                create temporary table if not exists listed (code text primary key, service text);
+                create temporary table if not exists listed (code text collate "C" primary key, service text);
                 truncate pg_temp.listed;
                 set client_min_messages = notice
                 """, to: "prepare to compare")

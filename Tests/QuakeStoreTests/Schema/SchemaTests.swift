@@ -32,6 +32,20 @@ struct SchemaTests {
         }
     }
 
+    @Test("No index depends on a collation that an upgrade of the system may change")
+    func collations() async throws {
+        try await server.withDatabase { database in
+            let indexes = try await database.query(
+                """
+                select distinct indexrelid::regclass::text as name
+                from pg_index join pg_class t on t.oid = indrelid cross join unnest(indcollation) as used (rule)
+                where t.relnamespace in ('public'::regnamespace, 'import'::regnamespace, 'history'::regnamespace)
+                  and used.rule not in (0, '"C"'::regcollation)
+                """)
+            #expect(try indexes.map { try $0.decode("name", as: String.self) } == [])
+        }
+    }
+
     @Test("Migrating again gives a column back the comment that it lost")
     func comments() async throws {
         try await server.withDatabase { database in

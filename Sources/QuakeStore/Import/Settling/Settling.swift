@@ -35,7 +35,8 @@ struct Settling {
             script: """
                 set client_min_messages = warning;
                 create temporary table if not exists present (
-                    code text not null, ids text[], time timestamptz, updated timestamptz, is_current boolean not null);
+                    code text collate "C" not null, ids text[], time timestamptz, updated timestamptz,
+                    is_current boolean not null);
                 set client_min_messages = notice;
                 do $$
                 begin
