@@ -109,7 +109,7 @@ comment on index history.change_deletion is 'Deletions, in the order of their tr
 create table history.reader (
     name text collate "C" primary key,
     login text not null,
-    token bigint not null,
+    token bigint not null check (token >= 0),
     seen_at timestamptz not null default now()
 );
 comment on table history.reader is 'Named readers, and how far each has come.';
@@ -788,10 +788,12 @@ comment on function history.changed_keys(bigint, text) is
     'The keys of a table that changed after a token, each once: for readers that keep rows but no history. Call it as you would history.changes.';
 
 -- With its owner's rights: a reader can report its position and change nothing else. What it says keeps history from being
--- pruned, and is what operators watch, so no login may speak for another one's reader, nor fill the table with names.
+-- pruned, and is what operators watch, so no login may speak for another one's reader, nor fill the table with names. A session
+-- that has reported and leaves its transaction open holds the name: others are told after a moment, and may go on.
 create function history.report(reader text, reached bigint) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '100ms'
 as $$
 begin
     if not exists (select from history.reader r where r.name = reader) then

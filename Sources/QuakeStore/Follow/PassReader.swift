@@ -162,6 +162,10 @@ struct PassReader<V: ReaderView> {
                 try await connection.query(
                     "select history.report(\(name), \(position.token))", to: "report the reader's position")
             }
+        } catch let error as PostgresError where error.sqlState == "55P03" && !error.connectionLost {
+            logger.warning(
+                "\(error); another session has reported as \(name) and not ended its transaction; trying again in 10 s"
+            )
         } catch let error as PostgresError where ["25006", "42501"].contains(error.sqlState) {
             logger.warning(
                 "\(error); this reader's lag will be unknown, and prune will not keep the history it needs")

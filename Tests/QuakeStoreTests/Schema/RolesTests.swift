@@ -296,6 +296,39 @@ struct RolesTests {
         }
     }
 
+    /// other:    reports as "dashboard", stays open
+    /// follower: reports, gives up ──────────────── applies a change
+    @Test("A login that reports and leaves its transaction open holds up no follower of that name")
+    func openReport() async throws {
+        try await server.withRoles { roles in
+            try await roles.database.execute("grant \(roles.roles.name(.reader)) to \(roles.loginName(nil))")
+            let (view, log) = (MemoryView(), RecordedLog())
+            try await roles.login(nil).withConnection { other in
+                try await other.execute(
+                    script: "begin; select history.report('dashboard', 0)", to: "report")
+                try await roles.login(.reader).following(view, name: "dashboard", logger: log.logger) {
+                    try await roles.login(.writer).importSample(3)
+                    try await waitUntil { view.now.rows.count == 3 }
+                }
+            }
+            #expect(log.lines.contains { $0.contains("another session has reported as dashboard") })
+        }
+    }
+
+    @Test("A position that cannot be is refused, and blinds no monitoring", arguments: [Int.min, -1])
+    func absurdReport(_ token: Int) async throws {
+        try await server.withRoles { roles in
+            try await roles.login(.writer).importSample(3)
+            await #expect {
+                try await roles.login(.reader).execute("select history.report('x', '\(token)')")
+            } throws: { ($0 as? PostgresError)?.sqlState == "23514" }
+            let status = try await roles.login(.reader).withConnection {
+                try await HistoryStatus.read(on: $0)
+            }
+            #expect(status.readers.isEmpty)
+        }
+    }
+
     @Test("The history records a writer's changes under its name")
     func recorded() async throws {
         try await server.withRoles { roles in
