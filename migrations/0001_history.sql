@@ -310,9 +310,9 @@ declare
     statement text;
     -- What differs between two states of a row: the old values, or for history.put_in_order the old and the new ones.
     overwritten constant text :=
-        '(select case when $5 then jsonb_build_array(jsonb_object_agg(member.key, member.value),
-                                                     jsonb_object_agg(member.key, pair.new -> member.key))
-                      else jsonb_object_agg(member.key, member.value) end
+        '(select case when $5 then jsonb_build_array(coalesce(jsonb_object_agg(member.key, member.value), ''{}''),
+                                                     coalesce(jsonb_object_agg(member.key, pair.new -> member.key), ''{}''))
+                      else coalesce(jsonb_object_agg(member.key, member.value), ''{}'') end
           from jsonb_each(pair.old) as member
           where pair.new -> member.key is distinct from member.value)';
     is_known boolean;
@@ -345,8 +345,9 @@ begin
                  select $1, $2 + row_number() over (), $3, %1$I, ''delete'', $4, to_jsonb(old_rows.*) from old_rows';
         end if;
     else
-        -- An update of the key is a delete and an insert. An update that leaves a row as it was is no change. `offset 0` keeps
-        -- the planner from taking the subquery apart; it would convert each row to jsonb once per column.
+        -- An update of the key is a delete and an insert. An update that leaves a row as it was is no change. Rows are compared
+        -- byte by byte (*<>), because jsonb calls values equal that a reader of the table can tell apart, such as 1.0 and 1.00.
+        -- `offset 0` keeps the planner from taking the subquery apart; it would convert each row to jsonb once per column.
         case (select count(*) from (select from old_rows limit 2) as o)
             when 0 then null;
             when 1 then
@@ -361,8 +362,8 @@ begin
                             end
                      from (select coalesce(o.%1$I, n.%1$I) as key, to_jsonb(o.*) as old, to_jsonb(n.*) as new
                            from old_rows o full join new_rows n on o.%1$I = n.%1$I
-                           offset 0) as pair
-                     where pair.old is distinct from pair.new';
+                           where o.%1$I is null or n.%1$I is null or o.* *<> n.*
+                           offset 0) as pair';
             else
                 -- Both tables have the rows in the order in which they were updated. A row may have been updated several
                 -- times: by its foreign keys.
@@ -370,11 +371,11 @@ begin
                     'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
                      select $1, $2 + row_number() over (order by pair.place, change.operation), $3, change.key, change.operation,
                             $4, change.before
-                     from (select o.place, o.key as old_key, n.key as new_key, o.value as old, n.value as new
-                           from (select row_number() over () as place, old_rows.%1$I as key, to_jsonb(old_rows.*) as value
-                                 from old_rows) as o
-                           join (select row_number() over () as place, new_rows.%1$I as key, to_jsonb(new_rows.*) as value
-                                 from new_rows) as n on n.place = o.place
+                     from (select o.place, o.key as old_key, n.key as new_key, to_jsonb(o.value) as old, to_jsonb(n.value) as new
+                           from (select row_number() over () as place, old_rows.%1$I as key, old_rows.*::record as value from old_rows) as o
+                           join (select row_number() over () as place, new_rows.%1$I as key, new_rows.*::record as value from new_rows) as n
+                             on n.place = o.place
+                           where o.value *<> n.value
                            offset 0) as pair
                      cross join lateral (
                          select pair.old_key as key, ''update'' as operation, %2$s as before
@@ -382,8 +383,7 @@ begin
                          union all
                          select pair.old_key, ''delete'', pair.old where pair.old_key <> pair.new_key
                          union all
-                         select pair.new_key, ''insert'', null where pair.old_key <> pair.new_key) as change
-                     where pair.old is distinct from pair.new';
+                         select pair.new_key, ''insert'', null where pair.old_key <> pair.new_key) as change';
         end case;
     end if;
 

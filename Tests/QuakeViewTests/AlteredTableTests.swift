@@ -80,6 +80,37 @@ struct AlteredTableTests {
         }
     }
 
+    @Test(
+        "A value that jsonb calls equal to the one before is a change, and reaches the view",
+        arguments: [
+            ("json", #"{"a":1}"#, #"{ "a": 1 }"#), ("numeric", "1.0", "1.00"), ("jsonb", "null", nil),
+            ("float8", "-0", "0"), ("int[]", "{1}", "[0:0]={1}"), ("numeric[]", "{1.0}", "{1.00}"),
+        ])
+    func equalValues(type: String, before: String, after: String?) async throws {
+        try await withView { database, path in
+            try await database.importSample(3)
+            try await database.execute(
+                "alter table quake add column value \(type); update quake set value = '\(before)'")
+            let view = try SQLiteView(path)
+            try await database.catchUp(view)
+            let new = after.map { "'\($0)'" } ?? "null"
+
+            try await database.execute(
+                "update quake set value = \(new) where code = (select min(code) from quake)")
+            try await database.execute("update quake set value = \(new)")
+            try await database.execute("update quake set value = \(new)")
+            try await database.catchUp(view)
+
+            try await database.expectSame(path)
+            let changes = try await database.query(
+                """
+                select array_agg(changes order by token)::text as text
+                from (select token, changes from history.transaction order by token desc limit 3) as last
+                """)
+            #expect(try changes[0].decode("text") == "{3,1,2}")
+        }
+    }
+
     @Test("Rows of a table that inherits from it are not the table's, in the first snapshot and later")
     func inherited() async throws {
         try await withView { database, path in
