@@ -109,6 +109,31 @@ struct ClockTests {
         }
     }
 
+    @Test("A dead reader's lag is seen, even if the clock was ahead once", arguments: [false, true])
+    func deadReader(diedAhead: Bool) async throws {
+        try await server.withDatabase { database in
+            try await database.change()
+            try await database.jumpAhead()
+            try await database.change()
+            try await database.query("select history.report('dead', 2), history.report('alive', 2)")
+            try await database.change()
+            let seen = diedAhead ? "1 year" : "-2 hours"
+            try await database.query(
+                "update history.reader set seen_at = now() + \(seen)::interval where name = 'dead'")
+            try await database.query(
+                "update history.store set pruned_committed_at = now() - interval '3 hours'")
+
+            let readers = try await database.withConnection { try await HistoryStatus.read(on: $0) }.readers
+
+            #expect(readers.map(\.name) == ["alive", "dead"])
+            #expect(readers[0].behind < .seconds(3600))
+            #expect(readers[1].behind > .seconds(diedAhead ? 10_000 : 7000))
+            try await database.query("select history.report('dead', 3), history.report('alive', 3)")
+            let caughtUp = try await database.withConnection { try await HistoryStatus.read(on: $0) }.readers
+            #expect(caughtUp.map(\.behind) == [.zero, .zero])
+        }
+    }
+
     @Test("A reader that was last seen in the future keeps nothing", arguments: [true, false])
     func reader(_ isAhead: Bool) async throws {
         try await server.withDatabase { database in
