@@ -67,20 +67,18 @@ let package = Package(
         .target(name: "SampleFeed", dependencies: ["Feed"]),
         .target(name: "XML"),
         .target(name: "QuakeML", dependencies: ["Feed", "XML"]),
-        // The coastlines and towns are embedded in the executable.
+        // The files that the executable carries: migrations, coastlines, the live page.
+        .target(name: "CEmbedded", cSettings: [.unsafeFlags(["-Wno-c23-extensions"])]),
+        .target(name: "EmbeddedFiles", dependencies: ["CEmbedded"]),
         .target(
-            name: "Charts", dependencies: ["Feed", "XML"],
-            resources: [
-                .embedInCode("Map/land.txt"), .embedInCode("Map/islands.txt"), .embedInCode("Map/places.txt"),
-            ]),
-        // The SQL files, embedded in the executable, and a list of them.
+            name: "Charts", dependencies: ["EmbeddedFiles", "Feed", "XML"],
+            exclude: ["Map/land.txt", "Map/islands.txt", "Map/places.txt"]),
         .target(
             name: "Migrations",
+            dependencies: ["EmbeddedFiles"],
             path: "migrations",
-            resources: [
-                .embedInCode("0001_history.sql"), .embedInCode("0002_quake.sql"),
-                .embedInCode("0003_import.sql"), .embedInCode("0004_settling.sql"),
-                .embedInCode("0005_report.sql"),
+            exclude: [
+                "0001_history.sql", "0002_quake.sql", "0003_import.sql", "0004_settling.sql", "0005_report.sql",
             ]
         ),
         .target(
@@ -102,7 +100,7 @@ let package = Package(
         .target(
             name: "QuakeServer",
             dependencies: [
-                "Charts", "CZlib", "Feed", "PostgreSQL", "QuakeML", "QuakeStore", "XML",
+                "Charts", "CZlib", "EmbeddedFiles", "Feed", "PostgreSQL", "QuakeML", "QuakeStore", "XML",
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -112,9 +110,7 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
-            exclude: ["Page/package.json"],
-            // The live page: each file of the folder is embedded in the executable.
-            resources: [.embedInCode("Page/Files")]
+            exclude: ["Page/package.json", "Page/Files"]
         ),
         .executableTarget(
             name: "quakes",
@@ -203,6 +199,12 @@ let package = Package(
 
 // An async function runs where its caller does, unless it is marked @concurrent. So running a statement and using its
 // rows takes no change of thread.
-for target in package.targets where target.type != .system {
+for target in package.targets where target.type != .system && target.name != "CEmbedded" {
     target.swiftSettings = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
+}
+
+// What computes is optimised in debug builds, too: the tests read millions of records.
+let computing: Set = ["Charts", "Feed", "PostgreSQL", "QuakeML", "SampleFeed", "XML"]
+for target in package.targets where computing.contains(target.name) {
+    target.swiftSettings?.append(.unsafeFlags(["-O"], .when(configuration: .debug)))
 }

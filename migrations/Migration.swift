@@ -1,3 +1,5 @@
+import EmbeddedFiles
+
 /// One step of the schema. The executable carries it.
 public struct Migration: Sendable {
     /// Migrations are applied in the order of their numbers, which start at 1 and have no gaps.
@@ -31,14 +33,10 @@ public struct Migration: Sendable {
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name
     }
 
-    /// All migrations. A new one is a file here, a line in `Package.swift` and a line below; a test notices if one of the
-    /// three is missing. Never edit a published one: databases remember its checksum.
-    public static let all = [
-        // SwiftPM replaces the first digit with an underscore.
-        Migration(1, "history", PackageResources._001_history_sql),
-        Migration(2, "quake", PackageResources._002_quake_sql),
-        Migration(3, "import", PackageResources._003_import_sql),
-        Migration(4, "settling", PackageResources._004_settling_sql),
-        Migration(5, "report", PackageResources._005_report_sql),
-    ]
+    /// All migrations. A new one is a file here and a line in `CEmbedded/embedded.c`; a test notices if the line is missing.
+    /// Never edit a published one: databases remember its checksum.
+    public static let all = EmbeddedFiles.inFolder("migrations").sorted { $0.key < $1.key }.map { file, bytes in
+        let title = file.dropLast(".sql".count)
+        return Migration(Int(title.prefix(4)) ?? 0, String(title.dropFirst(5)), bytes)
+    }
 }

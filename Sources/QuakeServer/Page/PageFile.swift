@@ -1,4 +1,5 @@
 import Charts
+import EmbeddedFiles
 import HTTPTypes
 import XML
 
@@ -11,56 +12,15 @@ struct PageFile: Sendable {
     /// Whether other sites may show it in a frame.
     private let isFramed: Bool
 
-    /// By path. A new file is a line in `contents`; all else follows: its path, its loading with the page, its place in the
-    /// executable. A test notices a file in the folder that has no line.
+    /// By path. A new file is a line in `CEmbedded/embedded.c`; a test notices a file in the folder that has none.
     static let all: [String: PageFile] = Dictionary(
-        uniqueKeysWithValues: contents.map { name, bytes in
+        uniqueKeysWithValues: contents.filter { $0.key != "index.html" }.map { name, bytes in
             ("/page/\(name)", PageFile(name, bytes))
         })
 
-    private static let contents: [String: [UInt8]] = [
-        "agencies.js": PackageResources.agencies_js,
-        "agencies.json": AgencyList.json,
-        "alerts.js": PackageResources.alerts_js,
-        "borders.txt": PackageResources.borders_txt,
-        "card.png": PackageResources.card_png,
-        "catalogue.js": PackageResources.catalogue_js,
-        "controls.js": PackageResources.controls_js,
-        "coverage.js": PackageResources.coverage_js,
-        "detail.js": PackageResources.detail_js,
-        "dom.js": PackageResources.dom_js,
-        "dots.js": PackageResources.dots_js,
-        "earth.js": PackageResources.earth_js,
-        "format.js": PackageResources.format_js,
-        "gestures.js": PackageResources.gestures_js,
-        "icon-192.png": PackageResources.icon_192_png,
-        "icon-512.png": PackageResources.icon_512_png,
-        "icon.svg": PackageResources.icon_svg,
-        "land.txt": Land.text,
-        "legend.js": PackageResources.legend_js,
-        "list.js": PackageResources.list_js,
-        "live.js": PackageResources.live_js,
-        "machine.js": PackageResources.machine_js,
-        "main.js": PackageResources.main_js,
-        "manifest.webmanifest": PackageResources.manifest_webmanifest,
-        "map.js": PackageResources.map_js,
-        "notify.js": PackageResources.notify_js,
-        "page.css": PackageResources.page_css,
-        "places.txt": Land.places,
-        "plates.txt": PackageResources.plates_txt,
-        "projection.js": PackageResources.projection_js,
-        "quake.js": PackageResources.quake_js,
-        "scale.js": PackageResources.scale_js,
-        "service.js": PackageResources.service_js,
-        "settings.js": PackageResources.settings_js,
-        "share.js": PackageResources.share_js,
-        "status.js": PackageResources.status_js,
-        "timeline.js": PackageResources.timeline_js,
-        "tooltip.js": PackageResources.tooltip_js,
-        "turn.js": PackageResources.turn_js,
-        "view.js": PackageResources.view_js,
-        "words.js": PackageResources.words_js,
-    ]
+    private static let contents = EmbeddedFiles.inFolder("page").merging(
+        ["agencies.json": AgencyList.json, "land.txt": Land.text, "places.txt": Land.places]
+    ) { $1 }
 
     /// The page itself. It names its files by their whole paths, because its own has a slash at the end or not.
     ///
@@ -72,7 +32,7 @@ struct PageFile: Sendable {
     static func index(
         below basePath: String, at baseURL: String?, isFramed: Bool = false, _ card: PageCard? = nil
     ) -> PageFile {
-        var text = String(decoding: PackageResources.index_html, as: UTF8.self)
+        var text = String(decoding: contents["index.html"] ?? [], as: UTF8.self)
             .replacing("<!-- modules -->", with: modules)
             .replacing("=\"/page/card.png", with: "=\"\(xmlEscaped(baseURL ?? basePath))/page/card.png")
             .replacing("=\"/", with: "=\"\(basePath)/")
