@@ -2,19 +2,11 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Writes one line for each request.
+/// Writes one line for each request: a JSON object.
 ///
 /// Requests never wait for it. What is written to a pipe that nobody reads is dropped beyond some thousand lines, as is what the
 /// disk has no room for, and counted.
 public final class AccessLog: Sendable {
-    public enum Format: String, Sendable, CaseIterable {
-        /// The combined log format of Apache and nginx (https://httpd.apache.org/docs/2.4/logs.html#combined).
-        case combined
-        /// One object a line.
-        case json
-    }
-
-    private let format: Format
     private let descriptor: Int32
     private let queue = DispatchQueue(label: "access log")
     private let state = Mutex((waiting: 0, dropped: 0, isBroken: false))
@@ -22,9 +14,7 @@ public final class AccessLog: Sendable {
     private static let limit = 10_000
 
     /// - Parameter descriptor: where the lines go.
-    public init(_ format: Format, to descriptor: Int32) {
-        (self.format, self.descriptor) = (format, descriptor)
-    }
+    public init(to descriptor: Int32) { self.descriptor = descriptor }
 
     /// How many lines were dropped.
     var dropped: Int { state.withLock { $0.dropped } }
@@ -40,7 +30,7 @@ public final class AccessLog: Sendable {
         }
         guard isTaken else { return }
         queue.async { [self] in
-            let line = Array("\(format == .json ? request.json : request.combined)\n".utf8)
+            let line = Array("\(request.json)\n".utf8)
             let error = state.withLock { $0.isBroken } ? EPIPE : write(line)
             state.withLock { state in
                 state.waiting -= 1

@@ -42,14 +42,6 @@ struct LoggedRequest: Sendable {
         return String(bare[..<scheme.upperBound] + bare[at...].dropFirst())
     }
 
-    var combined: String {
-        let line = target.isEmpty ? "-" : "\(method) \(target) \(version)"
-        return """
-            \(client) - - [\(time.logTime)] "\(Self.escaped(line))" \(status) \(bytes) \
-            "\(Self.escaped(referrer ?? "-"))" "\(Self.escaped(agent ?? "-"))"
-            """
-    }
-
     var json: String {
         func member(_ name: String, _ text: String?) -> String {
             guard let text, !text.isEmpty else { return "" }
@@ -60,29 +52,6 @@ struct LoggedRequest: Sendable {
             \(member("protocol", version)),"status":\(status),"bytes":\(bytes),"seconds":\(seconds)\
             \(member("referrer", referrer))\(member("agent", agent))}
             """
-    }
-
-    /// As Apache does: a quote and a backslash behind a backslash, and what is no printable ASCII as `\x` and two digits. So
-    /// no client can forge a line, or move a terminal's cursor.
-    private static func escaped(_ text: String) -> String {
-        var result = ""
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): result += "\\\(Character(Unicode.Scalar(byte)))"
-            case 0x20..<0x7F: result.append(Character(Unicode.Scalar(byte)))
-            default: result += "\\x\(byte < 16 ? "0" : "")\(String(byte, radix: 16))"
-            }
-        }
-        return result
-    }
-}
-
-extension Instant {
-    /// Such as `06/Nov/1994:08:49:37 +0000`.
-    fileprivate var logTime: String {
-        // Sun, 06 Nov 1994 08:49:37 GMT
-        let parts = httpDate.split(separator: " ")
-        return "\(parts[1])/\(parts[2])/\(parts[3]):\(parts[4]) +0000"
     }
 }
 

@@ -10,7 +10,8 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: """
             The live page is at /. /fdsnws/event/1/ is an FDSN event service, as ObsPy and other programs of seismologists know \
             it. The USGS feeds are under their own paths: /earthquakes/feed/v1.0/summary/all_day.geojson and \
-            /earthquakes/feed/v1.0/detail/CODE.geojson. /changes is the history as it happens, for browsers and programs. \
+            /earthquakes/feed/v1.0/detail/CODE.geojson. They have the USGS's events; those of another agency, or of all, are \
+            under its name: summary/gfz/all_day.geojson, detail/all/CODE.geojson. /changes is the history as it happens, for browsers and programs. \
             /health is for load balancers, /metrics for Prometheus.
 
             Only reads. It speaks HTTP without encryption; put a proxy in front of it for HTTPS.
@@ -73,14 +74,10 @@ struct ServeCommand: AsyncParsableCommand {
         help: "Tell nobody who made a change: the author and the context in /changes and /history are null.")
     var hideAuthors = false
 
-    @Option(
-        help: ArgumentHelp(
-            """
-            Write a line for each request to standard output: combined, as Apache and nginx do, or json. Values of \
-            unknown parameters are left out.
-            """,
-            valueName: "format"))
-    var accessLog: AccessLog.Format?
+    @Flag(
+        help:
+            "Write a line of JSON for each request to standard output. Values of unknown parameters are left out.")
+    var accessLog = false
 
     @Option(
         help: ArgumentHelp(
@@ -124,7 +121,7 @@ struct ServeCommand: AsyncParsableCommand {
         settings.namesAuthors = !hideAuthors
         settings.drainTime = drainTime.duration
         settings.endingTime = endingTime.duration
-        let accessLog = accessLog.map { AccessLog($0, to: STDOUT_FILENO) }
+        let accessLog = accessLog ? AccessLog(to: STDOUT_FILENO) : nil
         let server = QuakeServer(database.options, settings, logger: database.logger, accessLog: accessLog)
         try await server.run(on: address, metricsOn: metricsListen) { port, metricsPort in
             StandardError.print("quakes: serving http://\(address.with(port: port))")
