@@ -16,27 +16,21 @@ struct AddressTests {
         for wrong in ["", "10.0.0.0/33", "10.0.0.0/8/8", "10.0.0.0/-1", "host", "2001:db8::/129"] {
             #expect(TrustedProxies.Network(wrong) == nil, "\(wrong)")
         }
-        for (peer, given, forwarded, client) in [
-            ("192.0.2.1", "198.51.100.1", nil, "192.0.2.1"),
-            ("127.0.0.1", "198.51.100.1", nil, "198.51.100.1"),
-            ("127.0.0.1", "198.51.100.1, 203.0.113.9, 10.1.2.3", nil, "203.0.113.9"),
-            ("127.0.0.1", "198.51.100.1:4711", nil, "198.51.100.1"),
-            ("10.9.9.9", "[2001:db8::1]:4711", nil, "2001:db8::1"),
-            ("10.9.9.9", "2001:db8:1::7", nil, "2001:db8:1::7"),
-            ("::ffff:10.9.9.9", "198.51.100.1", nil, "198.51.100.1"),
-            (
-                "127.0.0.1", nil, "for=198.51.100.1;proto=https, For=\"[2001:db8::5]:80\" ; by=x",
-                "2001:db8::5"
-            ),
-            ("127.0.0.1", nil, "for=unknown", "127.0.0.1"),
-            ("127.0.0.1", "what, 10.0.0.1", nil, "10.0.0.1"),
-            ("127.0.0.1", "", nil, "127.0.0.1"),
-            ("127.0.0.1", "198.51.100.1", "for=198.51.100.1", "198.51.100.1"),
-            ("127.0.0.1", "198.51.100.1", "for=203.0.113.9", "127.0.0.1"),
-        ] as [(String, String?, String?, String)] {
-            var fields = HTTPFields()
+        for (peer, given, client) in [
+            ("192.0.2.1", "198.51.100.1", "192.0.2.1"),
+            ("127.0.0.1", "198.51.100.1", "198.51.100.1"),
+            ("127.0.0.1", "198.51.100.1, 203.0.113.9, 10.1.2.3", "203.0.113.9"),
+            ("127.0.0.1", "198.51.100.1:4711", "198.51.100.1"),
+            ("10.9.9.9", "[2001:db8::1]:4711", "2001:db8::1"),
+            ("10.9.9.9", "2001:db8:1::7", "2001:db8:1::7"),
+            ("::ffff:10.9.9.9", "198.51.100.1", "198.51.100.1"),
+            ("127.0.0.1", "what, 10.0.0.1", "10.0.0.1"),
+            ("127.0.0.1", "", "127.0.0.1"),
+            ("127.0.0.1", nil, "127.0.0.1"),
+        ] as [(String, String?, String)] {
+            // Proxies pass on what clients write in other fields.
+            var fields: HTTPFields = [.init("Forwarded")!: "for=203.0.113.77"]
             if let given { fields[.init("X-Forwarded-For")!] = given }
-            if let forwarded { fields[.init("Forwarded")!] = forwarded }
             let peer = try #require(ClientAddress(peer))
             #expect(proxies.client(behind: peer, fields).description == client)
         }
@@ -47,9 +41,9 @@ struct AddressTests {
     )
     func customers() throws {
         let proxies = TrustedProxies([try #require(TrustedProxies.Network("10.0.0.1"))])
-        func customer(_ peer: String, _ given: String...) throws -> String? {
+        func customer(_ peer: String, _ given: String? = nil) throws -> String? {
             var fields = HTTPFields()
-            for (name, value) in zip(["X-Forwarded-For", "Forwarded"], given) { fields[.init(name)!] = value }
+            if let given { fields[.init("X-Forwarded-For")!] = given }
             return proxies.customer(behind: try #require(ClientAddress(peer)), fields)?.description
         }
         #expect(try customer("127.0.0.1") == nil)
@@ -57,7 +51,6 @@ struct AddressTests {
         #expect(try customer("127.0.0.1", "192.0.2.1") == nil)
         #expect(try customer("10.0.0.1") == nil)
         #expect(try customer("10.0.0.1", "192.0.2.1") == "192.0.2.1")
-        #expect(try customer("10.0.0.1", "192.0.2.1", "for=192.0.2.2") == "10.0.0.1")
         #expect(try customer("192.0.2.1", "192.0.2.2") == "192.0.2.1")
         #expect(try customer("2001:db8::1:2:3:4") == "2001:db8::")
         #expect(try customer("10.0.0.1", "2001:db8:1:2:3:4:5:6") == "2001:db8:1:2::")

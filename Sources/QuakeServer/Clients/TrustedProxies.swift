@@ -30,50 +30,30 @@ public struct TrustedProxies: Sendable {
 
     func contains(_ address: ClientAddress) -> Bool { networks.contains { $0.contains(address) } }
 
-    /// Where a request comes from: the last address that a trusted proxy names and that is not one of them.
-    ///
-    /// A proxy adds to one of the two fields, and lets clients write the other one as they like. If the two disagree, neither
-    /// counts.
+    /// Where a request comes from: the last address in `X-Forwarded-For` that is not a trusted proxy's.
     ///
     /// - Parameter peer: the other end of the connection.
     func client(behind peer: ClientAddress, _ fields: HTTPFields) -> ClientAddress {
-        guard contains(peer) else { return peer }
-        let named = [HTTPField.Name.xForwardedFor, .forwarded].compactMap { name -> ClientAddress? in
-            let values = fields[values: name]
-            guard !values.isEmpty else { return nil }
-            var client = peer
-            for part in values.joined(separator: ",").split(separator: ",", omittingEmptySubsequences: false)
-                .reversed()
-            {
-                guard contains(client), let next = Self.address(in: part, name) else { break }
-                client = next
-            }
-            return client
+        var client = peer
+        let named = fields[values: .xForwardedFor].joined(separator: ",")
+            .split(separator: ",", omittingEmptySubsequences: false)
+        for part in named.reversed() {
+            guard contains(client), let next = Self.address(in: part) else { break }
+            client = next
         }
-        guard let client = named.first, named.allSatisfy({ $0 == client }) else { return peer }
         return client
     }
 
     /// For whom a request is counted; nil for this machine, and for a proxy that names nobody.
     func customer(behind peer: ClientAddress, _ fields: HTTPFields) -> ClientAddress? {
-        let isNamed = fields.contains(.xForwardedFor) || fields.contains(.forwarded)
-        if contains(peer) ? !isNamed : peer.isLoopback { return nil }
+        if contains(peer) ? !fields.contains(.xForwardedFor) : peer.isLoopback { return nil }
         return client(behind: peer, fields).customer
     }
 
-    /// The address in `192.0.2.60`, `[2001:db8::1]:4711`, or `for="[2001:db8::1]";proto=https` (RFC 7239).
-    private static func address(in text: Substring, _ name: HTTPField.Name) -> ClientAddress? {
-        var text = text
-        if name == .forwarded {
-            let pair = text.split(separator: ";").first { pair in
-                pair.drop { $0 == " " || $0 == "\t" }.prefix(4).lowercased() == "for="
-            }
-            guard let pair, let sign = pair.firstIndex(of: "=") else { return nil }
-            text = pair[sign...].dropFirst()
-        }
-        func isLoose(_ character: Character) -> Bool { " \t\"".contains(character) }
-        text = text.drop(while: isLoose)
-        while let last = text.last, isLoose(last) { text.removeLast() }
+    /// The address in `192.0.2.60`, `192.0.2.60:4711` or `[2001:db8::1]:4711`.
+    private static func address(in text: Substring) -> ClientAddress? {
+        var text = text.drop { $0 == " " || $0 == "\t" }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
         if text.first == "[" { return ClientAddress(text.dropFirst().prefix { $0 != "]" }) }
         // With a port behind it, an address of IPv4 has one colon.
         let isWithPort = text.count { $0 == ":" } == 1
@@ -83,5 +63,4 @@ public struct TrustedProxies: Sendable {
 
 extension HTTPField.Name {
     fileprivate static let xForwardedFor = HTTPField.Name("X-Forwarded-For")!
-    fileprivate static let forwarded = HTTPField.Name("Forwarded")!
 }
