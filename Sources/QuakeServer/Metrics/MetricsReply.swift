@@ -4,8 +4,8 @@ import QuakeStore
 
 extension Responder {
     /// All metrics. Those of the process are there even if the database is not.
-    func metricsReply(accepted: String?) async -> Reply {
-        var text = MetricsText(accepted: accepted)
+    func metricsReply() async -> Reply {
+        var text = MetricsText()
         appendServer(to: &text)
         ProcessUse.append(to: &text)
         let database = await status.result()
@@ -21,17 +21,15 @@ extension Responder {
             appendSources(sources, to: &text)
             appendReaders(history, to: &text)
         }
-        text.end()
-        return Reply(
-            contentType: text.contentType, headers: [.vary: "Accept"], body: Array(text.text.utf8))
+        return Reply(contentType: MetricsText.contentType, body: Array(text.text.utf8))
     }
 
     private func appendServer(to text: inout MetricsText) {
         let counts = metrics.current
-        text.family("quakes", .info, "The version of the program.")
+        text.family("quakes_info", .gauge, "The version of the program.")
         text.sample("quakes_info", [("version", settings.version)], 1)
         text.family(
-            "quakes_http_requests", .counter,
+            "quakes_http_requests_total", .counter,
             "Requests by route and status; 0 if the client went away before the end of the answer.")
         for (key, count) in counts.requests.sorted(by: {
             ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status)
@@ -40,7 +38,7 @@ extension Responder {
             text.sample("quakes_http_requests_total", labels, count)
         }
         text.family(
-            "quakes_http_request_duration_seconds", .histogram, unit: "seconds",
+            "quakes_http_request_duration_seconds", .histogram,
             "From a request's head to the end of its answer.")
         for (route, histogram) in counts.times.sorted(by: { $0.key < $1.key }) {
             text.histogram("quakes_http_request_duration_seconds", [("route", route)], histogram)
@@ -51,19 +49,19 @@ extension Responder {
             counts.connections)
         if let accessLog {
             text.counter(
-                "quakes_access_log_dropped_lines", "Lines of the access log that could not be written.",
+                "quakes_access_log_dropped_lines_total", "Lines of the access log that could not be written.",
                 accessLog.dropped)
         }
-        text.counter("quakes_http_rows", "Events that were sent.", counts.rows)
+        text.counter("quakes_http_rows_total", "Events that were sent.", counts.rows)
         text.counter(
-            "quakes_http_body_bytes", unit: "bytes", "Bytes of bodies that were made of events.", counts.bytes
+            "quakes_http_body_bytes_total", "Bytes of bodies that were made of events.", counts.bytes
         )
         let usage = sessions.usage
         text.gauge("quakes_sessions_open", "Sessions of the database that answer requests.", usage.open)
         text.gauge("quakes_sessions_used", "Sessions of the database that are in use.", usage.used)
         text.gauge("quakes_requests_waiting", "Requests that wait for a session.", usage.waiting)
         text.family(
-            "quakes_address_refused", .counter,
+            "quakes_address_refused_total", .counter,
             "What was refused because its client address holds as many as it may.")
         let refused = bounds.refused
         for kind in ClientBounds.Kind.allCases {
@@ -77,23 +75,23 @@ extension Responder {
         text.gauge(
             "quakes_live_clients_behind", "Live clients that have not taken all there is.", live.behind)
         text.counter(
-            "quakes_live_clients_dropped", "Clients that were dropped because they did not read.",
+            "quakes_live_clients_dropped_total", "Clients that were dropped because they did not read.",
             live.dropped)
-        text.counter("quakes_live_passes", "Passes that were sent to live clients.", live.passes)
-        text.counter("quakes_live_changes", "Changes in those passes.", live.changes)
+        text.counter("quakes_live_passes_total", "Passes that were sent to live clients.", live.passes)
+        text.counter("quakes_live_changes_total", "Changes in those passes.", live.changes)
         text.gauge(
-            "quakes_spooled_bytes", unit: "bytes", "What waits in temporary files for slow clients.",
+            "quakes_spooled_bytes", "What waits in temporary files for slow clients.",
             room.files)
         text.counter(
-            "quakes_spools_dropped", "Slow clients that had to go, to make room or because they stood still.",
+            "quakes_spools_dropped_total", "Slow clients that had to go, to make room or because they stood still.",
             room.dropped)
         if let state = board.state, let age = board.age {
             text.gauge("quakes_token", "The newest token that this process knows.", state.position.token)
             text.gauge(
-                "quakes_commit_timestamp_seconds", unit: "seconds", "When its transaction was committed.",
+                "quakes_commit_timestamp_seconds", "When its transaction was committed.",
                 Double(state.committedAt.milliseconds) / 1000)
             text.gauge(
-                "quakes_database_silence_seconds", unit: "seconds",
+                "quakes_database_silence_seconds",
                 "The time since the database last told its state.", age / .seconds(1))
         }
     }
@@ -101,11 +99,11 @@ extension Responder {
     private func appendSources(_ status: ImportStatus, to text: inout MetricsText) {
         let monitored = status.sources.filter { $0.isMonitored }
         text.gauge(
-            "quakes_source_age_seconds", unit: "seconds",
+            "quakes_source_age_seconds",
             "The time since a source was last imported successfully, or found unchanged.", by: "source",
             monitored.compactMap { source in source.age.map { (source.label, $0 / .seconds(1)) } })
         text.gauge(
-            "quakes_source_document_age_seconds", unit: "seconds",
+            "quakes_source_document_age_seconds",
             "The age of the newest document that was imported, by its own account.", by: "source",
             monitored.compactMap { source in source.documentAge.map { (source.label, $0 / .seconds(1)) } })
         text.gauge(
@@ -120,7 +118,7 @@ extension Responder {
             "quakes_reader_tokens_behind", "Tokens that the newest is ahead of a named reader.", by: "reader",
             status.readers.map { ($0.name, $0.tokensBehind) })
         text.gauge(
-            "quakes_reader_behind_seconds", unit: "seconds",
+            "quakes_reader_behind_seconds",
             "The age of the oldest transaction that a named reader has not applied.", by: "reader",
             status.readers.map { ($0.name, $0.behind / .seconds(1)) })
     }

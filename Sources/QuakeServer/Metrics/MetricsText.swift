@@ -1,36 +1,18 @@
 import Feed
 
-/// Metrics in the OpenMetrics text format (https://prometheus.io/docs/specs/om/open_metrics_spec/), or in the older one of
-/// Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/) for those who do not ask for it.
+/// Metrics in Prometheus's text format (https://prometheus.io/docs/instrumenting/exposition_formats/).
 struct MetricsText {
-    private let isOpen: Bool
+    static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+
     private(set) var text = ""
 
-    /// - Parameter accepted: the request's `Accept`.
-    init(accepted: String?) {
-        isOpen = accepted?.contains("application/openmetrics-text") ?? false
-    }
-
-    var contentType: String {
-        isOpen
-            ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-            : "text/plain; version=0.0.4; charset=utf-8"
-    }
-
     enum Kind: String {
-        case counter, gauge, histogram, info
+        case counter, gauge, histogram
     }
 
     /// Begins a family. Its samples follow.
-    mutating func family(_ name: String, _ kind: Kind, unit: String? = nil, _ meaning: String) {
-        var (name, type) = (name, kind.rawValue)
-        if !isOpen {
-            // The older format declares samples rather than families, and has no type for information.
-            if kind == .counter { name += "_total" }
-            if kind == .info { (name, type) = ("\(name)_info", "gauge") }
-        }
-        text += "# HELP \(name) \(Self.escaped(meaning))\n# TYPE \(name) \(type)\n"
-        if isOpen, let unit { text += "# UNIT \(name) \(unit)\n" }
+    mutating func family(_ name: String, _ kind: Kind, _ meaning: String) {
+        text += "# HELP \(name) \(Self.escaped(meaning))\n# TYPE \(name) \(kind.rawValue)\n"
     }
 
     mutating func sample(
@@ -42,25 +24,25 @@ struct MetricsText {
 
     /// A gauge with one sample.
     mutating func gauge(
-        _ name: String, unit: String? = nil, _ meaning: String, _ value: some CustomStringConvertible
+        _ name: String, _ meaning: String, _ value: some CustomStringConvertible
     ) {
-        family(name, .gauge, unit: unit, meaning)
+        family(name, .gauge, meaning)
         sample(name, [], value)
     }
 
     /// A gauge with a sample for each value of a label.
     mutating func gauge<Value: CustomStringConvertible>(
-        _ name: String, unit: String? = nil, _ meaning: String, by label: String,
+        _ name: String, _ meaning: String, by label: String,
         _ samples: [(String, Value)]
     ) {
-        family(name, .gauge, unit: unit, meaning)
+        family(name, .gauge, meaning)
         for (subject, value) in samples { sample(name, [(label, subject)], value) }
     }
 
     /// A counter with one sample.
-    mutating func counter(_ name: String, unit: String? = nil, _ meaning: String, _ value: Int) {
-        family(name, .counter, unit: unit, meaning)
-        sample("\(name)_total", [], value)
+    mutating func counter(_ name: String, _ meaning: String, _ value: Int) {
+        family(name, .counter, meaning)
+        sample(name, [], value)
     }
 
     mutating func histogram(_ name: String, _ labels: [(String, String)], _ histogram: Metrics.Histogram) {
@@ -71,10 +53,6 @@ struct MetricsText {
         }
         sample("\(name)_count", labels, count)
         sample("\(name)_sum", labels, histogram.sum)
-    }
-
-    mutating func end() {
-        if isOpen { text += "# EOF\n" }
     }
 
     private static func escaped(_ text: String) -> String {

@@ -7,10 +7,10 @@ enum ProcessUse {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         text.family(
-            "process_cpu_seconds", .counter, unit: "seconds", "The processor time that the process has used.")
+            "process_cpu_seconds_total", .counter, "The processor time that the process has used.")
         text.sample("process_cpu_seconds_total", [], Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
         text.gauge(
-            "process_resident_memory_bytes", unit: "bytes", "The memory that the process takes.",
+            "process_resident_memory_bytes", "The memory that the process takes.",
             residentPages * sysconf(Int32(_SC_PAGESIZE)))
         text.gauge("process_open_fds", "Files and connections that the process has open.", OpenFiles.count)
         text.gauge("process_max_fds", "How many it may have open.", OpenFiles.limit)

@@ -162,11 +162,11 @@ final class Responder: Sendable {
         switch route {
         case .health: return .reply(health)
         case .metrics where client.scope != .clients:
-            return .reply(await metricsReply(accepted: request.headerFields[.accept]))
+            return .reply(await metricsReply())
         case _ where client.scope == .monitoring, .metrics, .unknown:
             throw Refusal(404, "There is nothing under this path.")
         case .summary(let feed): return .answer(feed.answer(baseURL: baseURL(of: request)))
-        case .detail(let code): return .answer(DetailFeed.answer(of: code))
+        case .detail(let code, let scope): return .answer(DetailFeed.answer(of: code, in: scope))
         case .coverage: return .answer(HeldPeriod.answer())
         case .event(let path):
             return try EventAPI.route(
