@@ -54,14 +54,15 @@ public struct Verification: Sendable {
     }
 
     public struct Outcome: Sendable {
-        public var findings: [Finding] = []
+        /// How many events the table and the service do not agree about.
+        public var findings = 0
         /// How many events the service has there.
         public var events = 0
         /// How many of them could not be read, and are not compared.
         public var rejected = 0
         public var requests = 0
-        /// The windows in which events were asked for, and how many each had.
-        var windows: [(range: Range<Instant>, count: Int)] = []
+        /// The windows that were asked for, with how many events each has.
+        var windows: [(window: Range<Instant>, events: Int)] = []
         /// The service, with what is known by now of what it can do.
         var service = EventService.usgs
     }
@@ -86,11 +87,16 @@ public struct Verification: Sendable {
         self.options = options
         self.imports = imports
         self.logger = logger
-        importer = try await Importer(connection, options: imports, logger: logger)
+        var repairs = imports
+        // A window that is repaired is one batch, and so one transaction.
+        repairs.batchSize = max(imports.batchSize, 2 * options.service.limit)
+        importer = try await Importer(connection, options: repairs, logger: logger)
     }
 
     private var service: EventService { options.service }
 
+    /// Compares. What was found stays in a temporary table of the connection, however much it is.
+    ///
     /// - Throws: `ShortAnswer` if the service does not give what it counts; `FeedError`, `PostgresError`.
     public func run() async throws -> Outcome {
         var outcome = Outcome()
@@ -98,7 +104,11 @@ public struct Verification: Sendable {
             script: """
                 set client_min_messages = warning;
                 create temporary table if not exists listed (code text collate "C" primary key, service text);
-                truncate pg_temp.listed;
+                create temporary table if not exists finding (
+                    kind text not null, code text collate "C" not null, time timestamptz not null, here timestamptz, there timestamptz);
+                create index if not exists finding_code on pg_temp.finding (code);
+                create index if not exists finding_time on pg_temp.finding (time);
+                truncate pg_temp.listed, pg_temp.finding;
                 set client_min_messages = notice
                 """, to: "prepare to compare")
         var service = service
@@ -121,12 +131,23 @@ public struct Verification: Sendable {
             outcome.windows.append((window, given))
             guard given > 0, let answer else { return }
             made = min(made, answer.made)
-            outcome.findings += try await compare(answer)
+            try await compare(answer)
             outcome.rejected += answer.batch.rejections.count
         }
         (outcome.service, outcome.requests) = (windows.service, windows.requests)
-        outcome.findings += try await surplus(made)
+        try await findSurplus(made)
+        outcome.findings = try await connection.query(
+            "select count(*) as count from pg_temp.finding", to: "count what was found")[0].decode("count")
         return outcome
+    }
+
+    /// Hands over what was found, in order of time; what is surplus comes last.
+    public func forEachFinding(_ body: @Sendable (Finding) throws -> Void) async throws {
+        try await connection.forEachRow(
+            of: """
+                select kind, code, time, here, there from pg_temp.finding order by kind = 'surplus', time, code
+                """, to: "read what was found"
+        ) { try body(Finding($0)) }
     }
 
     // MARK: The service
@@ -138,7 +159,7 @@ public struct Verification: Sendable {
         let asked = Instant.now
         var intake = Intake(batchSize: .max)
         intake.keeping = .row
-        var scanner = DocumentScanner(host: service.host, isAnswer: true)
+        var scanner = DocumentScanner(of: .url(url))
         func add(_ feature: RawFeature) throws -> Bool {
             _ = try intake.add(feature)
             return true
@@ -148,6 +169,7 @@ public struct Verification: Sendable {
                 _ = try chunk.withUnsafeBufferPointer { try scanner.scan($0, add) }
             }
             while try !scanner.finish(add) {}
+            if let breach = scanner.breach { throw breach }
         } catch let failure as FeedError where failure.status == 204 {
             return nil
         }
@@ -156,12 +178,12 @@ public struct Verification: Sendable {
 
     // MARK: The table
 
-    private func compare(_ answer: Answer) async throws -> [Finding] {
+    private func compare(_ answer: Answer) async throws {
         let batch = answer.batch
         let batchImport = BatchImport(
             connection: connection, logger: logger, run: nil, runningCounts: RunningCounts())
         let recent = Instant(milliseconds: answer.made.milliseconds - Self.grace)
-        return try await connection.write(to: "compare with the service") {
+        try await connection.write(to: "compare with the service") {
             try await connection.execute(script: MergeStatement.incomingTable, to: "prepare to compare")
             try await batchImport.copy(
                 batch.newest(without: []).indices, of: batch, into: "pg_temp.incoming")
@@ -175,29 +197,28 @@ public struct Verification: Sendable {
                 union select code, null from unnest(\(unread)) as unread(code)
                 on conflict do nothing
                 """, to: "note what the service has")
-            let rows = try await connection.query(
+            try await connection.execute(
                 """
+                insert into pg_temp.finding (kind, code, time, here, there)
                 select case when q.code is null then 'missing' when q.updated < i.updated then 'older'
                             when q.updated > i.updated then 'newer' else 'different' end as kind,
-                       i.code, i.time, q.updated as here, i.updated as there
+                       i.code, i.time, q.updated, i.updated
                 from pg_temp.incoming i left join only public.quake q on q.code = i.code
                 where (q.code is null
                        or (\(unescaped: Property.allCases.list("q.")))
                           is distinct from (\(unescaped: Property.allCases.list("i."))))
                   and i.updated < \(recent) and (q.updated is null or q.updated < \(recent) or q.updated > now())
-                order by i.time, i.code
                 """, to: "compare with the service")
-            return try rows.map { try Finding($0) }
         }
     }
 
     /// What the table has of the service, and the service does not list. A service that lists only events of others passes
     /// their words on, as another Quakes does.
-    private func surplus(_ made: Instant) async throws -> [Finding] {
+    private func findSurplus(_ made: Instant) async throws {
         let recent = Instant(milliseconds: made.milliseconds - Self.grace)
         let start = Instant(milliseconds: options.from.milliseconds + Self.edge)
         let end = Instant(milliseconds: options.to.milliseconds - Self.edge)
-        let rows = try await connection.query(
+        try await connection.execute(
             """
             with spoken as materialized (
                 select distinct service from pg_temp.listed where service is not null),
@@ -205,82 +226,96 @@ public struct Verification: Sendable {
                 select \(service.host) as service
                 union select service from spoken
                 where not exists (select from spoken where service = \(service.host)))
-            select 'surplus' as kind, q.code, q.time, q.updated as here, null::timestamptz as there
+            insert into pg_temp.finding (kind, code, time, here)
+            select 'surplus', q.code, q.time, q.updated
             from only public.quake q
             where q.time > \(start) and q.time < \(end) and q.updated < \(recent)
               and import.service_of(q.url) in (select service from services)
               and not exists (select from pg_temp.listed where listed.code = q.code)
-            order by q.time, q.code
             """, to: "look for what the service does not have")
-        return try rows.map { try Finding($0) }
     }
 
     // MARK: Repair
 
-    /// Imports and settles the windows in which something was found, and nothing else. What the table has in a later version
-    /// than the service is taken away first: no import would overwrite it.
+    /// What a repair did.
+    public struct Repair: Sendable {
+        public var counts = ImportCounts()
+        /// How much of what was found is as it was.
+        public var left = 0
+        /// The first codes of that.
+        public var codes: [String] = []
+    }
+
+    /// How many codes of what is left are named.
+    private static let namedCodes = 20
+
+    /// Imports and settles the windows in which something was found, and nothing else. Each is one transaction, which also takes
+    /// back what the table has in a later version than the service. The brake counts these, too.
     ///
-    /// - Returns: what the imports did, and what is still surplus. An answer without any event deletes none, unless the
-    ///   service said twice that it has none.
+    /// An answer without any event repairs nothing, unless the service said twice that it has none.
+    ///
     /// - Throws: whatever ends one of them, such as `BrakeHeld`.
-    public func repair(_ outcome: Outcome) async throws -> (counts: ImportCounts, left: [Finding]) {
-        var counts = ImportCounts()
+    public func repair(_ outcome: Outcome) async throws -> Repair {
+        var repair = Repair()
         let service = outcome.service
         for (window, count) in outcome.windows {
-            let found = outcome.findings.filter { window.contains($0.time) }
-            guard !found.isEmpty else { continue }
-            try await delete(found.filter { $0.kind == .newer })
+            guard let range = try await range(of: window) else { continue }
             try await imports.fetch.sleep(options.pace)
-            let range = range(of: window, with: found)
             let question = EventService.Question(since: range.lowerBound, until: range.upperBound)
             let summary = try await importer.run(
                 .url(service.queryURL(of: question)),
                 window: ImportWindow(
                     name: "verify \(service.source)", range: range, isPartial: false, count: count,
-                    limit: service.limit, label: "verify"))
-            counts += summary.counts
+                    limit: service.limit, label: "verify", isRepair: true))
+            repair.counts += summary.counts
             if let failure = summary.failure, (failure as? FeedError)?.status != 204 { throw failure }
+            if summary.counts.seen > 0 { try await drop(window) }
         }
-        return (counts, try await stillHere(outcome.findings.filter { $0.kind == .surplus }))
+        let left = try await left()
+        (repair.left, repair.codes) = (left.count, left.codes)
+        return repair
     }
 
-    /// A window, or a little more of the stretch if an event is surplus too close to the window's end to be missed there.
-    private func range(of window: Range<Instant>, with found: [Finding]) -> Range<Instant> {
-        let (start, end) = (window.lowerBound.milliseconds, window.upperBound.milliseconds)
-        let isClose = found.contains { finding in
-            let time = finding.time.milliseconds
-            return finding.kind == .surplus && (time <= start + Self.edge || time >= end - 1 - Self.edge)
-        }
-        guard isClose else { return window }
-        let wider = (Instant(milliseconds: start - Self.edge), Instant(milliseconds: end + Self.edge))
+    /// What to import of a window, if something was found there: a little more of the stretch if an event is surplus too close
+    /// to the window's end to be missed there.
+    private func range(of window: Range<Instant>) async throws -> Range<Instant>? {
+        let wider = (
+            Instant(milliseconds: window.lowerBound.milliseconds - Self.edge),
+            Instant(milliseconds: window.upperBound.milliseconds + Self.edge)
+        )
+        let edge = (
+            Instant(milliseconds: window.lowerBound.milliseconds + Self.edge),
+            Instant(milliseconds: window.last.milliseconds - Self.edge)
+        )
+        let found = try await connection.query(
+            """
+            select count(*) > 0 as is_any,
+                   count(*) filter (where kind = 'surplus' and (time <= \(edge.0) or time >= \(edge.1))) > 0 as is_close
+            from pg_temp.finding where time >= \(window.lowerBound) and time < \(window.upperBound)
+            """, to: "look for what was found in a window")[0]
+        guard try found.decode("is_any") else { return nil }
+        guard try found.decode("is_close") else { return window }
         return max(options.from, wider.0)..<min(options.to, wider.1)
     }
 
-    private func stillHere(_ findings: [Finding]) async throws -> [Finding] {
-        let rows = try await connection.query(
+    /// Drops what the import of a window has repaired for certain. Whether it deletes or takes back is up to the brake and to
+    /// newer documents.
+    private func drop(_ window: Range<Instant>) async throws {
+        try await connection.execute(
             """
-            select q.code from only public.quake q
-            join unnest(\(findings.map(\.code)), \(findings.map { $0.here ?? .now })) as found(code, updated)
-                using (code, updated)
-            """, to: "look for what is still surplus")
-        let codes = Set(try rows.map { ExactText(try $0.decode("code")) })
-        return findings.filter { codes.contains(ExactText($0.code)) }
+            delete from pg_temp.finding
+            where time >= \(window.lowerBound) and time < \(window.upperBound) and kind not in ('surplus', 'newer')
+            """, to: "note what was repaired")
     }
 
-    private func delete(_ findings: [Finding]) async throws {
-        guard !findings.isEmpty else { return }
-        try await connection.write(to: "delete versions that the service does not have") {
-            _ = try await connection.query(
-                """
-                select set_config('history.reason', \("corrected by \(service.host)"), true),
-                       set_config('import.settling', 'on', true), \(MergeStatement.waitingForStandbys)
-                """, to: "name the reason")
-            try await connection.execute(
-                """
-                delete from only public.quake q using unnest(\(findings.map(\.code)), \(findings.map { $0.here ?? .now }))
-                    as wrong(code, updated)
-                where q.code = wrong.code and q.updated = wrong.updated
-                """, to: "delete versions that the service does not have")
-        }
+    private func left() async throws -> (count: Int, codes: [String]) {
+        let rows = try await connection.query(
+            """
+            select f.code, count(*) over () as count
+            from pg_temp.finding f left join only public.quake q on q.code = f.code
+            where f.kind not in ('surplus', 'newer') or q.updated = f.here
+            order by f.time, f.code limit \(Self.namedCodes)
+            """, to: "look for what is still as it was")
+        return (try rows.first?.decode("count") ?? 0, try rows.map { try $0.decode("code") })
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import Logging
 import PostgreSQL
 import QuakeStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -27,10 +28,13 @@ struct VerificationTests {
         return catalogue
     }
 
+    /// - Parameter between: called between the comparison and the repair.
     private func verify(
         _ database: TestDatabase, through server: TestFeedServer, repairs: Bool = false, limit: Int? = nil,
-        retraction: Importer.Retraction = .auto
-    ) async throws -> (outcome: Verification.Outcome, counts: ImportCounts?, left: [String]) {
+        retraction: Importer.Retraction = .auto, between: @escaping @Sendable () -> Void = {}
+    ) async throws -> (
+        outcome: Verification.Outcome, found: [Verification.Finding], repair: Verification.Repair?
+    ) {
         var options = Verification.Options(
             from: Instant(milliseconds: Int64(Self.now - 3 * Self.day)),
             to: Instant(milliseconds: Int64(Self.now)))
@@ -42,9 +46,12 @@ struct VerificationTests {
         return try await database.withConnection { [options, imports] connection in
             let verification = try await Verification(connection, options, imports: imports, logger: .quiet)
             let outcome = try await verification.run()
-            guard repairs else { return (outcome, nil, []) }
-            let (counts, left) = try await verification.repair(outcome)
-            return (outcome, counts, left.map(\.code))
+            let found = Mutex<[Verification.Finding]>([])
+            try await verification.forEachFinding { finding in found.withLock { $0.append(finding) } }
+            #expect(found.withLock { $0.count } == outcome.findings)
+            guard repairs else { return (outcome, found.withLock(\.self), nil) }
+            between()
+            return (outcome, found.withLock(\.self), try await verification.repair(outcome))
         }
     }
 
@@ -76,18 +83,18 @@ struct VerificationTests {
             try await TestFeedServer.run(answering: catalogue.answer) { server in
                 try await database.sweep(through: server)
                 let whole = try await verify(database, through: server, limit: limit)
-                #expect(whole.outcome.findings == [] && whole.outcome.events == 100)
+                #expect(whole.found == [] && whole.outcome.events == 100)
                 let before = try await database.contents()
                 for damage in Self.damages { try await database.query("\(unescaped: damage.statement)") }
 
-                let found = try await verify(database, through: server, limit: limit).outcome.findings
+                let found = try await verify(database, through: server, limit: limit).found
                 let kinds = Dictionary(grouping: found, by: \.kind).mapValues(\.count)
                 #expect(kinds == [.missing: 2, .older: 1, .newer: 2, .different: 5, .surplus: 2], "\(found)")
                 #expect(Set(found.filter { $0.kind == .surplus }.map(\.code)) == ["us9", "xx1002"])
 
                 let repaired = try await verify(database, through: server, repairs: true, limit: limit)
-                #expect(repaired.counts?.retracted == 2)
-                #expect(try await verify(database, through: server, limit: limit).outcome.findings == [])
+                #expect(repaired.repair?.counts.retracted == 2 && repaired.repair?.left == 0)
+                #expect(try await verify(database, through: server, limit: limit).found == [])
                 #expect(try await database.contents() == before)
             }
         }
@@ -112,9 +119,9 @@ struct VerificationTests {
                     state.events["us1001"]?.updated = state.now - Self.minute
                     state.add(.init("us5", time: Self.now - Self.day, updated: state.now - Self.minute))
                 }
-                #expect(try await verify(database, through: server).outcome.findings == [])
+                #expect(try await verify(database, through: server).found == [])
                 catalogue.change { $0.now += Self.day }
-                let found = try await verify(database, through: server).outcome.findings
+                let found = try await verify(database, through: server).found
                 #expect(found.map(\.kind) == [.older, .missing])
             }
         }
@@ -133,7 +140,116 @@ struct VerificationTests {
                 }
                 #expect(try await database.revised().count == 100)
                 let forced = try await verify(database, through: server, repairs: true, retraction: .force)
-                #expect(forced.counts?.retracted == 40)
+                #expect(forced.repair?.counts.retracted == 40)
+            }
+        }
+    }
+
+    /// Three versions that the service does not have, and an event.
+    private func damage(_ database: TestDatabase) async throws {
+        try await database.query(
+            "update quake set updated = updated + interval '1 hour', magnitude = 9 where code in ('us1003', 'us1004', 'us1005')"
+        )
+        try await database.query(
+            """
+            insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
+            select 'us9', 'us', '9', url, time + interval '1 minute', updated, 0, 0 from quake where code = 'us1011'
+            """)
+    }
+
+    @Test("A repair replaces later versions and deletes in one transaction, and counts both")
+    func oneTransaction() async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                let before = try await database.contents()
+                try await damage(database)
+                let token = try await database.query("select history.current_token() as token")[0]
+                    .decode("token", as: Int.self)
+                _ = try await verify(database, through: server, repairs: true)
+                #expect(try await database.contents() == before)
+                let changes = try await database.query(
+                    """
+                    select count(distinct t.token) as transactions, count(*) filter (where operation = 'update') as updates,
+                           count(*) filter (where operation = 'delete') as deletions,
+                           array_agg(distinct reason order by reason) as reasons
+                    from history.change c join history.transaction t on t.id = c.transaction where t.token > \(token)
+                    """)[0]
+                #expect(try changes.decode("transactions") == 1)
+                #expect(try changes.decode("updates") == 3 && changes.decode("deletions") == 1)
+                let reasons = try changes.decode("reasons", as: [String].self)
+                #expect(reasons.first == "corrected by \(TestCatalogue.host)", "\(reasons)")
+                let run = try await database.query(
+                    "select seen, updated, unchanged, retracted from import.run where source ~ '^verify' order by id desc limit 1"
+                )[0]
+                #expect(try run.decode("seen") == 100 && run.decode("updated") == 3)
+                #expect(try run.decode("unchanged") == 97 && run.decode("retracted") == 1)
+            }
+        }
+    }
+
+    @Test(
+        "A repair that gets no answer leaves every row as it was, and says so",
+        arguments: [
+            .whole(.serviceUnavailable, []), .whole(.noContent, []), .cutOff(Array("{".utf8), promised: 99),
+        ] as [TestFeedServer.Answer])
+    func noAnswer(_ answer: TestFeedServer.Answer) async throws {
+        let catalogue = catalogue()
+        let isAway = Atomic(false)
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: {
+                isAway.load(ordering: .relaxed) ? answer : catalogue.answer($0)
+            }) { server in
+                try await database.sweep(through: server)
+                try await damage(database)
+                let before = try await database.contents()
+                let repaired = await Result {
+                    try await verify(database, through: server, repairs: true) {
+                        isAway.store(true, ordering: .relaxed)
+                    }.repair
+                }
+                if case .success(let repair) = repaired { #expect(repair?.left == 4) }
+                #expect(try await database.contents() == before)
+            }
+        }
+    }
+
+    @Test("With --retract never, later versions and surplus events stay, and are named")
+    func never() async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                try await damage(database)
+                let before = try await database.contents()
+                let repaired = try await verify(database, through: server, repairs: true, retraction: .never)
+                #expect(repaired.repair?.codes == ["us1003", "us1004", "us1005", "us9"])
+                #expect(try await database.contents() == before)
+            }
+        }
+    }
+
+    @Test("The brake holds for later versions, too: a service may have gone back itself")
+    func brakeOfVersions() async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                try await damage(database)
+                try await database.query(
+                    "update quake set updated = updated + interval '1 hour' where code between 'us1020' and 'us1027'"
+                )
+                let before = try await database.contents()
+                await #expect {
+                    try await verify(database, through: server, repairs: true)
+                } throws: {
+                    "\($0)".contains("has earlier versions of 11 of the 100 events in its window")
+                }
+                #expect(try await database.contents() == before)
+                let forced = try await verify(database, through: server, repairs: true, retraction: .force)
+                #expect(forced.repair?.counts.updated == 11 && forced.repair?.counts.retracted == 1)
+                #expect(try await verify(database, through: server).found == [])
             }
         }
     }
@@ -153,7 +269,7 @@ struct VerificationTests {
                     """)
                 let repaired = try await verify(
                     database, through: server, repairs: true, limit: 30, retraction: .force)
-                #expect(repaired.counts?.retracted == 2000 && repaired.left == [])
+                #expect(repaired.repair?.counts.retracted == 2000 && repaired.repair?.left == 0)
                 #expect(try await database.contents() == before)
             }
         }
@@ -171,7 +287,7 @@ struct VerificationTests {
                 }
                 #expect(try await database.revised().count == 100)
                 let forced = try await verify(database, through: server, repairs: true, retraction: .force)
-                #expect(forced.counts?.retracted == 100 && forced.left == [])
+                #expect(forced.repair?.counts.retracted == 100 && forced.repair?.left == 0)
             }
         }
     }
@@ -193,8 +309,10 @@ struct VerificationTests {
                 catalogue.change { $0.events = [:] }
                 let repaired = try await verify(
                     database, through: server, repairs: true, limit: 30, retraction: .force)
-                #expect(repaired.counts == ImportCounts())
-                #expect(repaired.left.sorted() == codes)
+                #expect(repaired.repair?.counts == ImportCounts())
+                #expect(repaired.repair?.left == 50)
+                let named = repaired.repair?.codes ?? []
+                #expect(named.count == 20 && Set(named).isSubset(of: codes))
             }
         }
     }
@@ -213,6 +331,12 @@ struct VerificationTests {
                 #expect(rows.isEmpty)
             }
         }
+    }
+}
+
+extension Result where Failure == any Error {
+    fileprivate init(_ body: () async throws -> Success) async {
+        do { self = .success(try await body()) } catch { self = .failure(error) }
     }
 }
 

@@ -12,7 +12,7 @@ struct VerifyCommand: AsyncParsableCommand {
             less than 15 minutes ago is left out, because the worker may not have asked for it yet.
 
             The exit code is 0 if they agree, and 65 if they do not. With --repair, the windows of time in which something was \
-            found are imported again. The exit code is then 0, or 65 if events that the service does not have are still here:
+            found are imported again, each in one transaction. The exit code is then 0, or 65 if something is left as it was:
 
                 quakes verify --from 7d
                 quakes verify --from 2020-01-01 --to 2020-02-01 --repair
@@ -25,7 +25,7 @@ struct VerifyCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Whether --repair deletes events that the service does not have: auto (unless suspiciously many), force (always) or never.",
+            "Whether --repair deletes events, and takes back versions, that the service does not have: auto (unless suspiciously many), force (always) or never.",
             valueName: "auto|force|never"))
     var retract = Importer.Retraction.auto
 
@@ -55,37 +55,39 @@ struct VerifyCommand: AsyncParsableCommand {
             let verification = try await Verification(
                 connection, options, imports: imports, logger: database.logger)
             let outcome = try await verification.run()
-            show(outcome)
-            guard `repair`, !outcome.findings.isEmpty else { return !outcome.findings.isEmpty }
-            let (counts, left) = try await verification.repair(outcome)
+            try await show(outcome, of: verification)
+            guard `repair`, outcome.findings > 0 else { return outcome.findings > 0 }
+            let repair = try await verification.repair(outcome)
+            let counts = repair.counts
             StandardError.print(
                 "quakes: repaired: \(counts.inserted) inserted, \(counts.updated) updated, \(counts.superseded + counts.retracted) deleted"
             )
-            if !left.isEmpty {
+            if repair.left > 0 {
+                let more = repair.left > repair.codes.count ? ", …" : ""
                 StandardError.print(
-                    "quakes: still here, though the service does not have it: \(left.map(\.code).joined(separator: ", ")); to delete an event, use quakes delete"
+                    "quakes: \(repair.left) left as they were: \(repair.codes.joined(separator: ", "))\(more); to delete an event, use quakes delete"
                 )
             }
-            return !left.isEmpty
+            return repair.left > 0
         }
         if differs { throw ExitCode(ExitStatus.badData) }
     }
 
-    private func show(_ outcome: Verification.Outcome) {
+    private func show(_ outcome: Verification.Outcome, of verification: Verification) async throws {
         let form: ListingForm<Verification.Finding> =
             switch format {
             case .table: .table(Verification.Finding.columns)
             case .json: .array(\.json)
             case .csv: .csv(spreadsheet.csv, Verification.Finding.names, \.fields)
             }
-        if format != .table || !outcome.findings.isEmpty {
+        if format != .table || outcome.findings > 0 {
             let listing = Listing(form)
-            outcome.findings.forEach(listing.append)
+            try await verification.forEachFinding(listing.append)
             listing.finish("the first")
         }
         let unread = outcome.rejected > 0 ? ", \(outcome.rejected) of which cannot be read" : ""
         StandardError.print(
-            "quakes: \(outcome.events) events there\(unread); \(outcome.findings.count) differ; \(outcome.requests) requests"
+            "quakes: \(outcome.events) events there\(unread); \(outcome.findings) differ; \(outcome.requests) requests"
         )
     }
 }
