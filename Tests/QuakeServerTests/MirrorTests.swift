@@ -18,7 +18,8 @@ struct MirrorTests {
             var writer = RandomWriter(seededRandom())
             for _ in 0..<12 {
                 try await writer.write(1 + writer.random.below(4), to: first)
-                let summary = try await second.mirror(site)
+                // Of a dozen events, many go at once.
+                let summary = try await second.mirror(site) { $0.retraction = .force }
                 #expect(summary.failure == nil)
                 #expect(try await second.rows() == first.rows())
             }
@@ -84,11 +85,59 @@ struct MirrorTests {
         }
     }
 
+    @Test(
+        "A first Quakes that was emptied does not empty it, nor does one that lost a tenth, unless forced",
+        arguments: [(4, 4), (60, 7)], [false, true])
+    func brake(_ events: (all: Int, gone: Int), isAnew: Bool) async throws {
+        try await withPair { first, second, site in
+            try await first.importDocument(DayFeed.of(events.all).document)
+            try await second.mirror(site)
+            let before = try await second.rows()
+            if isAnew { try await second.query("delete from import.mirror") }
+            try await first.query(
+                "delete from quake where code in (select code from quake order by code limit \(events.gone))")
+
+            let held = try await second.mirror(site)
+            #expect(held.failure is BrakeHeld && held.counts.retracted == 0)
+            #expect(
+                "\(held.failure as Any)".contains(
+                    "lacks \(events.gone) of the \(events.all) events in this table"))
+            #expect(try await second.rows() == before)
+            // What is new there is taken in, and what is held is said again.
+            var feed = DayFeed()
+            feed.add("new")
+            try await first.importDocument(feed.document)
+            let next = try await second.mirror(site)
+            #expect((next.failure is BrakeHeld) == (events.gone > 5))
+            #expect(next.counts.inserted == 1)
+
+            let forced = try await second.mirror(site) { $0.retraction = .force }
+            #expect(forced.failure == nil)
+            #expect(try await second.rows() == first.rows())
+            #expect(try await second.mirror(site).outcome == .notModified)
+        }
+    }
+
+    @Test("With --retract never, nothing is deleted, and the rest comes", arguments: [false, true])
+    func never(isAnew: Bool) async throws {
+        try await withPair { first, second, site in
+            try await first.importDocument(DayFeed.of(20).document)
+            try await second.mirror(site)
+            if isAnew { try await second.query("delete from import.mirror") }
+            try await first.query("delete from quake where code in ('usc3', 'usc4')")
+            try await first.query("update quake set magnitude = 7 where code = 'usc5'")
+            let summary = try await second.mirror(site) { $0.retraction = .never }
+            #expect(summary.failure == nil)
+            #expect(summary.counts.retracted == 0 && summary.counts.updated == 1)
+            #expect(try await second.rows().count == 20)
+            #expect(try await second.mirror(site).outcome == .notModified)
+        }
+    }
+
     @Test("An answer that is no stream of changes, or is cut off, changes nothing")
     func broken() async throws {
         try await server.withDatabase { database in
-            let position =
-                #"{"store":"0e2d3c00-0000-0000-0000-000000000000","token":7,"committed_at":"2026-11-21T09:00:00.123456Z","nonce":"3f9a01c7"}"#
+            let position = Self.position
             let answers: [(TestFeedServer.Answer, String)] = [
                 (.whole(.ok, Array("<html>\n</html>\n".utf8)), "does not end with a position"),
                 (.whole(.ok, Array("{\"snapshot\":\"x\"}\n".utf8)), "does not end with a position"),
@@ -103,6 +152,100 @@ struct MirrorTests {
                     #expect(try await database.query("select from import.mirror").isEmpty)
                 }
             }
+        }
+    }
+
+    /// Lines in place of the one, two or more that a Quakes sends, and what is said of them.
+    private static let malformedAnswers: [(lines: [String], reason: String)] = [
+        (["5", position], "line 1 is not an object"),
+        (["[]", position], "line 1 is not an object"),
+        (["{}", position], "line 1 is of no known kind"),
+        ([position, position], "line 1 is a position before the end"),
+        ([#"{"store":7}"#], "its last line is not a position"),
+        ([position.replacing("7,", with: "-7,")], "its last line is not a position"),
+        ([position.replacing("2026-11-21", with: "today")], "its last line is not a position"),
+        ([change(), #"{"snapshot":"x"}"#, position], "line 2 begins a snapshot after other lines"),
+        ([#"{"row":{"code":"us1"}}"#, position], "line 1 is a row outside a snapshot"),
+        ([#"{"snapshot":"x"}"#, #"{"row":{"code":1}}"#, position], "line 2 is a row without a code"),
+        ([#"{"snapshot":"x"}"#, #"{"row":{"code":"us1"}}"#, position], "null value in column"),
+        ([#"{"snapshot":"x"}"#, #"{"row":[]}"#, position], "line 2 is a row without a code"),
+        ([change(operation: #""truncate""#), position], "line 1 is not a change"),
+        ([change(operation: "null"), position], "line 1 is not a change"),
+        ([change(key: "7"), position], "line 1 is not a change"),
+        ([change(row: "[]"), position], "line 1 is not a change"),
+        ([change(row: #"{"code":"us2"}"#), position], "line 1 has the row of another event"),
+        ([change(row: #"{"code":"us1","time":"noon"}"#), position], "invalid input syntax"),
+        ([#"{"operation":"delete","key":"us1"}"#, position], "line 1 is not a change"),
+    ]
+    private static let position =
+        #"{"store":"0e2d3c00-0000-0000-0000-000000000000","token":7,"committed_at":"2026-11-21T09:00:00.123456Z","nonce":"3f9a01c7"}"#
+
+    private static func change(
+        operation: String = #""update""#, key: String = #""us1""#, row: String = "null"
+    ) -> String {
+        #"{"token":7,"operation":\#(operation),"key":\#(key),"reason":null,"row":\#(row)}"#
+    }
+
+    @Test("A malformed line is named, and nothing is taken in", arguments: malformedAnswers.indices)
+    func malformed(_ index: Int) async throws {
+        let (lines, reason) = Self.malformedAnswers[index]
+        let answer = TestFeedServer.Answer.whole(.ok, Array(lines.map { $0 + "\n" }.joined().utf8))
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { _ in answer }) { server in
+                let failure = try await database.mirror(server.url("/changes")).failure
+                #expect((failure as? BrokenStream)?.reason.contains(reason) == true, "\(failure as Any)")
+                #expect(try await database.query("select from import.mirror").isEmpty)
+            }
+        }
+    }
+
+    @Test("A line without an end is not read to its end")
+    func endless() async throws {
+        try await server.withDatabase { database in
+            // More is promised than is ever sent.
+            let answer = TestFeedServer.Answer.stalled(
+                [UInt8](repeating: UInt8(ascii: "a"), count: 9 << 20), promised: 200 << 20)
+            try await TestFeedServer.run(answering: { _ in answer }) { server in
+                let failure = try await database.mirror(server.url("/changes")).failure
+                #expect((failure as? BrokenStream)?.reason == "line 1 is longer than 8 MiB")
+            }
+        }
+    }
+
+    @Test("A database whose queue of notifications is full is the reason that is said")
+    func fullQueue() async throws {
+        try await withPair { first, second, site in
+            try await first.importDocument(DayFeed.of(3).document)
+            // As PostgreSQL says it, at the COMMIT.
+            try await second.withConnection { connection in
+                try await connection.execute(
+                    script: """
+                        create function refuse() returns trigger language plpgsql as $$
+                        begin
+                            raise exception 'too many notifications in the NOTIFY queue' using errcode = '54000';
+                        end $$;
+                        create constraint trigger refuse after insert on quake deferrable initially deferred
+                            for each row execute function refuse()
+                        """, to: "fill the queue")
+            }
+            let failure = try #require(try await second.mirror(site).failure as? PostgresError)
+            #expect(failure.message == "too many notifications in the NOTIFY queue")
+            #expect(failure.remedy?.contains("pg_notification_queue_usage()") == true)
+            try await second.query("drop trigger refuse on quake")
+            #expect(try await second.mirror(site).counts.inserted == 3)
+        }
+    }
+
+    @Test("Tokens of nineteen digits are positions, too")
+    func longTokens() async throws {
+        try await withPair { first, second, site in
+            try await first.query("select setval('history.token', 1000000000000000000)")
+            for count in [3, 5] {
+                try await first.importDocument(DayFeed.of(count).document)
+                #expect(try await second.mirror(site).failure == nil)
+                #expect(try await second.rows() == first.rows())
+            }
+            #expect(try await second.query("select from import.run").count == 2)
         }
     }
 

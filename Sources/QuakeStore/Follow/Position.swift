@@ -44,7 +44,7 @@ extension Position {
     /// Reads a `word`; nil for anything else.
     public init?(word: String) {
         let form =
-            /(\d{1,18})_(\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d[.]\d{6}Z)_([0-9a-f]{8})_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/
+            /(\d{1,19})_(\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d[.]\d{6}Z)_([0-9a-f]{8})_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/
             .asciiOnlyDigits()
         guard let match = word.wholeMatch(of: form), let token = Int(match.1), Instant(String(match.2)) != nil
         else { return nil }

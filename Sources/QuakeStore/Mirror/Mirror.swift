@@ -25,19 +25,27 @@ struct Mirror {
         summary.name = log.name
         summary.feed = "\(log.source)"
         do {
-            let lines = try await read(after: try await position(), progress)
-            if lines.isPositionOnly {
+            let position = try await position()
+            // Only the answer to a position may be that nothing has changed, which is no run.
+            if position == nil, !options.isDryRun { summary.run = try await log.begin() }
+            let lines = try await read(after: position, progress)
+            if lines.isPositionOnly, position != nil {
                 if !options.isDryRun { try await log.touch() }
                 var unchanged = ImportSummary(source: log.source)
                 unchanged.outcome = .notModified
                 return unchanged
             }
-            if !options.isDryRun { summary.run = try await log.begin() }
+            if summary.run == nil, !options.isDryRun { summary.run = try await log.begin() }
             summary.counts = try await take(lines, summary.run)
             if let brake = summary.counts.brake { throw brake }
         } catch {
             summary.fail(error, options)
-            if summary.run == nil, !options.isDryRun { summary.run = try await log.begin() }
+            // A daemon that is stopped while it waits for a change has not begun a run.
+            if summary.run == nil, !options.isDryRun, options.every == nil || summary.outcome == .failed {
+                summary.run = try await connection.shieldingFromCancellation(within: .seconds(5)) {
+                    try await log.begin()
+                }
+            }
         }
         summary.duration = .now - start
         return summary
@@ -53,7 +61,7 @@ struct Mirror {
         after position: String?, _ progress: (Importer.Progress) -> Void
     ) async throws -> StreamLines {
         let url = stream.poll(after: position, waiting: options.every == nil ? 0 : Self.patience)
-        var lines = StreamLines()
+        var lines = StreamLines(of: stream.host)
         try await FeedSource.url(url).read(options: options.fetch) { chunk in
             try lines.append(chunk)
             progress(Importer.Progress(bytes: lines.byteCount, features: lines.count, arrival: Arrival()))
@@ -90,7 +98,7 @@ struct Mirror {
             }
         } catch let trial as Trial {
             return trial.counts
-        } catch let error as PostgresError where error.isRefusedValue {
+        } catch let error as PostgresError where error.isRefusedValue || error.isNotNullViolation {
             throw BrokenStream(host: stream.host, reason: error.message)
         }
     }
@@ -98,9 +106,16 @@ struct Mirror {
     private func apply(_ lines: StreamLines, _ run: Int?) async throws -> ImportCounts {
         let row = try await connection.query(
             """
-            select seen, inserted, updated, deleted, total, is_braked
-            from pg_temp.take_changes(\(log.name), \(stream.host), \(options.retraction == .force))
+            select fault, word, seen, inserted, updated, deleted, total, is_braked
+            from pg_temp.take_changes(
+                \(log.name), \(stream.host), \(options.retraction == .force), \(options.retraction == .never))
             """, to: "take in the changes")[0]
+        if let fault = try row.decodeIfPresent("fault", as: String.self) {
+            throw BrokenStream(host: stream.host, reason: fault)
+        }
+        guard Position(word: try row.decode("word")) != nil else {
+            throw BrokenStream(host: stream.host, reason: "its last line is not a position")
+        }
         var counts = ImportCounts()
         counts.seen = try row.decode("seen")
         counts.inserted = try row.decode("inserted")
@@ -110,7 +125,8 @@ struct Mirror {
         counts.bytes = lines.byteCount
         if try row.decode("is_braked") {
             counts.brake = BrakeHeld(
-                feed: "changes", missing: counts.retracted, renamed: 0, inWindow: try row.decode("total"))
+                feed: stream.host, missing: counts.retracted, total: try row.decode("total"),
+                place: "in this table")
             counts.retracted = 0
         }
         guard let run else { return counts }
@@ -138,35 +154,52 @@ public struct BrokenStream: Error, Equatable, CustomStringConvertible {
 
 /// The lines of one answer, in constant memory. One task fills it, and only reads it from then on.
 struct StreamLines: @unchecked Sendable {
+    /// The longest line, in bytes. A change has at most two versions of an event, and a feature at most 1 MiB.
+    static let longestLine = 8 << 20
+
+    private let host: String
     private let spool = BatchSpool(memoryLimit: 4 << 20)
     private var pieces: [Range<Int>] = []
-    private var rest: [UInt8] = []
+    /// The beginning of a line whose end has not come.
+    private(set) var rest: [UInt8] = []
     private(set) var byteCount = 0
     private(set) var count = 0
     private var lastLine: [UInt8] = []
+
+    init(of host: String) {
+        self.host = host
+    }
 
     /// Whether nothing has changed.
     var isPositionOnly: Bool { count == 1 && lastLine.starts(with: Self.position) }
 
     private static let position = Array(#"{"store":"#.utf8)
+    private static let lineFeed = UInt8(ascii: "\n")
 
+    /// - Throws: `BrokenStream` if a line is too long.
     mutating func append(_ chunk: [UInt8]) throws {
         byteCount += chunk.count
-        rest += chunk
-        guard let end = rest.lastIndex(of: UInt8(ascii: "\n")) else { return }
-        let lines = rest[...end]
-        for line in lines.split(separator: UInt8(ascii: "\n")) {
+        guard rest.count + (chunk.firstIndex(of: Self.lineFeed) ?? chunk.count) <= Self.longestLine else {
+            throw BrokenStream(
+                host: host, reason: "line \(count + 1) is longer than \(Self.longestLine >> 20) MiB")
+        }
+        guard let end = chunk.lastIndex(of: Self.lineFeed) else {
+            rest += chunk
+            return
+        }
+        let lines = rest + chunk[...end]
+        for line in lines.split(separator: Self.lineFeed) {
             count += 1
             lastLine = Array(line.prefix(100))
         }
         try lines.withUnsafeBufferPointer { pieces.append(try spool.append($0)) }
-        rest = Array(rest[(end + 1)...])
+        rest = Array(chunk[(end + 1)...])
     }
 
     /// - Throws: `BrokenStream` if it does not end with a position.
     func finish() throws {
         guard rest.isEmpty, lastLine.starts(with: Self.position) else {
-            throw BrokenStream(host: "the server", reason: "its answer does not end with a position")
+            throw BrokenStream(host: host, reason: "its answer does not end with a position")
         }
     }
 

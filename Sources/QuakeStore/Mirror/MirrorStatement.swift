@@ -2,11 +2,12 @@ import Feed
 
 /// The SQL that makes the table the same as that of another Quakes.
 enum MirrorStatement {
-    /// The temporary table for the lines of one answer, and the function that takes them in.
+    /// The temporary tables for the lines of one answer, and the function that takes them in.
     ///
-    /// The other one's rows are what is right: they overwrite, whatever their `updated`. Of each key, the last change counts. What
-    /// was deleted there is deleted here, for the same reason, and by the author there. A snapshot says of each event that it
-    /// lacks that it is gone; the brake then holds like anywhere else.
+    /// The other one's rows are right: they overwrite, whatever their `updated`. Of each key, the last change counts. An event
+    /// that was deleted there is deleted here, for the same reason, and by the author there. So is an event that a snapshot
+    /// lacks. The brake holds both: events that are too many to go stay, and so does the position, while the other rows are
+    /// taken in.
     static let preparation = """
         set client_min_messages = warning;
         create temporary table if not exists mirrored (ordinal bigint primary key, line jsonb not null) on commit delete rows;
@@ -14,49 +15,50 @@ enum MirrorStatement {
             key text collate "C" primary key, reason text not null, "row" jsonb) on commit delete rows;
         set client_min_messages = notice;
         create or replace function pg_temp.take_changes(
-            source text, host text, force boolean,
-            out seen bigint, out inserted bigint, out updated bigint, out deleted bigint, out total bigint,
-            out is_braked boolean)
-        language plpgsql as $$
+            source text, host text, force boolean, keeps boolean,
+            out fault text, out word text, out seen bigint, out inserted bigint, out updated bigint, out deleted bigint,
+            out total bigint, out is_braked boolean)
+        language plpgsql
+        set search_path = pg_catalog, pg_temp
+        as $$
         #variable_conflict use_variable
         declare
+            last constant bigint := (select max(m.ordinal) from pg_temp.mirrored m);
             snapshot constant bigint := (select max(m.ordinal) from pg_temp.mirrored m where m.line ? 'snapshot');
-            position constant jsonb := (select m.line from pg_temp.mirrored m where m.line ? 'store'
-                                        order by m.ordinal desc limit 1);
             author text;
             change record;
-            gone text[] := '{}';
             count_new bigint;
             count_all bigint;
         begin
+            fault := (
+                select format('line %s %s', m.ordinal, found.fault)
+                from pg_temp.mirrored m cross join lateral (select \(fault)) as found(fault)
+                where found.fault is not null order by m.ordinal limit 1);
+            if fault is not null then return; end if;
+            word := (select concat_ws('_', m.line ->> 'token', m.line ->> 'committed_at', m.line ->> 'nonce', m.line ->> 'store')
+                     from pg_temp.mirrored m where m.ordinal = last);
+
             insert into pg_temp.changed (key, reason, "row")
             select distinct on (coalesce(m.line ->> 'key', m.line -> 'row' ->> 'code'))
                    coalesce(m.line ->> 'key', m.line -> 'row' ->> 'code'), coalesce(m.line ->> 'reason', ''),
                    nullif(m.line -> 'row', 'null')
             from pg_temp.mirrored m
-            where m.ordinal > coalesce(snapshot, 0) and (m.line ? 'key' or m.line ? 'row')
+            where m.line ? 'row'
             order by coalesce(m.line ->> 'key', m.line -> 'row' ->> 'code'), m.ordinal desc;
+            seen := (select count(*) from pg_temp.changed c where c."row" is not null);
+            if snapshot is not null then
+                insert into pg_temp.changed (key, reason)
+                select q.code, format('absent from %s', host) from only public.quake q
+                where not exists (select from pg_temp.changed c where c.key = q.code);
+            end if;
             select string_agg(distinct m.line ->> 'author', ', ') into author from pg_temp.mirrored m;
             perform set_config('history.author', left(concat_ws(' at ', author, host), 200), true),
                     set_config('import.settling', 'on', true);
-            seen := (select count(*) from pg_temp.changed c where c."row" is not null);
+
             inserted := 0;
             updated := 0;
-            deleted := 0;
-            is_braked := false;
-            total := (select count(*) from only public.quake);
-            if snapshot is not null then
-                gone := array(select q.code from only public.quake q
-                              where not exists (select from pg_temp.changed c where c.key = q.code));
-                is_braked := not force and cardinality(gone) > greatest(5, total / 10.0);
-                deleted := cardinality(gone);
-            end if;
-            for change in select distinct c.reason from pg_temp.changed c order by 1 loop
+            for change in select distinct c.reason from pg_temp.changed c where c."row" is not null order by 1 loop
                 perform set_config('history.reason', change.reason, true);
-                delete from only public.quake q using pg_temp.changed c
-                where c.reason = change.reason and c."row" is null and q.code = c.key;
-                get diagnostics count_all = row_count;
-                deleted := deleted + count_all;
                 with merged as (
                     insert into public.quake (\(Property.allCases.list()))
                     select \(Property.allCases.list("r."))
@@ -70,18 +72,50 @@ enum MirrorStatement {
                 inserted := inserted + count_new;
                 updated := updated + count_all - count_new;
             end loop;
+
+            total := (select count(*) from only public.quake);
+            deleted := (select count(*) from pg_temp.changed c
+                        where c."row" is null and exists (select from only public.quake q where q.code = c.key));
+            is_braked := not force and not keeps
+                         and (deleted > greatest(5, total / 10.0) or deleted > 0 and deleted = total);
             if is_braked then return; end if;
-            if gone <> '{}' then
-                perform set_config('history.reason', format('absent from %s', host), true);
-                delete from only public.quake q where q.code = any (gone);
+            if keeps then
+                deleted := 0;
+            else
+                for change in select distinct c.reason from pg_temp.changed c where c."row" is null order by 1 loop
+                    perform set_config('history.reason', change.reason, true);
+                    delete from only public.quake q using pg_temp.changed c
+                    where c.reason = change.reason and c."row" is null and q.code = c.key;
+                end loop;
             end if;
-            insert into import.mirror (source, position)
-            values (source, concat_ws('_', position ->> 'token', position ->> 'committed_at', position ->> 'nonce',
-                                       position ->> 'store'))
+            insert into import.mirror (source, position) values (source, word)
             on conflict on constraint mirror_pkey do update set position = excluded.position, changed_at = clock_timestamp();
             insert into import.feed (source, checked_at) values (source, clock_timestamp())
             on conflict on constraint feed_pkey do update set checked_at = excluded.checked_at;
         end
         $$
+        """
+
+    /// What is wrong with the line `m`; null if nothing is. A line is a snapshot's beginning, one of its rows, a change, or the
+    /// position, which comes last.
+    private static let fault = """
+        case
+            when jsonb_typeof(m.line) <> 'object' then 'is not an object'
+            when m.line ? 'store' then case when m.ordinal < last then 'is a position before the end' end
+            when m.ordinal = last then 'is the last one and not a position'
+            when m.line ? 'snapshot' then case when m.ordinal > 1 then 'begins a snapshot after other lines' end
+            when m.line ? 'operation' then case
+                when coalesce(m.line ->> 'operation' not in ('insert', 'update', 'delete'), true)
+                     or jsonb_typeof(m.line -> 'key') is distinct from 'string'
+                     or coalesce(jsonb_typeof(m.line -> 'reason') not in ('string', 'null'), false)
+                     or coalesce(jsonb_typeof(m.line -> 'row') not in ('object', 'null'), true)
+                    then 'is not a change'
+                when m.line -> 'row' <> 'null' and m.line -> 'row' -> 'code' is distinct from m.line -> 'key'
+                    then 'has the row of another event'
+                end
+            when not m.line ? 'row' then 'is of no known kind'
+            when snapshot is null then 'is a row outside a snapshot'
+            when jsonb_typeof(m.line #> '{row,code}') is distinct from 'string' then 'is a row without a code'
+        end
         """
 }

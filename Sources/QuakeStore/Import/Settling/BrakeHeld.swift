@@ -1,22 +1,26 @@
-/// A document shows so many events to be gone that the feed is more likely to be broken. The document's upserts stay.
+/// So many events would go that the source is more likely to be broken. What it says of others is taken in.
 public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
     /// Such as `all_day`.
     public let feed: String
-    /// How many events of the window the document lacks, or says to be deleted.
-    public let missing: Int
+    /// How many events the source lacks, or says to be deleted.
+    public var missing = 0
     /// How many events it shows under another code.
-    public let renamed: Int
-    /// How many events the window has; 0 for a feed that has only some.
-    public let inWindow: Int
+    public var renamed = 0
+    /// How many events it has in an earlier version than the table.
+    public var reverted = 0
+    /// How many events there are; 0 for a feed that has only some.
+    public let total: Int
+    /// Where these events are.
+    public var place = "in its window"
 
     public var description: String {
+        let all = "of the \(total) events \(place)"
         let gone = [
             missing == 0
                 ? nil
-                : inWindow == 0
-                    ? "says that \(missing) events were deleted"
-                    : "lacks \(missing) of the \(inWindow) events in its window",
+                : total == 0 ? "says that \(missing) events were deleted" : "lacks \(missing) \(all)",
             renamed > 0 ? "shows \(renamed) events as renamed" : nil,
+            reverted > 0 ? "has earlier versions of \(reverted) \(all)" : nil,
         ].compactMap(\.self).joined(separator: " and ")
         return
             "\(feed) \(gone), too many to be plausible; nothing was deleted; check the feed, and if it is right, import it with --retract force"
