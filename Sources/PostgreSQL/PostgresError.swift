@@ -14,6 +14,8 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
     public var remedy: String?
     /// Whether the connection is gone: no further statement can succeed on it.
     public var connectionLost: Bool
+    /// Whether it was the COMMIT that failed: no single value is at fault then.
+    public var isOfCommit = false
     /// A second failure during the clean-up, such as that of the rollback.
     public var alsoFailed: String?
 
@@ -44,8 +46,14 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
 
     /// The server refused a value: class 22, data exception, 54, a program limit exceeded, or 23514, a check constraint.
     public var isRefusedValue: Bool {
-        quotesValue || sqlState == "23514"
+        !isOfCommit && (quotesValue || sqlState == "23514")
     }
+
+    /// A column that is not null was given no value.
+    public var isNotNullViolation: Bool { sqlState == "23502" }
+
+    /// The server's queue of notifications is full: it refuses any commit that notifies.
+    public var isFullQueue: Bool { isOfCommit && sqlState == "54000" }
 
     /// The message may quote the value that the server refused. That of a check constraint names only the constraint.
     var quotesValue: Bool {

@@ -50,6 +50,7 @@ struct ExitStatus {
     }
 
     private static func status(_ error: PostgresError) -> Int32 {
+        if error.isFullQueue { return unavailable }
         guard let state = error.sqlState else { return error.connectionLost ? unavailable : internalError }
         // Connection, authorisation, unknown database, conflicts that may pass, resources, locks, operator intervention, the
         // server's disk, permissions, read-only.

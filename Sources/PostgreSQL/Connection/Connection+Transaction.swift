@@ -157,8 +157,14 @@ extension Connection {
         }
         do {
             try execute(script: "commit", to: operation)
-        } catch var error as PostgresError where error.connectionLost {
-            error.remedy = "the transaction may or may not be committed: check before repeating it"
+        } catch var error as PostgresError {
+            error.isOfCommit = true
+            if error.connectionLost {
+                error.remedy = "the transaction may or may not be committed: check before repeating it"
+            } else if error.isFullQueue {
+                error.remedy =
+                    "end the session that listens and stays in a transaction: see pg_notification_queue_usage() and pg_stat_activity"
+            }
             throw error
         }
     }

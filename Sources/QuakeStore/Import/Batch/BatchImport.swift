@@ -101,13 +101,33 @@ struct BatchImport {
         if needed.isEmpty { return counts }
         try await connection.execute(script: MergeStatement.incomingTable, to: "prepare for features")
         try await copy(needed, of: batch, into: "pg_temp.incoming")
+        if let corrector = settling.corrector {
+            try await takeBack(&counts, of: batch, settling, corrector)
+        }
         if age.isLate { try await settling.sift(&counts, isDryRun: run == nil, on: connection) }
         let statement = run == nil ? MergeStatement.preview(settling) : MergeStatement.merge(settling)
         let row = try await connection.query(statement, to: "merge a batch of \(needed.count) features")[0]
         counts.inserted = try row.decode("inserted")
-        counts.updated = try row.decode("updated")
+        counts.updated += try row.decode("updated", as: Int.self)
         counts.stale += try row.decode("stale", as: Int.self)
         return counts
+    }
+
+    /// Replaces the later versions that the service turned out not to have, unless they are so many that the brake holds.
+    private func takeBack(
+        _ counts: inout ImportCounts, of batch: FeatureBatch, _ settling: Settling, _ corrector: String
+    ) async throws {
+        let operation = "take back later versions"
+        try await connection.query(
+            "select set_config('history.reason', \("corrected by \(corrector)"), true)", to: operation)
+        let row = try await connection.query(
+            MergeStatement.takeBack(batch.count, settling), to: operation)[0]
+        try await connection.query("select set_config('history.reason', '', true)", to: operation)
+        counts.updated += try row.decode("taken", as: Int.self)
+        if try row.decode("is_braked") {
+            counts.brake = BrakeHeld(
+                feed: corrector, reverted: try row.decode("later"), total: batch.count)
+        }
     }
 
     /// The records that the table lacks, or has otherwise. Asks about a few thousand at a time, to need little memory.

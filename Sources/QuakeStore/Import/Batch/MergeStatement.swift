@@ -102,7 +102,7 @@ enum MergeStatement {
         """
         compared as materialized (
             select incoming.ctid as slot,
-                   \(unescaped: settling.notesPresence ? "incoming.code, incoming.ids, incoming.time, incoming.updated," : "")
+                   \(unescaped: settling.notesPresence ? "incoming.code, incoming.ids, incoming.time, incoming.updated, quake.time as row_time, quake.updated as row_updated," : "")
                    quake.code is null as is_new, coalesce(quake.updated > incoming.updated and not \(unescaped: areUndated("incoming")), false) as is_older,
                    (\(unescaped: Property.allCases.list("quake.")))
                    is distinct from (\(unescaped: Property.allCases.list("incoming."))) as differs
@@ -117,11 +117,14 @@ enum MergeStatement {
         "(quake.updated = quake.time and \(feature).updated = \(feature).time)"
     }
 
+    /// Of an event that the document lists in an earlier revision, what matters is whether it covers the row.
     private static let presence = """
         ,
         noted as (
             insert into pg_temp.present (code, ids, time, updated, is_current)
-            select code, ids, time, updated, not is_older from compared
+            select code, ids, case when is_older then row_time else time end,
+                   case when is_older then row_updated else updated end, not is_older
+            from compared
         )
         """
 
@@ -151,6 +154,46 @@ enum MergeStatement {
         """
     }
 
+    /// Replaces the rows of `incoming` that the table has in a later version, as `pg_temp.finding` says, and takes them out of
+    /// `incoming`: what is left is compared and merged as ever. A row that was revised since then stays.
+    ///
+    /// - Parameter features: how many the service has; if a tenth of them would be replaced, and more than 5, none is.
+    static func takeBack(_ features: Int, _ settling: Settling) -> Query {
+        """
+        with later as materialized (
+            select i.ctid as slot, q.code
+            from pg_temp.incoming i
+            cross join lateral (select code, updated from only public.quake where quake.code = i.code offset 0) as q
+            where q.updated > i.updated
+              and exists (select from pg_temp.finding f where f.code = q.code and f.here = q.updated and f.kind = 'newer' offset 0)
+        ),
+        brake as materialized (
+            select count(*) as later,
+                   not \(settling.retraction == .force) and count(*) > greatest(5, \(features)::bigint / 10.0) as holds
+            from later
+        ),
+        taken as (
+            update only public.quake q
+            set (\(unescaped: Property.allCases.list())) = row (\(unescaped: Property.allCases.list("i.")))
+            from later join pg_temp.incoming i on i.ctid = later.slot
+            where q.code = later.code and not (select holds from brake)
+            returning later.slot, q.code, q.ids, q.time, q.updated
+        ),
+        dropped as (
+            delete from pg_temp.incoming i using taken where i.ctid = taken.slot
+        )\(unescaped: settling.notesPresence ? takenPresence : "")
+        select later, holds as is_braked, (select count(*) from taken) as taken from brake
+        """
+    }
+
+    private static let takenPresence = """
+        ,
+        noted as (
+            insert into pg_temp.present (code, ids, time, updated, is_current)
+            select code, ids, time, updated, true from taken
+        )
+        """
+
     /// What the merge would do, without doing or locking anything.
     static func preview(_ settling: Settling) -> Query {
         """
@@ -170,6 +213,7 @@ enum MergeStatement {
         create function pg_temp.refusals() returns table (number integer, state text, message text)
         language plpgsql
         set enable_material = off
+        set search_path = pg_catalog, pg_temp
         as $$
         declare
             slots tid[] := array(select ctid from pg_temp.incoming order by ctid);
