@@ -30,14 +30,16 @@ struct Schedule {
         case refused(Duration)
         /// The database was away. Another server may take over any moment, and takes no longer to ask than this one.
         case unreached
-        /// The database was not fit, or another worker held the source: it is worth trying again soon.
+        /// The database was not fit: it is worth trying again soon.
         case notRun
+        /// Another worker holds the source, for all that is known until it dies.
+        case busy
     }
 
     /// Runs begin at intervals of `every`, however long they take. If one takes longer than that, the next follows at
     /// once. A run that was not possible is tried again after 1 s, 2 s, … 60 s; while the database is away, after 0.25 s … 3 s.
     /// Each of these waits is random, between half of that time and all of it. It never lasts beyond the planned time, unless
-    /// that is less than 1 s away.
+    /// that is less than 1 s away, or another worker holds the source.
     ///
     /// What a server asks for is kept: up to 15 minutes if its feed will not change, up to a day if it wants to be left
     /// alone.
@@ -48,7 +50,7 @@ struct Schedule {
         let delay = jitter > .zero ? jitter * Double.random(in: 0..<1, using: &random) : .zero
         let planned = max(start + every + delay, now)
         if ending != .unreached { reconnect.reset() }
-        if ending != .notRun { retry.reset() }
+        if ending != .notRun, ending != .busy { retry.reset() }
         switch ending {
         case .done:
             return planned
@@ -58,6 +60,8 @@ struct Schedule {
             return max(planned, now + min(time, Self.longestAbsence))
         case .unreached:
             return min(now + reconnect.next(using: &random), max(planned, now + Self.firstRetry))
+        case .busy:
+            return now + retry.next(using: &random)
         case .notRun:
             return min(now + retry.next(using: &random), max(planned, now + Self.firstRetry))
         }
@@ -72,7 +76,7 @@ struct Schedule {
         case .refused(let time) where time > max(every, Self.longestAbsence):
             "its server asks to be left alone for \(time.formatted); asking again after \(max(every, Self.longestAbsence).formatted)"
         case .refused(let time) where time > every: "left alone for \(time.formatted), as its server asks"
-        case .fresh, .refused, .done, .unreached, .notRun: nil
+        case .fresh, .refused, .done, .unreached, .notRun, .busy: nil
         }
     }
 }
@@ -97,7 +101,8 @@ extension Schedule.Ending {
         self =
             switch error {
             case let error as PostgresError where error.connectionLost: .unreached
-            case is PostgresError, is NoSession, is MigrationError, is SourceBusy: .notRun
+            case is PostgresError, is NoSession, is MigrationError: .notRun
+            case is SourceBusy: .busy
             case FeedError.unavailable(_, _, _, let wait?): .refused(wait)
             default: .done
             }

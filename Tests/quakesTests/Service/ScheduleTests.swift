@@ -117,6 +117,19 @@ struct ScheduleTests {
         #expect(said("the database is away", after: 304))
     }
 
+    @Test("A source that another worker holds is asked for less and less often, whatever the interval")
+    mutating func busy() {
+        var schedule = Schedule(every: .seconds(1))
+        let busy = Schedule.Ending.busy
+        for longest in [1, 2, 4, 8, 16, 32, 60, 60] {
+            let wait = schedule.next(after: busy, startedAt: start, now: start, using: &random) - start
+            #expect(wait >= .seconds(longest) / 2 && wait <= .seconds(longest))
+        }
+        _ = schedule.next(after: .done, startedAt: start, now: start, using: &random)
+        #expect(
+            schedule.next(after: busy, startedAt: start, now: start, using: &random) <= start + .seconds(1))
+    }
+
     @Test("Retries do not lengthen a short interval")
     mutating func retriedWithinPlan() {
         var schedule = Schedule(every: .seconds(2))

@@ -143,7 +143,9 @@ struct ImportCommand: AsyncParsableCommand {
                     let importer = try await importer(connection, database.logger, deadline)
                     var failures: [any Error] = []
                     for source in sources {
-                        let failure = await importOne(source, with: importer, database).failure
+                        let summary = await importOne(source, with: importer, database)
+                        report.add(summary)
+                        let failure = summary.failure
                         reached.withLock { $0 += 1 }
                         if let failure { failures.append(failure) }
                         if failure?.endsAllRuns == true { break }
@@ -215,7 +217,8 @@ struct ImportCommand: AsyncParsableCommand {
 
     /// Imports one source of a daemon.
     ///
-    /// - Returns: also whether the run is reported; not if there was none, because the database was not fit.
+    /// - Returns: also whether the run is reported; not if there was none, because the database was not fit or another worker
+    ///   holds the source.
     /// - Throws: `CancellationError`.
     private func importOnce(
         _ source: FeedSource, _ every: Duration, into database: Database
@@ -226,12 +229,15 @@ struct ImportCommand: AsyncParsableCommand {
                 try await database.withConnection(for: .writer) { connection in
                     let importer = try await importer(connection, database.logger, deadline, every: every)
                     let summary = await importOne(source, with: importer, database)
-                    isReported.withLock { $0 = true }
+                    if summary.run != nil || summary.failure == nil {
+                        report.add(summary)
+                        isReported.withLock { $0 = true }
+                    }
                     return summary
                 }
             }
             if let failure = summary.failure as? CancellationError { throw failure }
-            return (summary, true)
+            return (summary, isReported.withLock(\.self))
         } catch let error as CancellationError {
             throw error
         } catch {
@@ -241,7 +247,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     // MARK: One run
 
-    /// Imports a source, and says how that ended.
+    /// Imports a source.
     private func importOne(
         _ source: FeedSource, with importer: Importer, _ database: Database
     ) async -> ImportSummary {
@@ -260,7 +266,6 @@ struct ImportCommand: AsyncParsableCommand {
             summary = ImportSummary(source: source, failure: error)
         }
         line.clear()
-        report.add(summary)
         return summary
     }
 }
