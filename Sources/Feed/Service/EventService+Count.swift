@@ -1,4 +1,7 @@
 extension EventService {
+    /// The longest answer that may be a number, in bytes.
+    private static let longestCount = 1000
+
     /// Asks for a number of events.
     ///
     /// - Returns: nil if the answer is not a number.
@@ -6,10 +9,11 @@ extension EventService {
     public static func count(at url: String, options: FetchOptions) async throws -> Int? {
         var bytes: [UInt8] = []
         do {
-            try await FeedSource.url(url).read(options: options) { bytes += $0.prefix(1000) }
+            bytes = try await FeedSource.url(url).beginning(longestCount + 1, options: options)
         } catch let failure as FeedError where failure.status == 204 {
             return 0
         }
+        guard bytes.count <= longestCount else { return nil }
         return String(decoding: bytes, as: UTF8.self)
             .firstMatch(of: #/^\s*(?:\{\s*"count"\s*:\s*)?(\d{1,12})/#).flatMap { Int($0.1) }
     }

@@ -13,6 +13,8 @@ public struct ImportWindow: Sendable {
     let limit: Int
     /// What asks: the history names it as what showed an event to be withdrawn.
     var label = "backfill"
+    /// Whether the table's version of an event is replaced where `Verification` has found that the service has an earlier one.
+    var isRepair = false
     /// When it was asked: the moment of an answer that does not say when it was made.
     let asked = Instant.now
 

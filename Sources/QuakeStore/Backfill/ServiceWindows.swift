@@ -84,7 +84,10 @@ struct ServiceWindows {
                 else { throw refusal }
                 continue
             }
-            if given >= plan.limit, plan.hadTooMany(window, count: nil) { continue }
+            if given >= plan.limit {
+                if plan.hadTooMany(window, count: nil) { continue }
+                try service.checkWhole(given, count, limit: plan.limit, for: purpose)
+            }
             plan.took(window, events: given)
             try await took(window, given, plan, requests)
         }
@@ -127,12 +130,21 @@ extension EventService {
         }
     }
 
+    /// Checks the answer for a single millisecond that has as many events as the service gives at once.
+    ///
+    /// - Parameter count: how many the service counts there, if it counts.
+    /// - Throws: `UnfitService` if there may be more: no catalogue has so many.
+    func checkWhole(_ given: Int, _ count: Int?, limit: Int, for purpose: UnfitService.Purpose) throws {
+        if let count, count <= limit { return }
+        throw UnfitService(self, "it gives \(given) events of one millisecond", asFor: purpose)
+    }
+
     /// How it refuses a question as one that it does not know; nil if it answers.
     ///
     /// - Throws: `FeedError`.
     func refusal(of question: Question, _ fetch: FetchOptions) async throws -> FeedError? {
         do {
-            try await FeedSource.url(queryURL(of: question)).read(options: fetch) { _ in }
+            _ = try await FeedSource.url(queryURL(of: question)).beginning(1, options: fetch)
             return nil
         } catch let failure as FeedError {
             // With 204 it has nothing there, and knows the form.

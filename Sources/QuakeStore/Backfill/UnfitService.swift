@@ -18,6 +18,6 @@ public struct UnfitService: Error, Equatable, CustomStringConvertible {
     }
 
     public var description: String {
-        "cannot \(asFor.rawValue) \(service): \(reason); it has to answer query in the USGS's GeoJSON or in the FDSN's text"
+        "cannot \(asFor.rawValue) \(service): \(reason); it has to answer query in the USGS's GeoJSON or in the FDSN's text, and keep to starttime and endtime"
     }
 }

@@ -31,8 +31,10 @@ extension DocumentImport {
         guard options.retraction != .never, var plan = sweep?.plan,
             sweep?.service.abilities.contains(.deletions) == true
         else { return }
+        var parts = 0
         while let window = plan.next {
             guard var question = sweep?.question(window, of: plan) else { return }
+            try await pause(before: &parts)
             question.isOfDeletions = true
             var given = 0
             do {
@@ -41,9 +43,22 @@ extension DocumentImport {
                 if !(error is NoDeletions), try await !refuses(question) { throw error }
                 return lack(.deletions)
             }
-            if given >= plan.limit, plan.hadTooMany(window) { continue }
+            if given >= plan.limit {
+                if plan.hadTooMany(window) { continue }
+                return logger.warning(
+                    "import \(source): the service gives as many as \(given) deletions of one millisecond, so it ignores the times that it is asked for; others than these stay unknown: see quakes verify"
+                )
+            }
             plan.took(window, events: given)
         }
+    }
+
+    /// How long a sweep waits before each part but the first.
+    private static let pause: Duration = .seconds(1)
+
+    private func pause(before parts: inout Int) async throws {
+        if parts > 0 { try await options.fetch.sleep(Self.pause) }
+        parts += 1
     }
 
     private mutating func readDeletions(_ question: EventService.Question) async throws -> Int {
@@ -61,6 +76,7 @@ extension DocumentImport {
                         return true
                     }
                 }
+                try await storeDeletions()
             }
             try scanner.finish()
         } catch let failure as FeedError where failure.status == 204 {
@@ -76,12 +92,21 @@ extension DocumentImport {
             if feature.isOversized {
                 throw Rejection(.size, "the deletion has \(feature.size) bytes, more than 1 MiB")
             }
-            sweep?.deletions.append(try StatedDeletion(feature.bytes))
+            let deletion = try StatedDeletion(feature.bytes)
+            sweep?.deletions.append([deletion])
         } catch {
             let rejection = error
             if rejection.reason == .status, sweep?.service.isComplete == false { throw NoDeletions() }
             try intake.batches[0].reject(feature, rejection, isDeletion: true)
         }
+    }
+
+    /// Bounds what is in memory, however many deletions there are.
+    private mutating func storeDeletions() async throws {
+        try await importRejectedDeletions()
+        guard var full = sweep, full.deletions.isFull else { return }
+        try await full.deletions.store(of: full.service.host, at: full.moment, on: connection)
+        sweep = full
     }
 
     // MARK: Events
@@ -90,8 +115,10 @@ extension DocumentImport {
         _ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void
     ) async throws {
         guard var plan = sweep?.plan else { return }
+        var parts = 0
         while let window = plan.next {
             guard let question = sweep?.question(window, of: plan) else { return }
+            try await pause(before: &parts)
             let count = try await count(question)
             if let count, count > plan.limit, plan.hadTooMany(window) { continue }
             var given = 0
@@ -112,7 +139,10 @@ extension DocumentImport {
                     throw short
                 }
             }
-            if given >= plan.limit, plan.hadTooMany(window) { continue }
+            if given >= plan.limit {
+                if plan.hadTooMany(window) { continue }
+                try sweep?.service.checkWhole(given, count, limit: plan.limit, for: .sweep)
+            }
             plan.took(window, events: given)
             if plan.next != nil {
                 sweep?.isPartial = true
@@ -125,9 +155,10 @@ extension DocumentImport {
         _ question: EventService.Question, _ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void
     ) async throws -> Int {
         guard let sweep else { return 0 }
-        scanner = DocumentScanner(host: source.host, isAnswer: true)
+        let query = FeedSource.url(sweep.service.queryURL(of: question))
+        scanner = DocumentScanner(of: query)
         do {
-            try await readDocument(.url(sweep.service.queryURL(of: question)), &group, progress)
+            try await readDocument(query, &group, progress)
         } catch let failure as FeedError where failure.status == 204 {
             return 0
         } catch let failure as FeedError where isRefusal(failure) {
@@ -135,7 +166,7 @@ extension DocumentImport {
             throw AnotherQuestion()
         }
         self.sweep?.made = sweep.made ?? scanner.metadata.generated
-        if scanner.isOpenEnded { self.sweep?.isPartial = true }
+        if scanner.isIncomplete { self.sweep?.isPartial = true }
         return scanner.count
     }
 
@@ -170,7 +201,7 @@ extension DocumentImport {
 
     private mutating func lack(_ ability: EventService.Ability) {
         sweep?.service.abilities.remove(ability)
-        if ability == .deletions { sweep?.deletions = [] }
+        if ability == .deletions { sweep?.deletions = StatedDeletions() }
         let what =
             switch ability {
             case .updates:

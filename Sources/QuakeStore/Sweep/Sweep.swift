@@ -19,7 +19,7 @@ struct Sweep: Sendable {
     let started: Instant
     /// When the service began to answer, by its own clock.
     var made: Instant?
-    var deletions: [StatedDeletion] = []
+    var deletions = StatedDeletions()
     /// When a complete sweep last asked for the longer time; nil if never.
     let lastLong: Instant?
     /// Whether it may lack events that are there, so that nobody is missing: it was too large for one answer, and what moves from
@@ -104,7 +104,7 @@ struct Sweep: Sendable {
     mutating func startOver() {
         cursor = nil
         made = nil
-        deletions = []
+        deletions = StatedDeletions()
     }
 
     /// What the sweep says as a whole.

@@ -1,4 +1,5 @@
 import Feed
+import TestSupport
 import Testing
 
 @Suite("Event services as sources")
@@ -40,7 +41,7 @@ struct EventServiceTests {
         let window = EventService.Question(since: Instant("2020-01-01")!, until: Instant("2020-01-02"))
         #expect(
             EventService.usgs.countURL(of: window).hasSuffix(
-                "count?format=text&starttime=2020-01-01T00:00:00.000&endtime=2020-01-01T23:59:59.999"))
+                "count?format=text&starttime=2020-01-01T00:00:00.000&endtime=2020-01-01T23:59:59.999999"))
         // Nothing of it is secret.
         #expect(
             "\(FeedSource.url(EventService.usgs.queryURL(of: question)))"
@@ -55,6 +56,26 @@ struct EventServiceTests {
         #expect(stream?.poll(after: "8_x", waiting: 20) == "http://first:8080/changes?after=8_x&wait=20s")
         #expect(ChangesSource(FeedSource("http://first:8080/changes?minmagnitude=5")) == nil)
         #expect(ChangesSource(FeedSource("changes")) == nil)
+    }
+
+    // MARK: Counts
+
+    @Test(
+        "A count is a short answer: the rest of a long one is not waited for",
+        arguments: [(" 17\n", 17), (#"{"count": 17, "maxAllowed": 20000}"#, 17), ("many", nil), ("", nil)])
+    func count(_ text: String, _ count: Int?) async throws {
+        let long = Array((text + String(repeating: " ", count: 2000)).utf8)
+        let script: [TestFeedServer.Answer] = [
+            .whole(.ok, Array(text.utf8)), .stalled(long, promised: 1 << 30),
+        ]
+        try await TestFeedServer.run(script: script) { server in
+            var options = FetchOptions()
+            options.readTimeout = .seconds(5)
+            let short = try await EventService.count(at: server.url("/short"), options: options)
+            #expect(short == count)
+            let endless = try await EventService.count(at: server.url("/endless"), options: options)
+            #expect(endless == nil)
+        }
     }
 
     // MARK: Deletions

@@ -34,6 +34,49 @@ extension SweepTests {
         }
     }
 
+    @Test("The last millisecond of a window is asked for, where a service has microseconds")
+    func microseconds() async throws {
+        let times =
+            ["23:59:59.9985", "23:59:59.999", "23:59:59.999600", "23:59:59.999999"].map { "2020-01-01T\($0)" }
+            + ["2020-01-02T00:00:00.000000"]
+        // As text, a longer fraction is later.
+        let answer: @Sendable (TestRequest) -> TestFeedServer.Answer = { request in
+            let items = URLComponents(string: request.uri)?.queryItems ?? []
+            let values = Dictionary(items.map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { $1 })
+            if values["format"] != "text" { return .whole(.badRequest, []) }
+            let found = times.filter { $0 >= values["starttime"] ?? "" && $0 <= values["endtime"] ?? "" }
+            if request.uri.contains("/count?") { return .whole(.ok, Array("\(found.count)".utf8)) }
+            if found.isEmpty { return .whole(.noContent, []) }
+            let rows = found.map { "q\($0.suffix(6))|\($0)|2|1|3|a|a|a|x|ml|1|a|Somewhere\n" }
+            return .whole(
+                .ok,
+                Array(
+                    """
+                    #EventID|Time|Latitude|Longitude|Depth/km|Author|Catalog|Contributor|ContributorID|MagType|Magnitude|MagAuthor|EventLocationName
+                    \(rows.joined())
+                    """.utf8))
+        }
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: answer) { http in
+                try await database.withConnection { connection in
+                    var events = 0
+                    for (from, to) in [("2020-01-01", "2020-01-02"), ("2020-01-02", "2020-01-03")] {
+                        var options = Backfill.Options(from: try #require(Instant(from)))
+                        options.to = Instant(to)
+                        options.service = try #require(EventService(.url(http.url("/fdsnws/event/1/"))))
+                        options.pace = .zero
+                        let backfill = try await Backfill(
+                            connection, options, imports: Importer.Options(), logger: .quiet)
+                        events += try await backfill.run().events
+                    }
+                    // Each of them once.
+                    #expect(events == times.count)
+                }
+            }
+            #expect(try await database.query("select from quake").count == times.count)
+        }
+    }
+
     @Test(
         "A service that does not know what was revised is asked by origin times, and what it lacks of them is gone",
         arguments: [[TestCatalogue.Skill.count, .geojson], [.geojson], [.count, .geojson, .includeDeleted]])
@@ -105,7 +148,8 @@ extension SweepTests {
                 let rows = try await database.query("select code, magnitude, url from quake order by code")
                 #expect(
                     try rows.map { try $0.decode("code") } == [
-                        "ex:ex2026aaa1", "ex:ex2026aaa3", "ex:ex2026aaa4",
+                        "quake.example.gov:ex2026aaa1", "quake.example.gov:ex2026aaa3",
+                        "quake.example.gov:ex2026aaa4",
                     ])
                 #expect(try rows[0].decode("magnitude") == 5.0)
                 #expect(
@@ -265,6 +309,103 @@ extension SweepTests {
                 #expect(summary.failure == nil)
                 #expect(try await database.revised() == catalogue.revised)
                 #expect(summary.counts.rejected == 0)
+            }
+        }
+    }
+
+    @Test("A service that gives its deletions whatever the times is asked a dozen times, with pauses between")
+    func ignoredTimes() async throws {
+        let requests = Atomic(0)
+        let pauses = Mutex<[Duration]>([])
+        try await withCatalogue { _, answer in
+            // Without an end, it is asked for ever.
+            requests.wrappingAdd(1, ordering: .relaxed).newValue < 200 ? answer : .whole(.notFound, [])
+        } _: { database, catalogue, server in
+            catalogue.change { state in
+                state.add(event("us1"))
+                for number in 1...50 { state.gone.append(.init(code: "us9\(number)", at: state.now)) }
+            }
+            let summary = try await database.sweep(through: server) { options in
+                options.sweepLimit = 20
+                options.fetch.sleep = { pause in pauses.withLock { $0.append(pause) } }
+            }
+            #expect(summary.failure == nil && summary.counts.inserted == 1)
+            let asked = server.requests.count { $0.uri.contains("includedeleted") }
+            #expect(asked > 1 && asked < 20)
+            #expect(pauses.withLock(\.self) == Array(repeating: .seconds(1), count: asked - 1))
+            #expect(try await database.count("import.withdrawn") == 20)
+        }
+    }
+
+    @Test("A service that gives its events whatever the times is refused with the reason")
+    func ignoredTimesOfEvents() async throws {
+        let requests = Atomic(0)
+        try await withCatalogue(knows: [.updatedAfter, .geojson]) { database, catalogue, _ in
+            catalogue.change { state in for number in 1...20 { state.add(event("us\(number)")) } }
+            try await TestFeedServer.run(answering: { request in
+                let times = #/(start|end)time=[^&]*/#
+                let uri =
+                    requests.wrappingAdd(1, ordering: .relaxed).newValue < 200
+                    ? request.uri.replacing(times, with: "starttime=1000-01-01T00:00:00.000") : "/"
+                return catalogue.answer(TestRequest(uri: uri))
+            }) { server in
+                let summary = try await database.sweep(through: server) { $0.sweepLimit = 20 }
+                #expect(
+                    (summary.failure as? UnfitService)?.reason == "it gives 20 events of one millisecond",
+                    "\(summary.failure as Any)")
+                #expect(server.requests.count < 40)
+                #expect(try await database.cursor() == nil)
+            }
+        }
+    }
+
+    @Test("Of any number of deletions, only some thousand are in memory; all of them count")
+    func manyDeletions() async throws {
+        try await withCatalogue { database, catalogue, server in
+            let named = 2 * StatedDeletions.limitInMemory + 7
+            catalogue.change { state in
+                for number in 1...9 { state.add(event("us\(number)")) }
+                for number in 1...named { state.gone.append(.init(code: "xx\(number)", at: state.now)) }
+                for number in 1...2500 {
+                    state.gone.append(.init(code: "\(number)", at: state.now + number, isNamed: false))
+                }
+            }
+            try await database.sweep(through: server)
+            catalogue.change { state in
+                state.now += 5 * Self.minute
+                state.delete("us1")
+                state.now += Self.minute
+            }
+            let summary = try await database.sweep(through: server) { $0.batchSize = 1000 }
+            #expect(summary.failure == nil, "\(summary.failure as Any)")
+            #expect(summary.counts.retracted == 1 && summary.counts.rejected == 2500)
+            #expect(try await database.revised() == catalogue.revised)
+            #expect(try await database.count("import.withdrawn") == named + 1)
+            #expect(try await database.count("import.reject") == 2500)
+        }
+    }
+
+    @Test("Deletions that are stored are no longer in memory, and are those of this document only")
+    func storedDeletions() async throws {
+        try await server.withDatabase { database in
+            try await database.withConnection { connection in
+                let deletion = StatedDeletion(code: "us1", at: nil)
+                for _ in 0..<2 {
+                    var deletions = StatedDeletions()
+                    for count in [3, StatedDeletions.limitInMemory] {
+                        deletions.append(Array(repeating: deletion, count: count))
+                        #expect(deletions.isFull == (count > 3))
+                        try await deletions.store(of: "host", at: Instant(milliseconds: 5), on: connection)
+                        #expect(deletions.inMemory.isEmpty && !deletions.isFull)
+                    }
+                    #expect(deletions.count == 3 + StatedDeletions.limitInMemory)
+                    let row = try await connection.query(
+                        "select count(*) as count, min(service) as service, max(deleted_at) as at from pg_temp.stated",
+                        to: "look")[0]
+                    #expect(try row.decode("count") == deletions.count)
+                    #expect(try row.decode("service") == "host")
+                    #expect(try row.decode("at") == Instant(milliseconds: 5))
+                }
             }
         }
     }

@@ -10,6 +10,31 @@ struct BackfillCommandTests {
     private static let events =
         ProcessInfo.processInfo.environment["QUAKES_STRESS_EVENTS"].flatMap { Int($0) } ?? 30_000
 
+    @Test("A service that gives the same events whatever the times ends it with 65 and the reason")
+    func ignoredTimes() async throws {
+        let service = TestEventService(count: 40, limit: 20_000)
+        let requests = Mutex(0)
+        try await TestServer.shared.withDatabase { database in
+            try await TestFeedServer.run(answering: { request in
+                let count = requests.withLock { count in
+                    count += 1
+                    return count
+                }
+                guard count < 200, !request.uri.contains("/count") else { return .whole(.notFound, []) }
+                let times = "starttime=1970-01-01T00:00:00.000&endtime=1970-01-01T00:39:30.000"
+                return service.answer(
+                    TestRequest(uri: request.uri.replacing(#/starttime=[^&]*&endtime=[^&]*/#, with: times)))
+            }) { server in
+                let outcome = try await QuakesCommand().run(
+                    Self.backfill(from: server, into: database) + ["--per-request", "40"] + service.stretch)
+                #expect(outcome.status == 65)
+                #expect(
+                    outcome.errors.contains("it gives 40 events of one millisecond"), "\(outcome.errors)")
+                #expect(server.requests.count < 60)
+            }
+        }
+    }
+
     /// Each life ends in the middle of a random window: while it waits for the service, or for a table that another
     /// session has locked.
     @Test(
