@@ -20,6 +20,7 @@ public struct Parameter: Sendable {
 
 extension Parameter {
     static let timestamptz: UInt32 = 1184
+    static let timestamptzArray: UInt32 = 1185
 
     /// A `timestamptz`.
     public static func time(microsecondsSince2000 microseconds: Int64) -> Parameter {

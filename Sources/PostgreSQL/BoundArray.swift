@@ -2,11 +2,13 @@
 public struct BoundArray<Element: BindableElement>: Bindable {
     public static var sqlType: UInt32 { Element.arrayType }
     private var bytes: [UInt8] = []
+    /// What stands before the elements: the dimensions, a flag for nulls, the elements' type, their number and the lower bound,
+    /// as `array_recv` takes them.
+    static var headSize: Int { 20 }
 
     /// - Parameter count: how many elements will be appended; with another number, the server refuses the statement.
     public init(count: Int) {
-        // `array_recv` takes the dimensions, a flag for nulls, the elements' type, their number and the lower bound.
-        bytes.reserveCapacity(20 + 16 * count)
+        bytes.reserveCapacity(Self.headSize + 16 * count)
         for number in [1, 0, Int32(bitPattern: Element.sqlType), Int32(count), 1] { append(number) }
     }
 

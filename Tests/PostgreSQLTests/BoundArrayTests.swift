@@ -1,3 +1,4 @@
+import Synchronization
 import TestSupport
 import Testing
 
@@ -25,6 +26,26 @@ struct BoundArrayTests {
             #expect(
                 try rows.map { try $0.decode("integer", as: Int64.self) }
                     == (0..<count).map { $0 == 0 ? .min : Int64($0) })
+        }
+    }
+
+    @Test("A COPY gets the same elements as literals", arguments: [[], [""], ["é", "", "it's", "{,\"}\\"]])
+    func copied(strings: [String]) async throws {
+        let integers = [Int64.min, 0, 7]
+        try await TestServer.shared.withEmptyDatabase { database in
+            try await database.withConnection { connection in
+                let found = Mutex<[String]>([])
+                try await connection.copy(
+                    rowsOf: """
+                        select unnest(\(strings)) union all select unnest(\(integers))::text
+                        union all select pg_typeof(\([String]?.none))::text
+                        """, to: "copy arrays"
+                ) { row in
+                    let text = try row.nextText() ?? "null"
+                    found.withLock { $0.append(text) }
+                }
+                #expect(found.withLock { $0 } == strings + integers.map { "\($0)" } + ["text[]"])
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ extension Connection {
     func text(of query: Query) throws -> String { try query.text { try literal($0) } }
 
     private func literal(_ parameter: Parameter) throws -> String {
+        if let element = Self.elements[parameter.type] { return try array(of: element, parameter.bytes) }
         let bytes = parameter.bytes ?? []
         let bits = bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         let (type, value): (String, String) =
@@ -21,6 +22,27 @@ extension Connection {
             default: ("bytea", Self.hexadecimal(bytes))
             }
         return "\(parameter.bytes == nil ? "null" : value)::\(type)"
+    }
+
+    /// The types of which arrays are bound, by the array's type.
+    private static let elements: [UInt32: (type: UInt32, name: String)] = [
+        String.arrayType: (String.sqlType, "text"), Int64.arrayType: (Int64.sqlType, "bigint"),
+        Parameter.timestamptzArray: (Parameter.timestamptz, "timestamptz"),
+    ]
+
+    /// An array in the binary form that `BoundArray` makes.
+    private func array(of element: (type: UInt32, name: String), _ bytes: [UInt8]?) throws -> String {
+        guard var rest = bytes?.dropFirst(BoundArray<String>.headSize) else {
+            return "null::\(element.name)[]"
+        }
+        var items: [String] = []
+        while rest.count >= 4 {
+            let length = Int(rest.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
+            rest = rest.dropFirst(4)
+            items.append(try literal(Parameter(type: element.type, bytes: Array(rest.prefix(length)))))
+            rest = rest.dropFirst(length)
+        }
+        return "array[\(items.joined(separator: ", "))]::\(element.name)[]"
     }
 
     /// A fraction of a second would go through floating point.
