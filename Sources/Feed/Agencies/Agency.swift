@@ -14,10 +14,7 @@ public struct Agency: Sendable, Equatable {
     public let service: String
     /// The page of an event, on the host of the service, but for the id at its end.
     public var page: String?
-    /// What it is called where a document names who made something: any word of `Catalog`, `Contributor`, `Author` or
-    /// `agencyID` counts.
-    public var names: [String] = []
-    /// What the public ids of its events begin with, behind `smi:` or `quakeml:`.
+    /// What the public ids of its events begin with, behind `smi:` or `quakeml:`, in small letters.
     public var authorities: [String] = []
     /// What its ids begin with, before a year and some letters, as SeisComP makes them: `gfz2026texh`.
     public var prefixes: [String] = []
@@ -26,9 +23,6 @@ public struct Agency: Sendable, Equatable {
 
     /// Whether it withdraws an event by writing zeros for its place and its magnitude.
     public var withdrawsByZeros = false
-
-    /// Whether the ids are ComCat's own, so that a code is the network and the network's own code: `nc75442121`.
-    var isOfComCat: Bool { network != nil }
 
     /// Where an event is found, but for the id at the end.
     var address: String { page ?? "\(service)query?eventid=" }
@@ -64,87 +58,101 @@ extension Agency {
         known.first { $0.name == name }
     }
 
+    /// The agency that gave a public id, according to the id's authority. SeisComP's own is written by nearly every installation.
+    static func owning(_ identifier: EventIdentifier) -> Agency? {
+        guard !identifier.authority.isEmpty, identifier.owner != "org.gfz-potsdam.de" else { return nil }
+        let authority = identifier.authority.lowercased()
+        return known.first { agency in
+            agency.authorities.contains { name in
+                authority.hasPrefix(name) && [nil, "/", "."].contains(authority.dropFirst(name.count).first)
+            }
+        }
+    }
+
+    /// Whether a name is an agency's or a network's of ComCat, so that no id of somebody else may begin with it.
+    static func isTaken(_ name: String) -> Bool { networksOfComCat.contains(name) || named(name) != nil }
+
     /// By the prefixes of their ids.
     static let byPrefix = Dictionary(
         uniqueKeysWithValues: known.flatMap { agency in agency.prefixes.map { ($0, agency) } })
 
+    static let usgs = Agency(
+        name: "usgs", title: "U.S. Geological Survey and its networks", licence: "public domain",
+        terms: "https://www.usgs.gov/policies-and-notices",
+        service: "https://earthquake.usgs.gov/fdsnws/event/1/",
+        page: "https://earthquake.usgs.gov/earthquakes/eventpage/",
+        authorities: ["earthquake.usgs.gov", "comcat.cr.usgs.gov"],
+        // Those of Oklahoma and Texas are ComCat's as they are: `ok2022mrop`.
+        prefixes: ["us", "ok", "tx"], network: "")
+
     public static let known: [Agency] = [
-        Agency(
-            name: "usgs", title: "U.S. Geological Survey and its networks", licence: "public domain",
-            terms: "https://www.usgs.gov/policies-and-notices",
-            service: "https://earthquake.usgs.gov/fdsnws/event/1/",
-            page: "https://earthquake.usgs.gov/earthquakes/eventpage/",
-            authorities: ["earthquake.usgs.gov", "comcat.cr.usgs.gov"], network: ""),
+        usgs,
         Agency(
             name: "emsc", title: "European-Mediterranean Seismological Centre", licence: "© EMSC",
             terms: "https://www.emsc-csem.org/policy.php",
             service: "https://www.seismicportal.eu/fdsnws/event/1/",
-            page: "https://www.seismicportal.eu/eventdetails.html?unid=", names: ["EMSC"],
+            page: "https://www.seismicportal.eu/eventdetails.html?unid=",
             authorities: ["eu.emsc", "www.seismicportal.eu", "www.emsc-csem.org"]),
         Agency(
             name: "gfz", title: "GFZ Helmholtz Centre for Geosciences, GEOFON", licence: "CC BY 4.0",
             terms: "doi:10.14470/TR560404", service: "https://geofon.gfz.de/fdsnws/event/1/",
-            page: "https://geofon.gfz.de/eqinfo/event.php?id=", names: ["GFZ", "GEOFON"],
+            page: "https://geofon.gfz.de/eqinfo/event.php?id=",
             authorities: ["geofon.gfz.de", "geofon.gfz-potsdam.de"], prefixes: ["gfz"]),
         Agency(
             name: "ingv", title: "Istituto Nazionale di Geofisica e Vulcanologia, ISIDe",
             licence: "CC BY 4.0", terms: "doi:10.13127/ISIDE",
-            service: "https://webservices.ingv.it/fdsnws/event/1/", names: ["INGV"],
+            service: "https://webservices.ingv.it/fdsnws/event/1/",
             authorities: ["webservices.ingv.it"]),
         Agency(
             name: "geonet", title: "GeoNet, Earth Sciences New Zealand", licence: "CC BY 4.0",
             service: "https://service.geonet.org.nz/fdsnws/event/1/",
-            names: ["GNS", "GeoNet", "WEL"], authorities: ["nz.org.geonet", "service.geonet.org.nz"]),
+            authorities: ["nz.org.geonet", "service.geonet.org.nz", "geonet.org.nz"]),
         Agency(
             name: "sed", title: "Swiss Seismological Service, ETH Zürich", licence: "© SED",
             terms: "http://www.seismo.ethz.ch/en/service/Disclaimer/",
-            service: "https://eida.ethz.ch/fdsnws/event/1/", names: ["SED", "ETHZ"],
+            service: "https://eida.ethz.ch/fdsnws/event/1/",
             authorities: ["ch.ethz.sed"]),
         Agency(
             name: "resif", title: "Réseau sismologique et géodésique français, BCSF-Rénass",
             terms: "http://ws.resif.fr/terms_of_services/",
             service: "https://api.franceseisme.fr/fdsnws/event/1/",
-            names: ["RESIF", "RENASS", "BCSF", "EOST", "EOSTtele"],
             authorities: ["fr.franceseisme", "eu.resif"],
             prefixes: ["fr"]),
         Agency(
             name: "knmi", title: "Royal Netherlands Meteorological Institute",
-            service: "https://rdsa.knmi.nl/fdsnws/event/1/", names: ["KNMI"],
+            service: "https://rdsa.knmi.nl/fdsnws/event/1/",
             authorities: ["nl.knmi"], prefixes: ["knmi"]),
         Agency(
             name: "noa", title: "National Observatory of Athens, Institute of Geodynamics",
             licence: "CC BY 4.0", service: "https://eida.gein.noa.gr/fdsnws/event/1/",
-            names: ["NOA", "NOAIG"],
             authorities: ["gr.noa"], prefixes: ["noa"]),
         Agency(
             name: "scedc", title: "Southern California Earthquake Data Center", terms: "doi:10.7909/C3WD3xH1",
-            service: "https://service.scedc.caltech.edu/fdsnws/event/1/", names: ["SCEDC"],
+            service: "https://service.scedc.caltech.edu/fdsnws/event/1/",
             authorities: ["service.scedc.caltech.edu"], network: "ci"),
         Agency(
             name: "ncedc", title: "Northern California Earthquake Data Center", terms: "doi:10.7932/NCEDC",
-            service: "https://service.ncedc.org/fdsnws/event/1/", names: ["NCEDC", "NCSS"],
-            authorities: ["service.ncedc.org"], network: "nc", withdrawsByZeros: true),
+            service: "https://service.ncedc.org/fdsnws/event/1/",
+            authorities: ["service.ncedc.org", "nc.anss.org"], network: "nc", withdrawsByZeros: true),
         Agency(
             name: "isc", title: "International Seismological Centre, On-line Bulletin",
-            terms: "doi:10.31905/D808B830", service: "https://www.isc.ac.uk/fdsnws/event/1/", names: ["ISC"],
-            authorities: ["ISC", "www.isc.ac.uk"]),
+            terms: "doi:10.31905/D808B830", service: "https://www.isc.ac.uk/fdsnws/event/1/",
+            authorities: ["isc", "www.isc.ac.uk"]),
         Agency(
             name: "nrcan", title: "Natural Resources Canada, Earthquakes Canada",
-            service: "https://earthquakescanada.nrcan.gc.ca/fdsnws/event/1/",
-            names: ["NRCan", "NRCAN"], authorities: ["ca.seismo"]),
+            service: "https://earthquakescanada.nrcan.gc.ca/fdsnws/event/1/", authorities: ["ca.seismo"]),
         Agency(
             name: "lmu",
             title: "Ludwig-Maximilians-Universität München, Department of Earth and Environmental Sciences",
             service: "https://erde.geophysik.uni-muenchen.de/fdsnws/event/1/",
-            names: ["LMU", "BGS-LMU"],
             authorities: ["de.erdbeben-in-bayern"]),
         Agency(
             name: "ipgp", title: "Institut de physique du globe de Paris",
-            service: "https://ws.ipgp.fr/fdsnws/event/1/", names: ["IPGP", "REVOSIMA"],
+            service: "https://ws.ipgp.fr/fdsnws/event/1/",
             authorities: ["fr.ipgp"], prefixes: ["revosima", "ovpf", "ovsg", "ovsm"]),
         Agency(
             name: "usp", title: "Centro de Sismologia, Universidade de São Paulo",
-            service: "https://sismo.iag.usp.br/fdsnws/event/1/", names: ["USP"],
+            service: "https://sismo.iag.usp.br/fdsnws/event/1/",
             prefixes: ["usp"]),
     ]
 

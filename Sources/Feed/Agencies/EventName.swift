@@ -3,7 +3,7 @@ struct EventName: Equatable {
     var code: String
     var net: String
     var netCode: String
-    /// Where the event is found at the agency; nil if nobody knows the agency's host.
+    /// Where the event is found at the agency; nil if the document does not say whose it is.
     var url: String?
 
     /// Whether these are the place and the magnitude of an event that its agency has withdrawn.
@@ -13,99 +13,95 @@ struct EventName: Equatable {
     }
 }
 
-/// What a document says about who has an event, and under which id. Any of the names may be empty.
+/// What a document says about an event's id.
 struct StatedName {
     /// `EventID`, or the public id.
     var id: String
-    /// `Catalog`.
-    var catalog = ""
-    /// `Contributor`, or the `agencyID` of the event or its origin.
-    var contributor = ""
-    var contributorID = ""
-    /// `Author`.
-    var author = ""
+    /// Who worked on the event: `Catalog`, `Contributor`, `Author`, `agencyID`. None of them says who gave the id. Any may be
+    /// empty.
+    var workers: [String] = []
+    /// Its origin time; nil if it can't be read.
+    var time: Instant?
 }
 
-/// Finds the names of a document's events.
+/// Finds the names of a document's events: whose ids they are, and where they are found.
 ///
-/// The same event gets the same name from FDSN text and from QuakeML. docs/agencies.md has the rules for users:
+/// An id is an agency's only if the document says so. Contributors and authors say who worked on an event: IRIS lists events of
+/// `us` and of the `ISC` under numbers of its own. If such a number became a code of theirs, it would overwrite another event, or
+/// their service would delete it. docs/agencies.md has the rules for users:
 ///
-/// 1. If the document comes from the event service of a known agency, it is that agency's.
-/// 2. The authority of a public id (`smi:ch.ethz.sed/…`), unless it is the one that SeisComP writes for everybody.
-/// 3. The form of the id: EMSC's, the ISC's, NRCan's, or SeisComP's, whose prefix is the agency (`knmi2026thbl`).
-/// 4. A known agency in the names of catalogue, contributor and author, in this order; or a network of ComCat.
-/// 5. Whatever else is named as contributor, catalogue or author; else the authority; else `unknown`.
+/// 1. The event service that the document comes from, if it is a known agency's.
+/// 2. The authority of a public id (`smi:ch.ethz.sed/…`), unless it is the one that SeisComP writes for everybody; the service
+///    whose address it is (`smi:HOST/fdsnws/event/1/query?eventid=…`).
+/// 3. The form of the id: Quakes' own (`gfz:gfz2026texh`), EMSC's, NRCan's, GeoNet's, ComCat's, or SeisComP's, whose prefix is the
+///    agency (`knmi2026thbl`).
+/// 4. Any other event service: its host.
+/// 5. Any other authority, without a URL.
+/// 6. Nobody known: `unknown`, without a URL. Numbers of several agencies overlap, so the day belongs to the code.
 struct EventNaming {
     /// The agency whose service the document comes from.
     let agency: Agency?
     /// Where the event service is from which the document comes; nil for any other document.
     let host: String?
-    /// What has been found for the names of a catalogue, a contributor and an author: nearly all rows of a document have the same.
-    private var found: [[String]: Agency?] = [:]
+    /// How many events have an id of nobody known, and the code of the first one.
+    private(set) var unknown = (count: 0, first: "")
 
     init(agency: Agency? = nil, host: String? = nil) {
         (self.agency, self.host) = (agency, host)
     }
 
     mutating func name(_ stated: StatedName) -> EventName {
-        let (authority, id) = Self.parts(ofPublicID: stated.id)
-        if let agency { return name(id, agency, stated) }
-        let known = Agency.known
-        if !authority.isEmpty, !authority.hasPrefix(Self.everybodys),
-            let agency = known.first(where: { $0.authorities.contains { authority.hasPrefix($0) } })
-        {
-            return name(id, agency, stated)
+        let identifier = EventIdentifier(stated.id)
+        let id = identifier.id
+        if let agency = agency ?? Agency.owning(identifier) { return Self.name(id, agency, stated) }
+        if let address = identifier.host { return Self.name(id, net: address, host: address) }
+        if let name = nameByForm(identifier, stated) { return name }
+        if let host { return Self.name(id, net: host, host: host) }
+        let owner = identifier.owner
+        if !owner.isEmpty, !Agency.isTaken(owner) {
+            let length = Self.codeLimit - owner.utf8.count - 1
+            return Self.name(identifier.path.fitting(length), net: owner, host: nil)
         }
-        if let agency = Self.agency(byFormOf: id, stated) { return name(id, agency, stated) }
-        let network = [stated.contributor, stated.author].first { !$0.isEmpty }?.lowercased() ?? ""
-        var isOfComCat: Bool { Agency.networksOfComCat.contains(network) }
-        if let prefix = Self.prefixOfSeisComP(id), !(prefix == network && isOfComCat) {
-            if let agency = Agency.byPrefix[prefix] {
-                return name(id, agency, stated)
-            }
-            return Self.name(id, net: prefix, host: host)
-        }
-        if let agency = knownAgency(stated) { return name(id, agency, stated) }
-        if isOfComCat { return Self.nameOfComCat(id, network: network) }
-        // `local` is what QuakeML calls nobody.
-        let names = [
-            stated.contributor, stated.catalog, stated.author,
-            authority.prefixUpToSlash == "local" ? "" : authority.prefixUpToSlash,
-        ]
-        let net = names.lazy.map(\.asNetwork).first { !$0.isEmpty } ?? "unknown"
-        return Self.name(id, net: net, host: host ?? Self.host(ofPublicID: stated.id))
+        return unknownName(identifier, stated)
     }
 
-    /// A known agency by its name.
-    private mutating func knownAgency(_ stated: StatedName) -> Agency? {
-        let names = [stated.catalog, stated.contributor, stated.author]
-        if let agency = found[names] { return agency }
-        var agency: Agency?
-        for text in names where agency == nil {
-            let words = text.split { !$0.isLetter && !$0.isNumber }
-            agency = Agency.known.first { $0.names.contains { words.contains($0[...]) } }
+    private mutating func unknownName(_ identifier: EventIdentifier, _ stated: StatedName) -> EventName {
+        var id = identifier.owner.isEmpty ? identifier.id : "\(identifier.owner)/\(identifier.path)"
+        if !id.isEmpty, identifier.owner.isEmpty, Self.prefixOfSeisComP(id) == nil, let time = stated.time {
+            id += "@\(time.description.prefix { $0 != "T" })"
         }
-        // Whoever names each event's author otherwise is not to fill the memory.
-        if found.count >= 1000 { found = [:] }
-        found[names] = agency
-        return agency
-    }
-
-    private func name(_ id: String, _ agency: Agency, _ stated: StatedName) -> EventName {
-        guard agency.isOfComCat else {
-            return EventName(
-                code: "\(agency.name):\(id)", net: agency.name, netCode: id,
-                url: Self.fill(agency.address, id))
+        let name = Self.name(id, net: "unknown", host: nil)
+        if !id.isEmpty {
+            if unknown.count == 0 { unknown.first = name.code }
+            unknown.count += 1
         }
-        let network = agency.network.flatMap { $0.isEmpty ? nil : $0 }
-        let named = [stated.contributor, stated.author].map { $0.lowercased() }
-            .first { Agency.networksOfComCat.contains($0) }
-        var name = Self.nameOfComCat(id, network: network ?? named ?? String(id.prefix { $0.isLetter }))
-        if network != nil { name.url = Self.fill("\(agency.service)query?eventid=", id) }
         return name
     }
 
+    /// What to say of a document whose ids are of nobody known; nil if there is nothing to say.
+    var note: String? {
+        guard unknown.count > 0 else { return nil }
+        let events =
+            unknown.count == 1 ? "id 1 of its events has" : "ids \(unknown.count) of its events have"
+        return
+            "the document does not say whose \(events); their codes have the day instead (\(unknown.first)), and no service deletes them; an import from the agency's own event service gives them the agency's codes"
+    }
+
     // MARK: Names
+
+    /// The greatest size of a code, in bytes.
+    private static let codeLimit = 64
+
+    private static func name(_ id: String, _ agency: Agency, _ stated: StatedName) -> EventName {
+        guard let network = agency.network else {
+            return EventName(
+                code: "\(agency.name):\(id)", net: agency.name, netCode: id, url: fill(agency.address, id))
+        }
+        if network.isEmpty { return nameOfComCat(id, network: self.network(of: id, stated)) }
+        var name = nameOfComCat(id, network: network)
+        name.url = fill("\(agency.service)query?eventid=", id)
+        return name
+    }
 
     private static func name(_ id: String, net: String, host: String?) -> EventName {
         EventName(
@@ -126,12 +122,20 @@ struct EventNaming {
     /// The same, where a public id tells which service has the event: ComCat, or the network's own.
     static func nameOfComCat(_ id: String, network: String, publicID: String) -> EventName {
         var name = nameOfComCat(id, network: network)
-        let (authority, _) = parts(ofPublicID: publicID)
-        let isComCat = authority.hasPrefix("earthquake.usgs.gov") || authority.hasPrefix("comcat.cr.usgs.gov")
-        if !isComCat, let agency = Agency.known.first(where: { $0.network == network }) {
+        if Agency.owning(EventIdentifier(publicID))?.network != "",
+            let agency = Agency.known.first(where: { $0.network == network })
+        {
             name.url = fill("\(agency.service)query?eventid=", name.netCode)
         }
         return name
+    }
+
+    /// The network of an id of ComCat: the one that a worker names, or the longest that the id begins with.
+    private static func network(of id: String, _ stated: StatedName) -> String {
+        let named = stated.workers.map { $0.lowercased() }.filter(Agency.networksOfComCat.contains)
+        return named.first(where: id.hasPrefix)
+            ?? Agency.networksOfComCat.filter(id.hasPrefix).max { $0.count < $1.count }
+            ?? named.first ?? String(id.prefix(while: \.isLetter))
     }
 
     /// Where an event is found at a host; nil if it is none.
@@ -151,65 +155,48 @@ struct EventNaming {
         return address + String(decoding: escaped, as: UTF8.self)
     }
 
-    // MARK: Public ids
+    // MARK: Forms of ids
 
-    /// SeisComP's own: nearly every installation writes it.
-    private static let everybodys = "org.gfz-potsdam.de"
-
-    /// Takes `smi:ch.ethz.sed/sc25a/Event/2026tjhylr` apart into `ch.ethz.sed/sc25a/Event` and `2026tjhylr`. What is no
-    /// public id has no authority.
-    static func parts(ofPublicID text: String) -> (authority: String, id: String) {
-        guard text.utf8.contains(UInt8(ascii: ":")),
-            let scheme = ["smi:", "quakeml:"].first(where: { text.hasPrefix($0) })
-        else { return ("", text) }
-        let rest = text.dropFirst(scheme.count)
-        for mark in ["eventid=", "evid="] {
-            guard let range = rest.lowercased().range(ofASCII: mark) else { continue }
-            // Lower case changes no ASCII letter's place, but a text beyond ASCII may get longer.
-            guard rest.utf8.count == rest.lowercased().utf8.count else { continue }
-            let start = rest.utf8.index(rest.startIndex, offsetBy: range.upperBound)
-            let id = rest[start...].prefix { !"&;".contains($0) }
-            if !id.isEmpty { return (String(rest.prefix { $0 != "?" }), String(id)) }
+    private func nameByForm(_ identifier: EventIdentifier, _ stated: StatedName) -> EventName? {
+        let id = identifier.id
+        if identifier.authority.isEmpty, let name = Self.ownName(id, host: host) { return name }
+        if let agency = Self.agency(byFormOf: id) { return Self.name(id, agency, stated) }
+        if let prefix = Self.prefixOfSeisComP(id) {
+            if let agency = Agency.byPrefix[prefix] { return Self.name(id, agency, stated) }
+            return Agency.isTaken(prefix) ? nil : Self.name(id, net: prefix, host: host)
         }
-        let parts = rest.split(separator: "/")
-        // ObsPy names what it makes of other forms `smi:local/ndk/M010176A/event`.
-        let isNamedBefore = parts.count > 2 && parts.last == "event"
-        guard let last = isNamedBefore ? parts[parts.count - 2] : parts.last else { return ("", text) }
-        return (String(rest[..<last.startIndex].drop(while: { $0 == "/" })), String(last))
+        return Self.isOfComCat(id, stated) ? Self.name(id, .usgs, stated) : nil
     }
 
-    /// The host of a public id that is the address of an event: `smi:HOST/fdsnws/event/1/query?eventid=ID`.
-    private static func host(ofPublicID text: String) -> String? {
-        guard
-            let match = text.wholeMatch(
-                of: #/(?:smi|quakeml):([A-Za-z0-9.-]+\.[A-Za-z]{2,})/fdsnws/event/1/query\?.*/#)
+    /// A code as another Quakes writes it in text: `gfz:gfz2026texh`.
+    private static func ownName(_ id: String, host: String?) -> EventName? {
+        guard id.utf8.contains(UInt8(ascii: ":")), let match = id.wholeMatch(of: #/([a-z0-9.-]+):(.+)/#)
         else { return nil }
-        return match.1.lowercased()
+        let (net, rest) = (String(match.1), String(match.2))
+        if let agency = Agency.named(net), agency.network == nil {
+            return name(rest, agency, StatedName(id: rest))
+        }
+        return Agency.isTaken(net) ? nil : name(rest, net: net, host: host)
     }
 
-    // MARK: Ids
-
-    private static func agency(byFormOf id: String, _ stated: StatedName) -> Agency? {
+    private static func agency(byFormOf id: String) -> Agency? {
         guard id.utf8.first?.isDigit == true else { return nil }
         let bytes = Array(id.utf8)
         func isNumber(_ range: Range<Int>) -> Bool {
             range.upperBound <= bytes.count && bytes[range].allSatisfy(\.isDigit)
         }
+        switch bytes.count {
         // 20260604_0000095
-        if bytes.count == 16, bytes[8] == UInt8(ascii: "_"), isNumber(0..<8), isNumber(9..<16) {
+        case 16 where bytes[8] == UInt8(ascii: "_") && isNumber(0..<8) && isNumber(9..<16):
             return .named("emsc")
-        }
         // 20260929.1159001
-        if bytes.count == 16, bytes[8] == UInt8(ascii: "."), isNumber(0..<8), isNumber(9..<16) {
+        case 16 where bytes[8] == UInt8(ascii: ".") && isNumber(0..<8) && isNumber(9..<16):
             return .named("nrcan")
+        // 2026p737458
+        case 11 where bytes[4] == UInt8(ascii: "p") && isNumber(0..<4) && isNumber(5..<11):
+            return .named("geonet")
+        default: return nil
         }
-        // The ISC numbers its events, and repeats the number that the origin has there.
-        if isNumber(0..<bytes.count), !stated.contributorID.isEmpty,
-            stated.contributorID != id, stated.contributorID.utf8.allSatisfy(\.isDigit)
-        {
-            return .named("isc")
-        }
-        return nil
     }
 
     /// `gfz` of `gfz2026texh`: letters, a year, letters.
@@ -224,24 +211,29 @@ struct EventNaming {
         else { return nil }
         return String(decoding: prefix, as: UTF8.self)
     }
+
+    /// Whether an id is in ComCat's form, its network before the network's own code: `us7000abcd`, `nc73649170`. If the document
+    /// says who worked on the event, that network has to be among them.
+    private static func isOfComCat(_ id: String, _ stated: StatedName) -> Bool {
+        let workers = stated.workers.filter { !$0.isEmpty }.map { $0.lowercased() }
+        return Agency.networksOfComCat.contains { network in
+            guard id.hasPrefix(network), workers.isEmpty || workers.contains(network) else { return false }
+            let code = id.utf8.dropFirst(network.utf8.count)
+            let isSmall = code.allSatisfy { $0.isDigit || ("a"..."z").contains(UnicodeScalar($0)) }
+            // The NEIC's own may begin with a letter.
+            return isSmall && code.count >= 5 && code.count(where: \.isDigit) >= 3
+                && (network == "us" || code.first?.isDigit == true)
+        }
+    }
 }
 
 extension String {
-    fileprivate var prefixUpToSlash: String { String(prefix { $0 != "/" }) }
-
-    /// `Geoscience Australia` as `geoscience-australia`; empty if there is no letter of ASCII or digit in it.
-    fileprivate var asNetwork: String {
-        lowercased().utf8.split { !$0.isAlphanumeric }.map { String(decoding: $0, as: UTF8.self) }
-            .joined(separator: "-").prefix(24).description
-    }
-
-    /// The place of a text of ASCII, in UTF-8 bytes.
-    fileprivate func range(ofASCII word: String) -> Range<Int>? {
-        let (text, word) = (Array(utf8), Array(word.utf8))
-        guard text.count >= word.count else { return nil }
-        for start in 0...text.count - word.count where text[start..<start + word.count].elementsEqual(word) {
-            return start..<start + word.count
+    /// The last parts of a path that fit into so many bytes.
+    fileprivate func fitting(_ limit: Int) -> String {
+        var rest = self[...]
+        while rest.utf8.count > limit, let slash = rest.firstIndex(of: "/") {
+            rest = rest[rest.index(after: slash)...]
         }
-        return nil
+        return String(rest)
     }
 }

@@ -1,6 +1,12 @@
-/// GeoJSON of other agencies. A feature says by its members which one it is: EMSC's have `unid`, GeoNet's have `publicID`.
+/// GeoJSON of other agencies. A feature says by its members which form it has: EMSC's have `unid`, GeoNet's have `publicID`. Whose
+/// event it is follows from its id, as in text and QuakeML.
 struct FeatureDialect {
+    private(set) var naming: EventNaming
     private var writer = FeatureWriter()
+
+    init(_ naming: EventNaming) {
+        self.naming = naming
+    }
 
     /// The USGS's form of a feature; nil if it is no feature of another agency, or broken.
     ///
@@ -14,18 +20,19 @@ struct FeatureDialect {
         else { return nil }
         let rejection: Rejection?
         if let id = members.text("unid") {
-            rejection = write(EMSCFeature(members: members), id, .named("emsc"))
+            rejection = write(EMSCFeature(members: members), id)
         } else if let id = members.text("publicID") {
-            rejection = write(GeoNetFeature(members: members), id, .named("geonet"))
+            rejection = write(GeoNetFeature(members: members), id)
         } else {
             return nil
         }
         return try writer.bytes.withUnsafeBufferPointer { try body($0, rejection, writer.deletion) }
     }
 
-    private mutating func write(_ feature: some Translatable, _ id: String, _ agency: Agency?) -> Rejection? {
-        var naming = EventNaming(agency: agency)
-        let name = naming.name(StatedName(id: id))
+    private mutating func write(_ feature: some Translatable, _ id: String) -> Rejection? {
+        // A time that can't be read is a reason for rejection below.
+        let time = try? feature.members.time("time")
+        let name = naming.name(StatedName(id: id, time: time))
         do throws(Rejection) {
             guard !id.isEmpty else { throw Rejection(.missing, "the id is empty") }
             if feature.isGone {

@@ -38,6 +38,13 @@ public enum FeedSource: Sendable, Hashable {
         if case .url(let url) = self { FeedIdentity.host(of: url) } else { nil }
     }
 
+    /// What an FDSN event service is asked for, as the query of the URL has it; nil for any other source.
+    var eventQuery: Substring? {
+        guard case .url(let url) = self else { return nil }
+        return url.wholeMatch(of: #/[^?\#]*/fdsnws/event/\d+/query(?:\?([^\#]*))?(?:\#.*)?/#)
+            .map { $0.1 ?? "" }
+    }
+
     /// The name of a summary feed of the USGS or of an event service, such as `all_day` or `usgs`; nil for any other source.
     public var shortName: String? {
         guard case .url(let url) = self else { return nil }

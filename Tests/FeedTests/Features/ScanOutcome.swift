@@ -25,14 +25,18 @@ struct ScanOutcome: Equatable {
     var features: [Feature] = []
     var metadata = FeedMetadata()
     var error: FeedError?
+    var notes: [String] = []
+    /// What the document's end shows: that it is not whole, and that something else stood in the place of rows.
+    var isIncomplete = false
+    var breach: FeedError?
 
     /// Scans `chunkSize()` bytes at a time, with a new size for each chunk. May pause after each feature, and may
     /// decode features before their ends are known, where possible.
     init(
         _ document: [UInt8], inChunksOf chunkSize: () -> Int = { .max }, pausing: Bool = false,
-        measuring: Bool = false, host: String? = nil
+        measuring: Bool = false, host: String? = nil, mayBeEmpty: Bool = false
     ) {
-        var scanner = DocumentScanner(host: host)
+        var scanner = DocumentScanner(host: host, mayBeEmpty: mayBeEmpty)
         var decoder = FeatureDecoder()
         do {
             var start = 0
@@ -74,6 +78,7 @@ struct ScanOutcome: Equatable {
             self.error = error as? FeedError
         }
         metadata = scanner.metadata
+        (notes, isIncomplete, breach) = (scanner.notes, scanner.isIncomplete, scanner.breach)
     }
 }
 

@@ -143,7 +143,7 @@ import Testing
                 #"catalog:eventsource="us" catalog:eventid="7000abcd" catalog:datasource="us""#, "us7000abcd"
             ),
             ("quakeml:earthquake.usgs.gov/fdsnws/event/1/query?eventid=us7000abcd", "", "us7000abcd"),
-            ("smi:local/event/1", "", "unknown:1"),
+            ("smi:local/event/1", "", "local:event/1"),
         ])
     func codes(id: String, attributes: String, code: String) throws {
         #expect(try one(Self.event(Self.origin("o"), id: id, attributes: attributes)).code == code)

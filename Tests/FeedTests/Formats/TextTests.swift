@@ -13,7 +13,7 @@ import Testing
     func columns() throws {
         let row =
             "20260604_0000095|2026-06-04T06:07:17.0Z|-21.4600|-71.8300|10.0|CSN|EMSC-RTS|CSN|2005203|m|3.3|CSN|OFF COAST OF ANTOFAGASTA, CHILE|earthquake"
-        let quake = try #require(quakes(Self.header, row).first)
+        let quake = try #require(Self.quakes(Self.header, row).first)
         #expect(quake.code == "emsc:20260604_0000095")
         #expect(quake[.net] == .text("emsc"))
         #expect(quake[.netCode] == .text("20260604_0000095"))
@@ -46,7 +46,7 @@ import Testing
             "\u{FEFF}" + header, "\u{FEFF}" + header.dropFirst(), "\n \n" + header,
         ])
     func headers(header: String) throws {
-        let quake = try #require(quakes(header, Self.gfz).first)
+        let quake = try #require(Self.quakes(header, Self.gfz).first)
         #expect(quake.code == "gfz:gfz2026texh")
         #expect(quake.longitude == 68.87)
         #expect(quake.depth == 10)
@@ -57,14 +57,14 @@ import Testing
     @Test("A column whose name stands for something else in a feature is left out, and rejects no row")
     func takenNames() throws {
         let header = Self.header + "|Gap|NST|Updated|Contributor_ID|Phases"
-        let quake = try #require(quakes(header, Self.gfz + "|120|12|2026-10-02|x|9").first)
+        let quake = try #require(Self.quakes(header, Self.gfz + "|120|12|2026-10-02|x|9").first)
         #expect(quake.updated == quake.time)
         #expect(quake[.extra] == .json(#"{"contributor":"GFZ","contributor_id":"gfz2026texh","phases":"9"}"#))
     }
 
     @Test("Columns are found by their names, in any order, and eight are enough")
     func otherColumns() throws {
-        let rows = try quakes(
+        let rows = try Self.quakes(
             "#EventID|Time|Latitude|Longitude|Depth/km|MagType|Magnitude|EventLocationName",
             "20260929.1159001|2026-09-29T11:59:05.000Z|47.9418|-69.6187|19.94|MwN|0.75|14 km NNW of Rivière-du-Loup",
             "#Magnitude|EventID|Longitude|Latitude|Time",
@@ -91,7 +91,7 @@ import Testing
         ])
     func times(text: String, expected: String) throws {
         let quake = try #require(
-            quakes(Self.header, Self.gfz.replacing("2026-10-01T01:29:17.05", with: text)).first)
+            Self.quakes(Self.header, Self.gfz.replacing("2026-10-01T01:29:17.05", with: text)).first)
         #expect(quake.time == Instant(expected))
     }
 
@@ -105,7 +105,9 @@ import Testing
             ("36.047", "north", .type, "Latitude: not a number"),
             ("36.047", "", .missing, "latitude is missing"),
             ("36.047", "136.0", .range, "latitude is beyond ±90"),
-            ("36.047", "NaN", .type, "Latitude: not a number"),
+            ("36.047", "NaN", .missing, "latitude is missing"),
+            ("36.047", "--", .missing, "latitude is missing"),
+            ("gfz2026texh|2026", "None|2026", .missing, "EventID is missing"),
             ("5.28", "99.9", .range, "mag is beyond ±12"),
             ("5.28", "1e999", .range, "mag: number outside the range"),
             ("10.0", "10 km", .type, "Depth: not a number"),
@@ -151,7 +153,7 @@ import Testing
     func lastPlace() throws {
         let header = Self.header.replacing("|EventType", with: "")
         let row = Self.gfz.replacing("Afghanistan|earthquake", with: "a|earthquake")
-        #expect(try quakes(header, row)[0][.place] == .text("Hindu Kush Region, a|earthquake"))
+        #expect(try Self.quakes(header, row)[0][.place] == .text("Hindu Kush Region, a|earthquake"))
     }
 
     @Test("Comments, empty lines and other line ends are no rows")
@@ -194,8 +196,6 @@ import Testing
         "An event that its agency lists as one that does not exist, or has set to zeros, is gone",
         arguments: [
             (gfz.replacing("earthquake", with: "Not Existing"), "gfz:gfz2026texh", "geofon.gfz.de"),
-            (ncedc, "nc75442121", "service.ncedc.org"),
-            (ncedc.replacing("0.000|0.000", with: "-0.0|0"), "nc75442121", "service.ncedc.org"),
             // Whatever else is wrong with it.
             (
                 gfz.replacing("earthquake", with: "not existing").replacing(
@@ -206,6 +206,17 @@ import Testing
         let outcome = ScanOutcome(Array("\(Self.header)\n\(row)\n".utf8))
         #expect(
             outcome.features.map(\.deletion) == [StatedDeletion(code: code, at: nil, service: service)])
+    }
+
+    @Test(
+        "Of the NCEDC's service, zeros are a withdrawal",
+        arguments: [ncedc, ncedc.replacing("0.000|0.000", with: "-0.0|0")])
+    func withdrawn(row: String) {
+        let outcome = ScanOutcome(Array("\(Self.header)\n\(row)\n".utf8), host: "service.ncedc.org")
+        #expect(
+            outcome.features.map(\.deletion) == [
+                StatedDeletion(code: "nc75442121", at: nil, service: "service.ncedc.org")
+            ])
     }
 
     private static let ncedc =
@@ -220,7 +231,9 @@ import Testing
             gfz.replacing("36.047|68.87", with: "0|0").replacing("5.28", with: "0"),
         ])
     func zeros(row: String) throws {
-        #expect(try quakes(Self.header, row).count == 1)
+        let outcome = ScanOutcome(Array("\(Self.header)\n\(row)\n".utf8), host: "service.ncedc.org")
+        #expect(try outcome.features.map { try $0.result?.get().latitude }.count == 1)
+        #expect(try Self.quakes(Self.header, Self.ncedc).count == 1)
     }
 
     @Test("Text that ends within a row was cut off; a last line without its end may have been")
@@ -236,7 +249,7 @@ import Testing
                 document.prefix(count).split(separator: UInt8(ascii: "\n")).last?
                 .count { $0 == UInt8(ascii: "|") } ?? 0 < 13
             switch result {
-            case .success: #expect(scanner.isOpenEnded == (document[count - 1] != UInt8(ascii: "\n")))
+            case .success: #expect(scanner.isIncomplete == (document[count - 1] != UInt8(ascii: "\n")))
             case .failure(let error): #expect(isWithin && "\(error)".contains("ends within line 3"))
             }
         }
@@ -259,15 +272,16 @@ import Testing
         #expect(outcome.error == nil)
         #expect(
             try outcome.features.map { try $0.result?.get().code } == [
-                "gfz:gfz2026texh", "ingv:46744251", "geonet:2026p737458", "resif:fr2026usvzhn",
-                "noa:noa2026ssxgs", "sed:2026tjhylr", "nrcan:20260929.1159001", "nc75442121", "ci41341359",
-                "knmi:knmi2026thbl", "geoscience-australia:d237c126-859b-4cf5-9792-aa16633bb276",
+                "gfz:gfz2026texh", "unknown:46744251@2026-10-01", "geonet:2026p737458", "resif:fr2026usvzhn",
+                "noa:noa2026ssxgs", "sed:2026tjhylr", "nrcan:20260929.1159001", "unknown:75442121@2026-10-01",
+                "unknown:41341359@2026-10-01", "knmi:knmi2026thbl",
+                "local:d237c126-859b-4cf5-9792-aa16633bb276",
                 "resif:fr2026usvzhn", "ipgp:revosima2026thcmcq", "usp:usp2026tdit", "lmu:20260929100828",
-                "isc:645898639",
+                "unknown:645898639@2026-03-01",
             ])
     }
 
-    private func quakes(_ lines: String...) throws -> [Quake] {
+    static func quakes(_ lines: String...) throws -> [Quake] {
         let outcome = ScanOutcome(Array(lines.joined(separator: "\n").utf8))
         if let error = outcome.error { throw error }
         return try outcome.features.compactMap { try $0.result?.get() }

@@ -21,6 +21,11 @@ struct AgencyImportTests {
         "\(id)|\(time)|36.047|68.87|10.0|GFZ|mb|\(magnitude)|Hindu Kush"
     }
 
+    /// As SeisComP makes them.
+    static func id(_ number: Int) -> String {
+        "gfz2026aa" + String(UnicodeScalar(97 + number / 26)!) + String(UnicodeScalar(97 + number % 26)!)
+    }
+
     static func text(_ rows: String...) -> String { text(rows) }
     static func text(_ rows: [String]) -> String { ([header] + rows).joined(separator: "\n") + "\n" }
 
@@ -120,7 +125,7 @@ struct AgencyImportTests {
         try await server.withDatabase { database in
             var options = Importer.Options()
             (options.batchSize, options.lanes) = (7, lanes)
-            let rows = (10..<60).map { Self.row("gfz2026aa\($0)".replacing("1", with: "z")) }
+            let rows = (0..<50).map { Self.row(Self.id($0)) }
             try await database.importDocument(Self.text(rows))
             let header = Self.header + "|EventType"
             let document =
@@ -175,7 +180,7 @@ struct AgencyImportTests {
     )
     func brake() async throws {
         try await server.withDatabase { database in
-            let rows = (10..<60).map { Self.row("gfz2026aa\($0)".replacing("1", with: "z")) }
+            let rows = (0..<50).map { Self.row(Self.id($0)) }
             try await database.importDocument(Self.text(rows))
             let document =
                 ([Self.header + "|EventType"] + rows.prefix(9).map { $0 + "|not existing" })
@@ -202,11 +207,7 @@ struct AgencyImportTests {
     @Test("Small batches and several connections give the same rows", arguments: [1, 3])
     func batches(lanes: Int) async throws {
         try await server.withDatabase { database in
-            let rows = (0..<50).map { number in
-                let letters =
-                    String(UnicodeScalar(97 + number / 26)!) + String(UnicodeScalar(97 + number % 26)!)
-                return Self.row("gfz2026aa\(letters)")
-            }
+            let rows = (0..<50).map { Self.row(Self.id($0)) }
             var options = Importer.Options()
             (options.batchSize, options.lanes) = (7, lanes)
             let summary = try await database.importDocument(

@@ -1,0 +1,71 @@
+/// An event's identifier as a document has it, taken apart.
+///
+/// A public id, such as `smi:ch.ethz.sed/sc25a/Event/2026tjhylr`, names its authority. What is none has no authority.
+struct EventIdentifier {
+    /// What stands before the id: `ch.ethz.sed/sc25a/Event`.
+    let authority: String
+    /// `2026tjhylr`; of `smi:…/query?eventId=46744251` it is `46744251`.
+    let id: String
+    /// All that tells the event apart within its authority: `sc25a/Event/2026tjhylr`.
+    let path: String
+    /// The host, if the identifier is the address of an event at a service: `smi:HOST/fdsnws/event/1/query?eventid=ID`.
+    var host: String?
+
+    /// Who gave the identifier, according to itself: `ch.ethz.sed`.
+    var owner: String { authority.prefix { $0 != "/" }.lowercased() }
+
+    init(_ text: String) {
+        let scheme = ["smi:", "quakeml:"].first { text.hasPrefix($0) }
+        guard let scheme, text.utf8.count > scheme.utf8.count else {
+            (authority, id, path) = ("", text, text)
+            return
+        }
+        let rest = text.dropFirst(scheme.count)
+        if let named = Self.idBehindMark(in: rest) {
+            (authority, id, path) = (String(rest.prefix { $0 != "?" }), named, named)
+            host = Self.host(of: rest)
+            return
+        }
+        let parts = rest.split(separator: "/")
+        // ObsPy names what it makes of other forms `smi:local/ndk/M010176A/event`.
+        let isNamedBefore = parts.count > 2 && parts.last == "event"
+        guard let last = isNamedBefore ? parts[parts.count - 2] : parts.last else {
+            (authority, id, path) = ("", text, text)
+            return
+        }
+        authority = String(rest[..<last.startIndex].drop(while: { $0 == "/" }))
+        id = String(last)
+        path = parts.count > 1 ? String(rest[parts[1].startIndex..<last.endIndex]) : id
+    }
+
+    private static func idBehindMark(in text: Substring) -> String? {
+        let small = text.lowercased()
+        // Lower case changes no ASCII letter's place, but a text beyond ASCII may get longer.
+        guard text.utf8.count == small.utf8.count else { return nil }
+        for mark in ["eventid=", "evid="] {
+            guard let end = small.end(ofASCII: mark) else { continue }
+            let start = text.utf8.index(text.startIndex, offsetBy: end)
+            let id = text[start...].prefix { !"&;".contains($0) }
+            if !id.isEmpty { return String(id) }
+        }
+        return nil
+    }
+
+    private static func host(of text: Substring) -> String? {
+        guard let match = text.wholeMatch(of: #/([A-Za-z0-9.-]+\.[A-Za-z]{2,})/fdsnws/event/1/query\?.*/#)
+        else { return nil }
+        return match.1.lowercased()
+    }
+}
+
+extension String {
+    /// Where a word of ASCII ends in the text, in UTF-8 bytes.
+    fileprivate func end(ofASCII word: String) -> Int? {
+        let (text, word) = (Array(utf8), Array(word.utf8))
+        guard text.count >= word.count else { return nil }
+        for start in 0...text.count - word.count where text[start..<start + word.count].elementsEqual(word) {
+            return start + word.count
+        }
+        return nil
+    }
+}

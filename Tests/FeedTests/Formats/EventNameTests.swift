@@ -1,0 +1,210 @@
+import TestSupport
+import Testing
+
+@testable import Feed
+
+@Suite("Whose id it is") struct EventNameTests {
+    /// IRIS numbers events of others; the USGS's own id stands in ContributorID.
+    static func row(
+        _ id: String = "10998811", author: String = "us", catalog: String = "NEIC PDE",
+        contributor: String = "us", contributorID: String = "us2000j82f"
+    ) -> String {
+        "\(id)|2019-01-24T00:52:38|-15.1354|-173.4036|10.0|\(author)|\(catalog)|\(contributor)|\(contributorID)|mb|5.5|us|TONGA ISLANDS"
+    }
+    static let header = TextTests.header.replacing("|EventType", with: "")
+
+    @Test(
+        "Who worked on an event gave it no id: a number in text is of nobody known, and its day belongs to the code",
+        arguments: [
+            row(), row(contributor: "NEIC"),
+            row(catalog: "ISC", contributor: "ISC", contributorID: "2844986"),
+            row(author: "ISC", contributorID: "7"), row(catalog: "EMSC-RTS", contributor: "EMSC"),
+            row(author: "SURVEY-INGV", catalog: "", contributor: ""), row(author: "gfz", contributor: "GFZ"),
+            row(author: "NC", catalog: "NCSS", contributor: "NC"), row(author: "GCMT", contributor: "GCMT"),
+            row(author: "GNS", catalog: "GNS", contributor: "WEL"),
+            row(author: "", catalog: "", contributor: ""),
+        ])
+    func workers(row: String) throws {
+        let outcome = ScanOutcome(Array("\(Self.header)\n\(row)\n".utf8))
+        let quake = try #require(try outcome.features.first?.result?.get())
+        #expect(quake.code == "unknown:10998811@2019-01-24")
+        #expect(quake[.net] == .text("unknown"))
+        #expect(quake[.url] == .null)
+        #expect(
+            outcome.notes == [
+                "the document does not say whose id 1 of its events has; their codes have the day instead (unknown:10998811@2019-01-24), and no service deletes them; an import from the agency's own event service gives them the agency's codes"
+            ])
+    }
+
+    @Test(
+        "The agencyID and the author of an event in QuakeML gave it no id",
+        arguments: ["GCMT", "ISC", "us", "GFZ", "EMSC", "NC", "INGV", "NEIC PDE-W"])
+    func agencyIDs(agency: String) throws {
+        for (id, code, url) in [
+            ("smi:local/ndk/M010176A/event", "local:ndk/M010176A", nil),
+            (
+                "smi:local/4d5a7c9e-0000-4000-8000-000000000000",
+                "local:4d5a7c9e-0000-4000-8000-000000000000", nil
+            ),
+            ("smi:www.iris.edu/ws/event/query?eventId=2844986", "www.iris.edu:2844986", nil),
+            (
+                "smi:service.iris.edu/fdsnws/event/1/query?eventid=2844986", "service.iris.edu:2844986",
+                "https://service.iris.edu/fdsnws/event/1/query?eventid=2844986"
+            ),
+            ("2844986", "unknown:2844986@2026-09-11", nil),
+        ] as [(String, String, String?)] {
+            let quake = try Self.quakeML(id, agency: agency)
+            #expect(quake.code == code)
+            #expect(quake[.net].text.map { code.hasPrefix("\($0):") } == true)
+            #expect(quake[.url].text == url)
+        }
+    }
+
+    @Test(
+        "An id is an agency's if its own form says so, whoever worked on the event",
+        arguments: [
+            ("gfz2026texh", "gfz:gfz2026texh", "geofon.gfz.de"),
+            ("20260604_0000095", "emsc:20260604_0000095", "www.seismicportal.eu"),
+            ("20260929.1159001", "nrcan:20260929.1159001", "earthquakescanada.nrcan.gc.ca"),
+            ("2026p737458", "geonet:2026p737458", "service.geonet.org.nz"),
+            ("smi:ch.ethz.sed/sc25a/Event/2026tjhylr", "sed:2026tjhylr", "eida.ethz.ch"),
+            ("smi:ISC/evid=645898639", "isc:645898639", "www.isc.ac.uk"),
+            ("smi:geonet.org.nz/event/3471662", "geonet:3471662", "service.geonet.org.nz"),
+            // As another Quakes writes it.
+            ("gfz:gfz2026texh", "gfz:gfz2026texh", "geofon.gfz.de"),
+            ("local:ndk/M010176A", "local:ndk/M010176A", nil),
+            ("unknown:7@2026-01-01", "unknown:7@2026-01-01", nil),
+            // ComCat's form, and the network is among those who worked on it.
+            ("us7000abcd", "us7000abcd", "earthquake.usgs.gov"),
+            ("usc000lvb5", "usc000lvb5", "earthquake.usgs.gov"),
+            // As SeisComP makes them. Those of Texas are ComCat's, and Sweden's are not.
+            ("tx2022mrop", "tx2022mrop", "earthquake.usgs.gov"), ("xyz2026abcd", "xyz:xyz2026abcd", nil),
+            ("se2026abcd", "unknown:se2026abcd", nil),
+            // Neither is one that only begins like ComCat's.
+            ("nc75442121", "unknown:nc75442121@2019-01-24", nil),
+            ("usgs-1", "unknown:usgs-1@2019-01-24", nil),
+            ("M010176A", "unknown:M010176A@2019-01-24", nil),
+            // An authority is not an agency's because its name begins like the agency's, or is its name.
+            ("smi:ISCGEM/evid=1", "unknown:iscgem/1", nil),
+            ("smi:us/event/1", "unknown:us/event/1", nil),
+            ("smi:earthquake.usgs.govern/1", "earthquake.usgs.govern:1", nil),
+        ])
+    func forms(id: String, code: String, host: String?) throws {
+        let quake = try #require(TextTests.quakes(Self.header, Self.row(id)).first)
+        #expect(quake.code == code)
+        #expect(FeedIdentity.host(of: quake[.url].text) == host)
+    }
+
+    @Test("Two identifiers never become one code")
+    func distinct() throws {
+        let ids = [
+            "smi:local/a/event/1", "smi:local/b/event/1", "smi:local/event/1", "smi:x.org/event/1",
+            "smi:us/1",
+            "smi:isc/1/x", "smi:org.gfz-potsdam.de/geofon/1", "smi:org.gfz-potsdam.de/x/1", "1", "us1",
+            "us:1",
+        ]
+        let codes = try ids.map { try Self.quakeML($0, agency: "us").code }
+        #expect(Set(codes).count == ids.count, "\(codes)")
+        // The same number on another day is another event.
+        let other = Self.row().replacing("2019-01-24", with: "2010-02-27")
+        #expect(Set(try TextTests.quakes(Self.header, Self.row(), other).map(\.code)).count == 2)
+    }
+
+    @Test(
+        "The service that was asked says whose ids its answer has, in text and in QuakeML",
+        arguments: [
+            ("www.isc.ac.uk", "645898639", "isc:645898639"),
+            ("webservices.ingv.it", "46744251", "ingv:46744251"),
+            ("service.ncedc.org", "75442121", "nc75442121"),
+            ("service.scedc.caltech.edu", "41341359", "ci41341359"),
+            ("earthquake.usgs.gov", "us2000j82f", "us2000j82f"),
+            ("earthquake.usgs.gov", "ak0256mi6d9a", "ak0256mi6d9a"),
+            ("service.iris.edu", "10998811", "service.iris.edu:10998811"),
+            ("seismo.example.org", "ex2026abcd", "ex:ex2026abcd"),
+            ("seismo.example.org", "gfz2026abcd", "gfz:gfz2026abcd"),
+        ])
+    func asked(host: String, id: String, code: String) throws {
+        let text = ScanOutcome(Array("\(Self.header)\n\(Self.row(id))\n".utf8), host: host)
+        #expect(try text.features[0].result?.get().code == code)
+        #expect(text.notes == [])
+        let event = QuakeMLReadingTests.event(
+            QuakeMLReadingTests.origin("o"), id: "smi:org.gfz-potsdam.de/geofon/\(id)")
+        let quakeML = ScanOutcome(Array(QuakeMLReadingTests.document(event).utf8), host: host)
+        #expect(try quakeML.features[0].result?.get().code == code)
+    }
+
+    @Test(
+        "Only an event service's answer is asked for",
+        arguments: [
+            ("https://www.isc.ac.uk/fdsnws/event/1/query?format=text", "www.isc.ac.uk"),
+            ("https://www.isc.ac.uk/fdsnws/event/1/query", "www.isc.ac.uk"),
+            ("https://www.isc.ac.uk/iscgem/catalogue.txt", nil),
+            ("https://example.org/?/fdsnws/event/1/query", nil),
+        ])
+    func answers(url: String, host: String?) throws {
+        var scanner = DocumentScanner(of: .url(url))
+        var codes: [String] = []
+        let document = Array("\(Self.header)\n\(Self.row())\n".utf8)
+        _ = try document.withUnsafeBufferPointer {
+            try scanner.scan($0) { feature in
+                codes += [readableCode(of: feature.bytes)].compactMap(\.self)
+                return true
+            }
+        }
+        #expect(codes == [host == nil ? "unknown:10998811@2019-01-24" : "isc:10998811"])
+    }
+
+    @Test("An event that another program has added to QuakeML of Quakes has its own name")
+    func added() throws {
+        let ids = [
+            "smi:local/fdsnws/event/1/query?eventid=gfz~3agfz2026texh", "smi:local/ndk/M010176A/event",
+        ]
+        let events = ids.map {
+            QuakeMLReadingTests.event(
+                "<creationInfo><agencyID>gfz</agencyID></creationInfo>" + QuakeMLReadingTests.origin("o"),
+                id: $0)
+        }
+        let text = QuakeMLReadingTests.document(events.joined())
+            .replacing("smi:local/x", with: "smi:local/quakes/catalogue")
+        #expect(
+            try ScanOutcome(Array(text.utf8)).features.map { try $0.result?.get().code } == [
+                "gfz:gfz2026texh", "local:ndk/M010176A",
+            ])
+    }
+
+    @Test("GeoJSON with a publicID of another form is not GeoNet's")
+    func geoJSON() throws {
+        let feature = { (id: String) in
+            """
+            {"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]},"properties":{"publicID":"\(id)",\
+            "time":"2026-09-11T11:56:23.000Z","magnitude":5,"locality":"here"}}
+            """
+        }
+        let ids = ["2026p685142", "ineter2026abcd", "smi:local/7", "7"]
+        let outcome = ScanOutcome(document(ids.map(feature)))
+        #expect(
+            try outcome.features.map { try $0.result?.get().code } == [
+                "geonet:2026p685142", "ineter:ineter2026abcd", "local:7", "unknown:7@2026-09-11",
+            ])
+    }
+
+    @Test("Files that people keep have the names that their own ids say", .needsFieldSamples)
+    func samples() throws {
+        let iris = ScanOutcome(try FieldSamples.bytes("text-contributor-is-not-owner.txt"))
+        #expect(try iris.features.map { try $0.result?.get().code } == ["unknown:10998811@2019-01-24"])
+        let quake = try #require(
+            try ScanOutcome(FieldSamples.bytes("gcmt-as-obspy-writes-it.xml")).features.first?.result?.get())
+        #expect(quake.code == "local:ndk/M010176A")
+        #expect(quake[.url] == .null)
+        #expect(quake[.place] == .text("KERMADEC ISLANDS REGION"))
+    }
+
+    private static func quakeML(_ id: String, agency: String) throws -> Quake {
+        let info = "<creationInfo><agencyID>\(agency)</agencyID><author>\(agency)</author></creationInfo>"
+        let event = QuakeMLReadingTests.event(
+            info + QuakeMLReadingTests.origin("o", more: info), id: id.replacing("&", with: "&amp;"))
+        let outcome = ScanOutcome(Array(QuakeMLReadingTests.document(event).utf8))
+        if let error = outcome.error { throw error }
+        return try #require(outcome.features.first?.result).get()
+    }
+}
