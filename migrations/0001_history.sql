@@ -692,6 +692,13 @@ declare
     shape text;
     types oid[];
 begin
+    -- The history tells everybody who may read it of every row. So a policy keeps nothing secret, and a reader that keeps rows
+    -- could not tell one that it may no longer see from one that is still there.
+    if row_security_active(tracked) then
+        raise exception 'row security hides rows of % from %, and the history shows them', tracked, current_user
+            using errcode = 'insufficient_privilege',
+                  hint = 'Readers of a followed table see all of it: alter role … bypassrls.';
+    end if;
     select concat_ws('-', count(*), sum(a.atttypid::bigint),
                      sum(hashtextextended(a.attname::text collate "C", a.attnum) >> 8),
                      sum(case when a.attgenerated = 'v' then (select d.oid::bigint from pg_attrdef d
@@ -730,7 +737,8 @@ $$;
 comment on function history.refuse_rewritten(regclass) is
     'Fails, as a serialization failure, if a table was rewritten since the snapshot was taken: to that snapshot it is empty. It may still be rewritten later, unless the transaction has it locked.';
 
--- The settings that shape values as text are pinned: `before` was kept under the same ones.
+-- The settings that shape values as text are pinned: `before` was kept under the same ones. A policy that hides rows makes it
+-- fail: a hidden row would be told as gone.
 create function history.changes(after bigint, of_entity text, up_to bigint default null)
 returns table (token bigint, committed_at timestamptz, author text, context text, ordinal bigint, key text,
                operation text, reason text, before jsonb, "row" jsonb)
@@ -741,6 +749,7 @@ set datestyle = 'ISO, YMD'
 set intervalstyle = 'postgres'
 set extra_float_digits = 1
 set bytea_output = 'hex'
+set row_security = off
 set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off

@@ -698,7 +698,7 @@ comment on column report.revision.review_delay_s is 'Time from origin until it w
 comment on column report.revision.last_revised_at is 'When its row last changed; null if never.';
 
 create view report.magnitude_history as
-select quake.time as origin_time, quake.code, (version.value #>> '{}')::double precision as magnitude,
+select quake.time as origin_time, quake.code, version.magnitude,
        report.seconds(version.known_at - quake.time) as from_age_s,
        report.seconds(change.times[version.n] - quake.time) as to_age_s,
        version.known_at, change.times[version.n] as known_until,
@@ -706,16 +706,16 @@ select quake.time as origin_time, quake.code, (version.value #>> '{}')::double p
 from only public.quake
 cross join lateral (
     select array_agg(t.committed_at order by t.token, c.ordinal) as times,
-           array_agg(c.before -> 'magnitude' order by t.token, c.ordinal) as overwritten
+           array_agg((c.before ->> 'magnitude')::double precision order by t.token, c.ordinal) as overwritten
     from history.change c join history.transaction t on t.id = c.transaction
     where c.key = quake.code and c.entity = 'quake' and c.operation = 'update' and c.before ? 'magnitude'
       and t.committed_at >= quake.imported_at) as change
 cross join lateral unnest(array_prepend(quake.imported_at, change.times),
-                          array_append(change.overwritten, to_jsonb(quake.magnitude)))
-    with ordinality as version (known_at, value, n)
+                          array_append(change.overwritten, quake.magnitude))
+    with ordinality as version (known_at, magnitude, n)
 union all
 -- Events that are gone, each as often as it went.
-select (gone.before ->> 'time')::timestamptz, gone.key, (version.value #>> '{}')::double precision,
+select (gone.before ->> 'time')::timestamptz, gone.key, version.magnitude,
        report.seconds(version.known_at - (gone.before ->> 'time')::timestamptz),
        report.seconds(coalesce(change.times[version.n], removal.committed_at) - (gone.before ->> 'time')::timestamptz),
        version.known_at, coalesce(change.times[version.n], removal.committed_at),
@@ -725,14 +725,14 @@ select (gone.before ->> 'time')::timestamptz, gone.key, (version.value #>> '{}')
 from history.change gone join history.transaction removal on removal.id = gone.transaction
 cross join lateral (
     select array_agg(t.committed_at order by t.token, c.ordinal) as times,
-           array_agg(c.before -> 'magnitude' order by t.token, c.ordinal) as overwritten
+           array_agg((c.before ->> 'magnitude')::double precision order by t.token, c.ordinal) as overwritten
     from history.change c join history.transaction t on t.id = c.transaction
     where c.key = gone.key and c.entity = 'quake' and c.operation = 'update' and c.before ? 'magnitude'
       and t.committed_at >= (gone.before ->> 'imported_at')::timestamptz
       and (t.token, c.ordinal) < (removal.token, gone.ordinal)) as change
 cross join lateral unnest(array_prepend((gone.before ->> 'imported_at')::timestamptz, change.times),
-                          array_append(change.overwritten, gone.before -> 'magnitude'))
-    with ordinality as version (known_at, value, n)
+                          array_append(change.overwritten, (gone.before ->> 'magnitude')::double precision))
+    with ordinality as version (known_at, magnitude, n)
 where gone.entity = 'quake' and gone.operation = 'delete';
 comment on view report.magnitude_history is
     'Each magnitude that an event had here, and from when to when since its origin: what was known an hour after it has from_age_s <= 3600 and to_age_s null or greater. History begins with the first import HERE: of what was imported later, nothing is known of its first hour.';

@@ -25,12 +25,13 @@ struct SnapshotState: Sendable {
                history.shape('public.quake') as shape,
                -- Makes the text of values the same in every session, as in history.changes.
                (select count(set_config(name, value, true))
-                from (values ('timezone', 'UTC'), ('datestyle', 'ISO, YMD'),
-                             ('intervalstyle', 'postgres'), ('extra_float_digits', '1'),
-                             ('bytea_output', 'hex')) as setting (name, value)) as settings
+                from (values \(unescaped: shaping)) as setting (name, value)) as settings
         from history.position()
         """
     }
+
+    private static let shaping = HistoryText.shaping.map { "('\($0.key)', '\($0.value)')" }.joined(
+        separator: ", ")
 
     static func read(of reader: Position?, on connection: Connection) async throws -> SnapshotState {
         var row = try await connection.query(query(of: reader), to: operation)[0]

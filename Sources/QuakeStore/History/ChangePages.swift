@@ -21,12 +21,9 @@ struct ChangePages {
     }
 
     /// Every look-up goes through an index, whatever the planner's statistics say: they may be older than the last load.
-    /// What shapes values as text is set as it was for `before`.
     static let settings = """
         set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off;
-        set local jit = off; set local max_parallel_workers_per_gather = 0;
-        set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local intervalstyle = 'postgres';
-        set local extra_float_digits = 1; set local bytea_output = 'hex'
+        set local jit = off; set local max_parallel_workers_per_gather = 0; \(HistoryText.settings)
         """
 
     /// Hands over each change after the place, and moves the place.

@@ -1,8 +1,13 @@
+import Feed
 import PostgreSQL
 
 extension SelectedQuakes {
+    static let columns = Property.allCases.list()
+    private static let declarations = Property.allCases.declarations
+
     /// The table at that moment. In the past, it is the present rows, with every later change undone. When a column changed
-    /// several times, the earliest change tells what it held.
+    /// several times, the earliest change tells what it held. A column that is not of the catalogue does not take part: it may have
+    /// had another type.
     ///
     /// - Parameter codes: only these events are wanted, as an array in SQL; then nothing else is read. nil for all.
     func table(of codes: Query?) -> Query {
@@ -32,14 +37,14 @@ extension SelectedQuakes {
                 from \(changes)
                 group by c.key
             )
-            select quake.*
+            select \(unescaped: Self.columns)
             from only public.quake
             where \(isWanted) and not exists (select from undone where undone.key = quake.code)
             union all
             select past.*
             from undone left join only public.quake on quake.code = undone.key
-            cross join lateral jsonb_populate_record(
-                null::public.quake, coalesce(to_jsonb(quake.*), '{}') || undone.before) as past
+            cross join lateral jsonb_to_record(coalesce(to_jsonb(quake.*), '{}') || undone.before)
+                as past (\(unescaped: Self.declarations))
             where undone.operation <> 'insert')
             """
     }
@@ -61,10 +66,10 @@ extension SelectedQuakes {
                 where c.entity = 'quake' and c.operation = 'delete' and t.token <= \(token)
                 order by c.key, t.token desc, c.ordinal desc
             ) as deleted
-            cross join lateral jsonb_populate_record(
-                null::public.quake,
+            cross join lateral jsonb_to_record(
                 before || jsonb_build_object(
-                    'status', 'deleted', 'updated', greatest((before ->> 'updated')::timestamptz, committed_at))) as past
+                    'status', 'deleted', 'updated', greatest((before ->> 'updated')::timestamptz, committed_at)))
+                as past (\(unescaped: Self.declarations))
             where not exists (select from \(table(of: codes)) as quake where quake.code = deleted.key))
             """
     }

@@ -22,6 +22,9 @@ extension QuakeSelection {
     public func selected(on connection: Connection, newest: Int? = nil) async throws -> SelectedQuakes {
         let newest = if let newest { newest } else { try await PastMoment.newestToken(on: connection) }
         let token = try await asOf?.token(on: connection) ?? newest
+        if token != newest || deleted != .excluded {
+            try await connection.execute(script: HistoryText.settings, to: "read the past")
+        }
         return SelectedQuakes(token: token, isPast: token != newest, connection: connection, selection: self)
     }
 
@@ -74,7 +77,8 @@ public struct SelectedQuakes {
         let codes = selection.codes
         return switch selection.deleted {
         case .excluded: table(of: codes)
-        case .included: "(select * from \(table(of: codes)) as quake union all \(tombstones(of: codes)))"
+        case .included:
+            "(select \(unescaped: Self.columns) from \(table(of: codes)) as quake union all \(tombstones(of: codes)))"
         case .only: tombstones(of: codes)
         }
     }

@@ -149,6 +149,49 @@ struct PastTests {
         }
     }
 
+    @Test("The past has every digit, whatever the database's extra_float_digits")
+    func everyDigit() async throws {
+        try await server.withDatabase { database in
+            let digits = "4.123456789012345"
+            try await database.importFeatures([
+                SmallFeed.feature("a", magnitude: digits), SmallFeed.feature("b", magnitude: digits),
+            ])
+            let before = try await database.state(nil)
+            try await database.query("update quake set place = 'elsewhere'")
+            try await database.query("delete from quake where code = 'q0b'")
+
+            for setting in ["-12", "0", "3"] {
+                let blurred = database.with(
+                    "-cextra_float_digits=\(setting) -cdatestyle=German -cbytea_output=escape")
+                #expect(try await blurred.state(.token(1)) == before, "\(setting)")
+                let gone = try await blurred.deleted()
+                #expect(gone.map(\.magnitude) == [Double(digits)], "\(setting)")
+                let versions = try await blurred.query("select magnitude from report.magnitude_history")
+                let magnitudes = try versions.map { try $0.decode("magnitude", as: Double.self) }
+                #expect(magnitudes == [4.123456789012345, 4.123456789012345])
+            }
+        }
+    }
+
+    @Test("The past can be read after a column of the user's own has changed its type")
+    func ownColumn() async throws {
+        try await server.withDatabase { database in
+            try await database.execute("alter table quake add column note text")
+            try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
+            try await database.query("update quake set note = 'felt here'")
+            let before = try await database.state(nil)
+            try await database.query("update quake set magnitude = 2")
+            try await database.query("delete from quake where code = 'q0b'")
+            try await database.query("update quake set note = '7'")
+            try await database.execute("alter table quake alter column note type integer using note::integer")
+            try await database.query("update quake set note = 8")
+
+            #expect(try await database.state(.token(2)) == before)
+            #expect(try await database.state(.token(2), of: "q0b") == before.filter { $0.code == "q0b" })
+            #expect(try await database.deleted().map(\.code) == ["q0b"])
+        }
+    }
+
     @Test("A moment that the history does not cover is refused")
     func outOfReach() async throws {
         try await server.withDatabase { database in
@@ -276,6 +319,16 @@ extension TestDatabase {
         var selection = QuakeSelection()
         selection.code = code
         selection.asOf = moment
+        return try await withConnection { connection in
+            let found = Mutex<[Quake]>([])
+            try await selection.forEach(on: connection) { quake in found.withLock { $0.append(quake) } }
+            return found.withLock { $0 }
+        }
+    }
+
+    fileprivate func deleted() async throws -> [Quake] {
+        var selection = QuakeSelection()
+        selection.deleted = .only
         return try await withConnection { connection in
             let found = Mutex<[Quake]>([])
             try await selection.forEach(on: connection) { quake in found.withLock { $0.append(quake) } }

@@ -1,4 +1,5 @@
 import Foundation
+import PostgreSQL
 import TestSupport
 import Testing
 
@@ -163,6 +164,45 @@ struct HistoryCommandTests {
             for refused in [zero, past] {
                 #expect(refused.status == 66 && refused.output == "")
                 #expect(refused.errors.contains("history begins after token 1, 20"))
+            }
+        }
+    }
+
+    @Test(
+        "A login from which a policy hides rows is refused what goes by the history, until it may see all of them"
+    )
+    func rowSecurity() async throws {
+        try await server.withRoles { roles in
+            let owner = roles.database
+            try await owner.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b", net: "q1")])
+            try await owner.query("update quake set magnitude = 3")
+            try await owner.execute(
+                "alter table quake enable row level security; create policy own on quake using (net = 'q0')")
+            let reader = roles.login(.reader)
+            let quakes = QuakesCommand(["DATABASE_URL": reader.url])
+            let commands = [
+                ["list", "--as-of", "1"], ["changes"], ["follow", "--once", "--format", "ndjson"],
+            ]
+
+            #expect(try await quakes.run("list", "--format", "csv").lines.count == 2)
+            for command in commands {
+                let outcome = try await quakes.run(command)
+                #expect(outcome.status == 69 && outcome.output.isEmpty, "\(command): \(outcome.output)")
+                #expect(
+                    outcome.errors.contains("row-level security") || outcome.errors.contains("row security"))
+            }
+            for query in ["history.shape('quake')", "(select count(*) from history.changes(0, 'quake'))"] {
+                await #expect {
+                    try await reader.query("select \(unescaped: query)")
+                } throws: { ($0 as? PostgresError)?.sqlState == "42501" }
+            }
+            #expect(try await QuakesCommand(["DATABASE_URL": owner.url]).run("changes").status == 0)
+
+            try await owner.execute("alter role \(roles.loginName(.reader)) bypassrls")
+            for command in commands {
+                let outcome = try await quakes.run(command)
+                #expect(
+                    outcome.status == 0 && outcome.output.contains("q1b"), "\(command): \(outcome.errors)")
             }
         }
     }
