@@ -3,7 +3,9 @@
 public struct DocumentScanner {
     private var format = Format.undecided
     private let naming: EventNaming
-    private var dialect = FeatureDialect()
+    private var dialect: FeatureDialect
+    /// Whether a document without a single byte is one without events.
+    private let mayBeEmpty: Bool
     /// The first bytes, without whitespace in front, until they tell the format.
     private var held: [UInt8] = []
     /// How many bytes came before `held`.
@@ -19,11 +21,21 @@ public struct DocumentScanner {
     }
 
     /// - Parameters:
-    ///   - host: that of the URL from which the document comes. If an agency has its event service there, the events are the
-    ///     agency's.
-    ///   - isAnswer: whether it is the answer of an event service there, so that its events are found there.
-    public init(host: String? = nil, isAnswer: Bool = false) {
-        naming = EventNaming(agency: .atHost(host), host: isAnswer ? host : nil)
+    ///   - host: that of the event service whose answer the document is, so that its events are found there; nil for any other
+    ///     document.
+    ///   - mayBeEmpty: whether it may be text without a header line, as some services answer that they have no event.
+    public init(host: String? = nil, mayBeEmpty: Bool = false) {
+        naming = EventNaming(agency: .atHost(host), host: host)
+        dialect = FeatureDialect(naming)
+        self.mayBeEmpty = mayBeEmpty
+    }
+
+    /// For the document that a source gives.
+    public init(of source: FeedSource) {
+        let query = source.eventQuery
+        self.init(
+            host: query == nil ? nil : source.host,
+            mayBeEmpty: query?.split(separator: "&").contains("format=text") == true)
     }
 
     // MARK: What the document says about itself
@@ -56,9 +68,30 @@ public struct DocumentScanner {
         }
     }
 
-    /// Whether it was text that ended within a line. Nobody can tell whether that was all.
-    public var isOpenEnded: Bool {
-        if case .text(let scanner) = format { scanner.isOpenEnded } else { false }
+    /// Whether an event that it lacks may be there all the same: it ended within a line or without any, or holds what is neither an
+    /// event nor a comment, as a service writes that it has failed.
+    public var isIncomplete: Bool {
+        switch format {
+        case .undecided: true
+        case .geoJSON: false
+        case .quakeML(let scanner): scanner.hasStrayText
+        case .text(let scanner): scanner.isOpenEnded || scanner.strays > 0
+        }
+    }
+
+    /// What shows that the document was broken off, after all of its events have been handed over: its last line is no row.
+    public var breach: FeedError? {
+        if case .text(let scanner) = format { scanner.breach } else { nil }
+    }
+
+    /// What people should know about a document that was read.
+    public var notes: [String] {
+        switch format {
+        case .undecided: []
+        case .geoJSON: [dialect.naming.note].compactMap(\.self)
+        case .quakeML(let scanner): scanner.notes
+        case .text(let scanner): scanner.notes
+        }
     }
 
     // MARK: Scanning
@@ -100,7 +133,7 @@ public struct DocumentScanner {
             _ = try decide(UnsafeBufferPointer(start: nil, count: 0), from: &start, isLast: true)
         }
         switch format {
-        case .undecided: try FeatureScanner(after: skipped).finish()
+        case .undecided: if !mayBeEmpty || !held.isEmpty { try FeatureScanner(after: skipped).finish() }
         case .geoJSON(let scanner): try scanner.finish()
         case .quakeML(let scanner): return try scanner.finish(body)
         case .text(var scanner):

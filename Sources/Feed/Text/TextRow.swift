@@ -1,9 +1,11 @@
 /// Turns one row of FDSN text into a feature.
 struct TextRow {
-    private var naming: EventNaming
+    private(set) var naming: EventNaming
     private(set) var writer = FeatureWriter()
-    /// Whether the row that was read last has fewer columns than the header line.
+    /// Whether the line that was read last has fewer columns than the header line.
     private(set) var isShort = false
+    /// Whether the line that was read last is no row, but something that got among the rows: an error message, or HTML.
+    private(set) var isStray = false
     private var fields: [UnsafeBufferPointer<UInt8>] = []
 
     init(_ naming: EventNaming) {
@@ -20,10 +22,14 @@ struct TextRow {
         }
         isShort = fields.count < header.count
         if fields.count > header.count { putBack(header) }
+        let columns = fields.count == 1 ? "1 column" : "\(fields.count) columns"
+        isStray = !isRow(header)
+        guard !isStray else {
+            return Rejection(.syntax, "not a row: \(columns), where the header line has \(header.count)")
+        }
         guard fields.count == header.count else {
             writer.write(onlyCode: name(header).code)
-            return Rejection(
-                .syntax, "\(fields.count) columns, where the header line has \(header.count)")
+            return Rejection(.syntax, "\(columns), where the header line has \(header.count)")
         }
         let name = name(header)
         do {
@@ -39,8 +45,18 @@ struct TextRow {
         guard let index = header.index(of: column), index < fields.count else {
             return UnsafeBufferPointer(start: nil, count: 0)
         }
-        // INGV writes two hyphens for nothing.
-        return fields[index].elementsEqual("--".utf8) ? fields[index].extracting(0..<0) : fields[index]
+        return fields[index].saysNothing ? fields[index].extracting(0..<0) : fields[index]
+    }
+
+    /// Whether the line has what makes a row: as many columns as the header line, and in one of them a time or a coordinate; or if
+    /// bars in a text have made more of them, or one is missing, all of these in their places.
+    private func isRow(_ header: TextHeader) -> Bool {
+        let found = [
+            TimeText.read(field(.time, header)) != nil, isNumber(field(.latitude, header)),
+            isNumber(field(.longitude, header)),
+        ]
+        return fields.count == header.count
+            ? found.contains(true) || EventKind.isKnown(field(.type, header)) : !found.contains(false)
     }
 
     private mutating func name(_ header: TextHeader) -> EventName {
@@ -49,8 +65,8 @@ struct TextRow {
         }
         return naming.name(
             StatedName(
-                id: text(.eventID), catalog: text(.catalog), contributor: text(.contributor),
-                contributorID: text(.contributorID), author: text(.author)))
+                id: text(.eventID), workers: [text(.catalog), text(.contributor), text(.author)],
+                time: TimeText.read(field(.time, header))))
     }
 
     // MARK: Bars
@@ -86,7 +102,7 @@ struct TextRow {
         }
         return holds(.time) { TimeText.read($0) != nil }
             && [.latitude, .longitude].allSatisfy { holds($0, isNumber) }
-            && [.depth, .magnitude].allSatisfy { holds($0) { $0.isEmpty || isNumber($0) } }
+            && [.depth, .magnitude].allSatisfy { holds($0) { $0.saysNothing || isNumber($0) } }
     }
 
     private func isNumber(_ field: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -120,24 +136,27 @@ struct TextRow {
         writer.append("contributor", field(.contributor, header))
         writer.append("contributor_id", field(.contributorID, header))
         writer.append("magnitude_author", field(.magnitudeAuthor, header))
-        for (name, index) in header.others where !fields[index].isEmpty {
+        for (name, index) in header.others where !fields[index].saysNothing {
             var text: [UInt8] = []
             text.append(json: fields[index])
             writer.append(name.utf8, json: text)
         }
+        let depth = try number(.depth, "Depth", header)
         writer.end(
-            longitude: longitude, latitude: latitude, depth: try number(.depth, "Depth", header))
+            longitude: longitude, latitude: latitude,
+            depth: header.isDepthInMetres ? depth?.inKilometres : depth)
     }
 
-    /// The number in a column; nil if it is empty.
+    /// The number in a column; nil if it is empty, or says that it is unknown.
     private func number(
         _ column: TextHeader.Column, _ name: StaticString, _ header: TextHeader
     ) throws(Rejection) -> DecimalText? {
         let field = field(column, header)
         if field.isEmpty { return nil }
-        guard case .number(let number) = DecimalText.read(field) else {
-            throw Rejection(.type, "\(name): not a number")
+        switch DecimalText.read(field) {
+        case .number(let number): return number
+        case .unknown: return nil
+        case .notANumber: throw Rejection(.type, "\(name): not a number")
         }
-        return number
     }
 }

@@ -8,11 +8,16 @@ struct TextScanner {
 
     /// The number of rows so far.
     private(set) var count = 0
+    /// The number of lines so far that are neither rows nor comments, or too long to be read. They are handed over as rejects.
+    private(set) var strays = 0
     /// Whether the document ended within a line, as one does that was cut off.
     private(set) var isOpenEnded = false
+    /// That the document ended in such lines: where rows were to come, the service has written something else.
+    private(set) var breach: FeedError?
 
     private var row: TextRow
     private var header: TextHeader?
+    private var headerNotes: [String] = []
     /// The beginning of a line that continues in the next chunk.
     private var kept: [UInt8] = []
     private var lineSize = 0
@@ -33,6 +38,9 @@ struct TextScanner {
         lineOffset = offset + first.count - kept.count
         row = TextRow(naming)
     }
+
+    /// What people should know of the document.
+    var notes: [String] { headerNotes + [row.naming.note].compactMap(\.self) }
 
     /// Scans as `FeatureScanner` does.
     mutating func scan(
@@ -93,7 +101,12 @@ struct TextScanner {
         guard let first = text.first else { return true }
         if first == UInt8(ascii: "#") || text.beginsWithEventID {
             do {
-                if let found = try TextHeader(text) { header = found }
+                if let found = try TextHeader(text) {
+                    header = found
+                    for note in found.notes where headerNotes.count < 10 && !headerNotes.contains(note) {
+                        headerNotes.append(note)
+                    }
+                }
             } catch {
                 throw FeedError.brokenDocument(reason: "not FDSN text: \(error.text)", offset: lineOffset)
             }
@@ -104,25 +117,41 @@ struct TextScanner {
                 reason: "not FDSN text: a row comes before the line that names the columns",
                 offset: lineOffset)
         }
-        count += 1
-        let rejection: Rejection?
-        if lineSize > Self.lineLimit {
-            rejection = Rejection(.size, "the row has \(lineSize) bytes, more than 64 KiB")
-        } else {
-            rejection = row.read(text, header)
-        }
-        if isOpenEnded, row.isShort {
+        let isOversized = lineSize > Self.lineLimit
+        let rejection =
+            isOversized
+            ? Rejection(.size, "the line has \(lineSize) bytes, more than 64 KiB") : row.read(text, header)
+        if isOpenEnded, !isOversized, row.isShort {
             throw FeedError.brokenDocument(
                 reason: "FDSN text that ends within line \(lineNumber)", offset: lineOffset)
         }
+        let isStray = isOversized || row.isStray
+        note(isStray: isStray)
         return try row.writer.bytes.withUnsafeBufferPointer { feature in
             var raw = RawFeature(
-                ordinal: count, offset: lineOffset, size: lineSize,
-                bytes: lineSize > Self.lineLimit ? feature.extracting(0..<0) : feature)
-            (raw.source, raw.line, raw.rejection) = (line, lineNumber, rejection)
-            raw.deletion = row.writer.deletion
+                ordinal: count + strays, offset: lineOffset, size: lineSize,
+                // Which event a stray line may be about is unknown.
+                bytes: isStray ? feature.extracting(0..<0) : feature)
+            raw.source = line.extracting(0..<min(line.count, Self.lineLimit))
+            (raw.line, raw.rejection) = (lineNumber, rejection)
+            if !isStray { raw.deletion = row.writer.deletion }
             return try body(raw)
         }
+    }
+
+    private mutating func note(isStray: Bool) {
+        guard isStray else {
+            count += 1
+            breach = nil
+            return
+        }
+        strays += 1
+        breach =
+            breach
+            ?? .brokenDocument(
+                reason:
+                    "FDSN text that ends in something else than rows, from line \(lineNumber) on",
+                offset: lineOffset)
     }
 }
 

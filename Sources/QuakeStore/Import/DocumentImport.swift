@@ -23,6 +23,10 @@ struct DocumentImport {
     var intake: Intake
     let reading = SourceReading()
     private var bytesRead = 0
+    /// What people should know of the document, or of its answers.
+    private(set) var notes: [String] = []
+    /// That the document, or one of its answers, was broken off. What it lists is imported all the same.
+    private var breach: FeedError?
     /// Set once the first batch has been imported and more may follow.
     private var lanes: [Lane] = []
 
@@ -32,7 +36,7 @@ struct DocumentImport {
         self.sweep = sweep
         self.options = options
         self.logger = logger
-        scanner = DocumentScanner(host: log.source.host, isAnswer: window != nil)
+        scanner = DocumentScanner(of: log.source)
         intake = Intake(batchSize: options.batchSize)
     }
 
@@ -83,6 +87,7 @@ struct DocumentImport {
                 result = try await readDocument(source, ifChangedSince: validators, &group, progress)
             }
             if case .document = result { try await importRest() }
+            if let breach { throw breach }
             return .success(result)
         } catch {
             return .failure(error)
@@ -108,6 +113,8 @@ struct DocumentImport {
         try await importLastFeatures(&group)
         intake.endDocument(at: bytesRead)
         bytesRead = 0
+        breach = breach ?? scanner.breach
+        for note in scanner.notes where !notes.contains(note) && notes.count < 10 { notes.append(note) }
         return result
     }
 
@@ -204,7 +211,7 @@ struct DocumentImport {
                 // Each answer is of its own moment. The sweep as a whole is of the first, when nobody can have known more.
                 sweep.identity
             } else if let window {
-                scanner.isOpenEnded
+                scanner.isIncomplete
                     ? nil : window.identity(scanner.metadata, of: source, features: scanner.count)
             } else {
                 FeedIdentity(scanner.metadata)

@@ -146,12 +146,14 @@ public struct Importer: Sendable {
         summary.feed = document.feed
         summary.generated = document.generated
         summary.counts = document.counts
+        var warnings = document.notes
         if summary.counts.isAhead {
-            let warning =
+            warnings.append(
                 "the document says that it was made more than 5 minutes from now; its events were imported, but none was deleted; check the clocks of the feed and of the database"
-            summary.warning = warning
-            logger.warning("import \(log.source): \(warning)")
+            )
         }
+        for warning in warnings { logger.warning("import \(log.source): \(warning)") }
+        if !warnings.isEmpty { summary.warning = warnings.joined(separator: "; ") }
         summary.duration = .now - start
         let isSettled =
             !summary.counts.isAhead && (!summary.counts.isUnsettled || options.retraction == .never)

@@ -100,8 +100,9 @@ struct Settling {
     // MARK: The end
 
     /// Deletes what the document shows to be gone, unless too many features were rejected, or the id of one can't be read:
-    /// that feature could be any event. A sweep with such a feature shows only that no event was renamed: its cursor could never
-    /// move past the feature otherwise. So does a document that is no feed, which only says who is gone.
+    /// that feature could be any event. With such a feature, a sweep shows neither that an event was renamed nor that one is
+    /// missing, only who was deleted: its cursor could never move past the feature otherwise. So does a document that is no feed,
+    /// which only says who is gone.
     ///
     /// - Parameters:
     ///   - counts: the counts of the last batch.
@@ -123,13 +124,14 @@ struct Settling {
             try await connection.query("update pg_temp.present set ids = null", to: "leave out old ids")
         }
         // A document that does not say when it was made is believed to be of now.
+        let window = document.unreadable > 0 ? nil : identity?.window
         let moment = identity?.generated ?? made ?? .now
         let name = identity?.name ?? "the document"
         let row = try await connection.query(
             """
             select superseded, retracted, in_window, would_supersede, would_retract, is_braked, is_ahead
             from import.settle(\(identity?.service), \(identity?.name), \(moment),
-                               \(identity?.window?.lowerBound), \(identity?.window?.upperBound),
+                               \(window?.lowerBound), \(window?.upperBound),
                                \(deletions.map(\.code)), \(deletions.map { $0.at ?? moment }),
                                \(deletions.map { $0.service ?? identity?.service ?? "" }),
                                \(document.seen + deletions.count), \(retraction == .force), \(isDryRun))
