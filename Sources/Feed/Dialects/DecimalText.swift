@@ -10,7 +10,7 @@ struct DecimalText {
     /// What a text says.
     enum Reading {
         case number(DecimalText)
-        /// `NaN` or `INF`, which a number of XML may be: nobody knows the value.
+        /// `NaN` or `INF`, which a number of XML may be, or a word for nothing: nobody knows the value.
         case unknown
         case notANumber
     }
@@ -30,7 +30,7 @@ struct DecimalText {
         }
         guard !whole.isEmpty || !fraction.isEmpty else {
             let name = String(decoding: unsigned.prefix(9), as: UTF8.self).lowercased()
-            return ["nan", "inf", "infinity"].contains(name) ? .unknown : .notANumber
+            return text.saysNothing || ["inf", "infinity", "na"].contains(name) ? .unknown : .notANumber
         }
         var exponent = 0
         if let first = rest.first, first | 0x20 == UInt8(ascii: "e") {
@@ -56,6 +56,12 @@ struct DecimalText {
     }
     var isZero: Bool { whole.isEmpty && fraction.allSatisfy { $0 == UInt8(ascii: "0") } }
 
+    var value: Double {
+        var text: [UInt8] = []
+        append(to: &text)
+        return Double(String(decoding: text, as: UTF8.self)) ?? .nan
+    }
+
     func append(to bytes: inout [UInt8]) {
         if isNegative { bytes.append(UInt8(ascii: "-")) }
         if whole.isEmpty { bytes.append(UInt8(ascii: "0")) } else { bytes.append(contentsOf: whole) }
@@ -66,6 +72,17 @@ struct DecimalText {
         if exponent != 0 {
             bytes.append(UInt8(ascii: "e"))
             bytes.append(integer: exponent)
+        }
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// Whether a field is empty, or one of the ways to write that it is: hyphens (INGV), or what programs print for a missing value.
+    var saysNothing: Bool {
+        if allSatisfy({ $0 == UInt8(ascii: "-") }) { return true }
+        guard count <= 4 else { return false }
+        return ["none", "null", "nan", "nil", "n/a"].contains { word in
+            lazy.map(\.asciiLowercased).elementsEqual(word.utf8)
         }
     }
 }

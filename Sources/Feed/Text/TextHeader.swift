@@ -1,17 +1,25 @@
 /// The line of FDSN text that names the columns (https://www.fdsn.org/webservices/fdsnws-event-1.2.pdf, "Text format").
 ///
 /// Columns are found by their names, never by their place: services leave some out and add others, write `Depth/Km` or
-/// `MagnitudeType`, put blanks round the bars, or leave out the `#`.
+/// `MagnitudeType`, put blanks round the bars, or leave out the `#`. Files that people keep have further spellings, such as
+/// `Depth (km)`: these are taken and told. A depth or a magnitude of which neither is clear would be lost, so such a line is refused.
 struct TextHeader {
     enum Column: Int, CaseIterable {
         case eventID, time, latitude, longitude, depth, author, catalog, contributor, contributorID
         case magnitudeType, magnitude, magnitudeAuthor, place, type
     }
 
+    /// How many columns a line may name. The standard has 14.
+    static let limit = 100
+
     let count: Int
     /// Those that the standard does not have, by their names in small letters. One with a name that stands for something else
     /// in a feature is left out.
     private(set) var others: [(name: String, index: Int)] = []
+    /// Whether the depth is in metres instead of kilometres.
+    private(set) var isDepthInMetres = false
+    /// What people should know about the names.
+    private(set) var notes: [String] = []
     /// Where the standard's are, in their order above; -1 for one that is missing. Every row looks them up.
     private var indices = [Int](repeating: -1, count: Column.allCases.count)
 
@@ -25,30 +33,28 @@ struct TextHeader {
         while let first = text.first, first == UInt8(ascii: "#") || first.isJSONWhitespace {
             text = text.dropFirst()
         }
-        let names = text.split(separator: UInt8(ascii: "|"), omittingEmptySubsequences: false).map {
-            String(decoding: $0.filter { !$0.isJSONWhitespace }, as: UTF8.self).lowercased()
+        // A comment may have any number of bars. What is beyond the limit is one piece.
+        let pieces = text.split(
+            separator: UInt8(ascii: "|"), maxSplits: Self.limit, omittingEmptySubsequences: false)
+        let written = pieces.prefix(Self.limit).map {
+            String(decoding: $0.prefix(Self.nameLimit), as: UTF8.self).trimmed
         }
+        let names = written.map { String($0.lowercased().filter { !$0.isWhitespace }) }
         guard names[0] == "eventid" || names.contains("eventid") && names.contains("time") else { return nil }
-        count = names.count
-        for (index, name) in names.enumerated() {
-            let column = Self.column(name)
-            guard column.map({ self.index(of: $0) == nil }) ?? !others.contains(where: { $0.name == name })
-            else {
-                throw Fault(text: "the header line names a column twice: \(name)")
-            }
-            if let column {
-                indices[column.rawValue] = index
-            } else if !Self.taken.contains(name) {
-                others.append((name, index))
-            }
+        guard pieces.count <= Self.limit else {
+            throw Fault(text: "the header line names more than \(Self.limit) columns")
         }
+        count = names.count
+        try find(names, written)
         for (column, name) in [
             (Column.time, "Time"), (.latitude, "Latitude"), (.longitude, "Longitude"),
         ] where index(of: column) == nil {
             throw Fault(text: "the header line has no column \(name)")
         }
+        try checkValues(names, written)
     }
 
+    private static let nameLimit = 256
     private static let taken = Set(
         Property.allCases.compactMap(\.feedName) + ["contributor_id", "magnitude_author"])
 
@@ -57,6 +63,50 @@ struct TextHeader {
         return index < 0 ? nil : index
     }
 
+    /// The usual names go first: `Mag` beside `Magnitude` is another column.
+    private mutating func find(_ names: [String], _ written: [String]) throws(Fault) {
+        for (index, name) in names.enumerated() {
+            guard let column = Self.column(name) else { continue }
+            guard self.index(of: column) == nil else { throw Fault(text: Self.twice(name)) }
+            indices[column.rawValue] = index
+        }
+        let usual = indices
+        for (index, name) in names.enumerated() where Self.column(name) == nil {
+            if let (column, isInMetres) = Self.variant(name), usual[column.rawValue] < 0 {
+                guard self.index(of: column) == nil else { throw Fault(text: Self.twice(name)) }
+                indices[column.rawValue] = index
+                isDepthInMetres = isDepthInMetres || isInMetres
+                notes.append("the column \(written[index]) is read as \(column.title)")
+            } else if others.contains(where: { $0.name == name }) {
+                throw Fault(text: Self.twice(name))
+            } else if !Self.taken.contains(name) {
+                others.append((name, index))
+            }
+        }
+    }
+
+    private static func twice(_ name: String) -> String { "the header line names a column twice: \(name)" }
+
+    /// Refuses a line without a depth or a magnitude, if another column seems to have it.
+    private mutating func checkValues(_ names: [String], _ written: [String]) throws(Fault) {
+        let read = Set(indices)
+        let unread = names.indices.filter { !read.contains($0) && !names[$0].isEmpty }
+        for column in [Column.depth, .magnitude] where index(of: column) == nil && !unread.isEmpty {
+            if let likely = unread.first(where: { column.seemsNamed(names[$0]) }) {
+                throw Fault(
+                    text:
+                        "the header line has no column \(column.title), and whether \(written[likely]) is one is unclear; rename it"
+                )
+            }
+            let others = unread.prefix(5).map { written[$0] }.joined(separator: ", ")
+            notes.append(
+                "the header line has no column \(column.title), so no event has one; other columns are \(others)"
+            )
+        }
+    }
+
+    /// By the usual names.
+    ///
     /// - Returns: nil for one that the standard does not have.
     private static func column(_ name: String) -> Column? {
         switch name {
@@ -78,4 +128,59 @@ struct TextHeader {
         default: nil
         }
     }
+
+    /// By other spellings: `Depth_Km`, `depth [m]`, `Mag`, `event_type`.
+    private static func variant(_ name: String) -> (column: Column, isInMetres: Bool)? {
+        let plain = name.plain
+        if let column = column(plain) { return (column, false) }
+        return switch plain {
+        case "depthkm", "depthinkm", "depthkilometers", "depthkilometres": (.depth, false)
+        case "depthm", "depthinm", "depthmeters", "depthmetres": (.depth, true)
+        case "mag", "magnitudevalue", "magvalue": (.magnitude, false)
+        default: nil
+        }
+    }
+}
+
+extension TextHeader.Column {
+    /// As the standard writes it.
+    fileprivate var title: String {
+        switch self {
+        case .eventID: "EventID"
+        case .depth: "Depth/km"
+        case .contributorID: "ContributorID"
+        case .magnitudeType: "MagType"
+        case .magnitudeAuthor: "MagAuthor"
+        case .place: "EventLocationName"
+        case .type: "EventType"
+        case .time: "Time"
+        case .latitude: "Latitude"
+        case .longitude: "Longitude"
+        case .author: "Author"
+        case .catalog: "Catalog"
+        case .contributor: "Contributor"
+        case .magnitude: "Magnitude"
+        }
+    }
+
+    /// Whether a column of this name may hold the depth, or the magnitude.
+    fileprivate func seemsNamed(_ name: String) -> Bool {
+        let plain = name.plain
+        let parts = [
+            "type", "author", "err", "unc", "sigma", "method", "quality", "stat", "phase", "id", "source",
+        ]
+        guard !parts.contains(where: { plain.contains($0) }) else { return false }
+        return switch self {
+        case .depth:
+            plain.contains("dep") || plain.hasPrefix("prof") || plain.hasPrefix("tiefe") || plain == "z"
+        case .magnitude:
+            plain.contains("mag") || plain.wholeMatch(of: /m[blswdev]?[a-z]?/) != nil
+        default: false
+        }
+    }
+}
+
+extension String {
+    /// Letters and digits only.
+    fileprivate var plain: String { filter { $0.isLetter || $0.isNumber } }
 }
