@@ -76,7 +76,9 @@ def compare(event, row):
         return ["no row"]
     origin = origin_of(event)
     magnitude = magnitude_of(event, origin)
-    depth = None if origin.depth is None else float(Decimal(str(origin.depth)) / 1000)
+    # IRIS's first service wrote kilometres. ObsPy takes them for metres.
+    unit = 1 if "www.iris.edu/ws/" in str(event.resource_id) else 1000
+    depth = None if origin.depth is None else float(Decimal(str(origin.depth)) / unit)
     pairs = {
         "latitude": (origin.latitude, row["latitude"]), "longitude": (origin.longitude, row["longitude"]),
         "depth": (depth, row["depth"]), "magnitude": (magnitude and magnitude.mag, row["magnitude"]),

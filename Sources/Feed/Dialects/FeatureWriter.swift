@@ -54,6 +54,11 @@ struct FeatureWriter {
         number.append(to: &bytes)
     }
 
+    mutating func append(_ name: StaticString, rounded number: Double) {
+        bytes.append(member: name)
+        bytes.append(decimal: (number * 1e6).rounded() / 1e6)
+    }
+
     /// Appends a member whose value is JSON already.
     mutating func append(_ name: some Collection<UInt8>, json: some Collection<UInt8>) {
         bytes.appendCommaBehindMember()

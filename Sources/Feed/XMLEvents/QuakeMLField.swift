@@ -81,6 +81,7 @@ struct QuakeMLTree {
     }
 
     static let root = 0
+    static let document = 1
     static let parameters = 2
     static let event = 3
     /// When the document was made: `creationInfo/creationTime` of `eventParameters`.

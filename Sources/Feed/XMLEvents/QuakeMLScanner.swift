@@ -20,6 +20,10 @@ final class QuakeMLScanner: @unchecked Sendable {
     private var isFinished = false
     /// Whether Quakes wrote the document.
     private var isOwn = false
+    /// Whether there is text between the events, as a program writes that it has failed.
+    private(set) var hasStrayText = false
+    /// What people should know of the document.
+    var notes: [String] { translator.notes }
 
     /// The open elements' nodes in the tree; nil for one that is skipped.
     private var path: [Int?] = []
@@ -109,7 +113,14 @@ final class QuakeMLScanner: @unchecked Sendable {
 
     // MARK: Elements
 
-    func begin(_ name: UnsafePointer<UInt8>, isForeign: Bool, _ attributes: XMLReader.Attributes) {
+    func begin(
+        _ name: UnsafePointer<UInt8>, in namespace: UnsafePointer<UInt8>?, _ attributes: XMLReader.Attributes
+    ) {
+        // Elements of QuakeML are in one of its namespaces, or, carelessly, in none.
+        let isForeign = namespace.map { !$0.begins(with: "http://quakeml.org/") } ?? false
+        if path.count < 2, let namespace, !isForeign {
+            translator.units.isOfFirstVersion = String(cString: namespace).hasSuffix("/1.0")
+        }
         guard !path.isEmpty else { return beginDocument(name) }
         guard !isForeign, let parent = path[path.count - 1],
             let node = tree.child(name, of: parent)
@@ -145,6 +156,8 @@ final class QuakeMLScanner: @unchecked Sendable {
             event.append(text)
         } else if node == QuakeMLTree.made {
             made.append(contentsOf: text.prefix(64 - min(64, made.count)))
+        } else if node == QuakeMLTree.document || node == QuakeMLTree.parameters {
+            hasStrayText = hasStrayText || !text.trimmed.isEmpty
         }
     }
 

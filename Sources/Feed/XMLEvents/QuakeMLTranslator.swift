@@ -1,7 +1,8 @@
 /// Makes a feature of an event that was read from QuakeML.
 struct QuakeMLTranslator {
-    private var naming: EventNaming
+    private(set) var naming: EventNaming
     private(set) var writer = FeatureWriter()
+    var units = QuakeMLUnits()
 
     init(_ naming: EventNaming) {
         self.naming = naming
@@ -14,8 +15,9 @@ struct QuakeMLTranslator {
         var name = EventName(code: "", net: "", netCode: "")
         do throws(Rejection) {
             try event.withTexts(isOwn: isOwn) { (texts) throws(Rejection) in
-                let choice = Choice(texts)
-                name = isOwn ? Self.ownName(texts) : naming.name(texts, choice)
+                var choice = Choice(texts)
+                choice.isInKilometres = units.areKilometres(texts, choice.origin)
+                name = isOwn ? Self.ownName(texts) ?? naming.name(texts, choice) : naming.name(texts, choice)
                 guard !texts.event.isOversized else {
                     throw Rejection(.size, "what is read of the event is more than 1 MiB")
                 }
@@ -55,13 +57,21 @@ struct QuakeMLTranslator {
         writer.append("nst", try texts.number(.originStations, choice.origin))
         writer.append("rms", try texts.number(.originResidual, choice.origin))
         writer.append("gap", try texts.number(.originGap, choice.origin))
-        writer.append("dmin", try texts.number(.originDistance, choice.origin))
+        let distance = try texts.number(.originDistance, choice.origin)
+        if choice.isInKilometres, let distance {
+            writer.append("dmin", rounded: distance.value / QuakeMLUnits.kilometresPerDegree)
+        } else {
+            writer.append("dmin", distance)
+        }
         if !isOwn { try writer.appendExtra(texts, choice) }
         writer.end(
             longitude: try texts.number(.originLongitude, choice.origin),
             latitude: try texts.number(.originLatitude, choice.origin),
-            depth: try texts.number(.originDepth, choice.origin)?.inKilometres)
+            depth: try texts.length(.originDepth, choice))
     }
+
+    /// What people should know of the document.
+    var notes: [String] { [naming.note, units.note].compactMap(\.self) }
 
     /// Whether the document says that there is no such event.
     private func isGone(
@@ -106,10 +116,12 @@ struct QuakeMLTranslator {
     // MARK: Names
 
     /// The event of a document that Quakes wrote: `smi:HOST/fdsnws/event/1/query?eventid=CODE`.
-    private static func ownName(_ texts: QuakeMLEvent.Texts) -> EventName {
-        let publicID = texts.string(texts.text(texts.event.publicID))
-        let (authority, escaped) = EventNaming.parts(ofPublicID: publicID)
-        let code = escaped[...].unescaped(by: "~")
+    ///
+    /// - Returns: nil for one that another program has added to it.
+    private static func ownName(_ texts: QuakeMLEvent.Texts) -> EventName? {
+        let identifier = EventIdentifier(texts.string(texts.text(texts.event.publicID)))
+        guard identifier.authority.hasSuffix("/fdsnws/event/1/query") else { return nil }
+        let code = identifier.id[...].unescaped(by: "~")
         let net = texts.string(texts.own(.agency))
         guard !net.isEmpty, code.hasPrefix(net), code != net else {
             // Its network was too long to be written.
@@ -118,8 +130,7 @@ struct QuakeMLTranslator {
         var rest = code.dropFirst(net.count)
         if rest.first == ":", rest.count > 1 { rest = rest.dropFirst() }
         var name = EventName(code: code, net: net, netCode: String(rest))
-        let host = String(authority.prefix { $0 != "/" })
-        name.url = EventNaming.page(of: name, atHost: host)
+        name.url = EventNaming.page(of: name, atHost: identifier.owner)
         return name
     }
 }
@@ -134,10 +145,14 @@ extension EventNaming {
             let network = texts.string(source).lowercased()
             return Self.nameOfComCat(texts.string(sourceID), network: network, publicID: publicID)
         }
-        let agency = texts.own(.agency) ?? texts.field(.originAgency, of: choice.origin)
-        let author = texts.own(.author) ?? texts.field(.originAuthor, of: choice.origin)
+        let workers = [
+            texts.own(.agency) ?? texts.field(.originAgency, of: choice.origin),
+            texts.own(.author) ?? texts.field(.originAuthor, of: choice.origin),
+        ]
         return name(
-            StatedName(id: publicID, contributor: texts.string(agency), author: texts.string(author)))
+            StatedName(
+                id: publicID, workers: workers.map(texts.string),
+                time: texts.field(.originTime, of: choice.origin).flatMap { TimeText.read($0) }))
     }
 }
 
@@ -148,6 +163,8 @@ extension QuakeMLTranslator {
         var magnitude: QuakeMLEvent.Part?
         var mechanism: QuakeMLEvent.Part?
         var place: UnsafeBufferPointer<UInt8>?
+        /// Whether its lengths are in kilometres, and its distances, too.
+        var isInKilometres = false
         /// The event's type in a document of Quakes', if QuakeML has no word for it.
         var ownType: [UInt8]?
 
@@ -179,14 +196,15 @@ extension QuakeMLTranslator {
             }
         }
 
-        /// The text of the description that says most; a number of a region says nothing.
+        /// The text of the description that says most about where it was. An event's name may be that, as ComCat has it, or a
+        /// number (Global CMT); the number of a region and a list of cities say nothing.
         private static func place(_ texts: QuakeMLEvent.Texts) -> UnsafeBufferPointer<UInt8>? {
-            let order = ["earthquake name", "region name", "nearest cities", "", "Flinn-Engdahl region"]
+            let order = ["region name", "", "flinn-engdahl region", "earthquake name"]
             var best: (rank: Int, text: UnsafeBufferPointer<UInt8>)?
             for description in texts.parts(.description) {
                 guard let text = texts.field(.descriptionText, of: description),
                     let rank = order.firstIndex(
-                        of: texts.string(texts.field(.descriptionType, of: description))),
+                        of: texts.string(texts.field(.descriptionType, of: description)).lowercased()),
                     rank < best?.rank ?? .max, !text.allSatisfy(\.isDigit)
                 else { continue }
                 best = (rank, text)
@@ -205,6 +223,14 @@ extension QuakeMLEvent.Texts {
         case .unknown: return nil
         case .notANumber: throw Rejection(.type, "\(field.rawValue): not a number")
         }
+    }
+
+    /// A length of the origin in kilometres.
+    func length(
+        _ field: QuakeMLField, _ choice: QuakeMLTranslator.Choice
+    ) throws(Rejection) -> DecimalText? {
+        let length = try number(field, choice.origin)
+        return choice.isInKilometres ? length : length?.inKilometres
     }
 
     func time(_ field: QuakeMLField, _ part: QuakeMLEvent.Part?) throws(Rejection) -> Instant? {

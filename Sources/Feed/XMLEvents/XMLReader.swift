@@ -112,9 +112,7 @@ final class XMLReader: @unchecked Sendable {
         guard depth <= Self.depthLimit else {
             return stop("its elements are nested more than \(Self.depthLimit) deep")
         }
-        // Elements of QuakeML are in one of its namespaces, or, carelessly, in none.
-        let isForeign = namespace.map { !$0.begins(with: "http://quakeml.org/") } ?? false
-        handler?.begin(name, isForeign: isForeign, attributes)
+        handler?.begin(name, in: namespace, attributes)
     }
 
     private func take(_ text: UnsafePointer<UInt8>?, _ count: Int32) {
