@@ -1,5 +1,4 @@
 import PostgreSQL
-import Synchronization
 
 /// The history, read page by page in token order. A page costs what it holds, wherever it lies: one statement for all of
 /// it would sort all of it before its first row.
@@ -13,6 +12,8 @@ struct ChangePages {
     let selection: ChangeSelection
     /// The changes that are left to read come after it.
     var place: Place
+    /// The last token to read.
+    private var last = Int.max
     let connection: Connection
 
     init(_ selection: ChangeSelection, after place: Place, on connection: Connection) async throws {
@@ -27,60 +28,72 @@ struct ChangePages {
         """
 
     /// Hands over each change after the place, and moves the place.
-    ///
-    /// - Returns: whether there are more than `limit`.
-    @discardableResult
-    mutating func forEach(limit: Int?, _ body: @Sendable (Change) throws -> Void) async throws -> Bool {
-        let count = Mutex(0)
-        let counted: @Sendable (Change) throws -> Void = { change in
-            let isWanted = count.withLock { count in
-                count += 1
-                return limit.map { count <= $0 } ?? true
-            }
-            if isWanted { try body(change) }
-        }
-        func left() -> Int? { limit.map { max(0, min($0, 1 << 40) + 1 - count.withLock { $0 }) } }
-
+    mutating func forEach(_ body: @Sendable (Change) throws -> Void) async throws {
         if let code = selection.code {
-            try await read(stories(of: "select \(code)::text", where: isByAuthor), left(), counted)
+            try await read(
+                stories(of: "select \(code)::text", where: "\(isByAuthor) and token <= \(last)"), body)
         } else {
             // The first pages are short, so that the first changes come soon. The longest are sorted within 1 MB.
             var capacity = 100
-            while left() != 0, let end = try await endOfPage(of: capacity) {
-                try await read(page(upTo: end), left(), counted)
+            while let end = try await endOfPage(of: capacity) {
+                try await read(page(upTo: end), body)
                 place = end
                 capacity = min(capacity * 4, 1000)
             }
         }
-        return limit.map { count.withLock { $0 } > $0 } ?? false
     }
 
     /// Moves the place so that this many changes are left.
     ///
     /// - Returns: whether that skips any.
     mutating func skipAllButTheNewest(_ count: Int) async throws -> Bool {
-        let count = min(count, 1 << 40)
+        guard let last = try await change(number: count, order: "desc") else { return false }
+        place = last
+        return true
+    }
+
+    /// Ends with the transaction of the change with this number. A page that ended within a transaction could not be continued
+    /// after a token.
+    ///
+    /// - Returns: whether there are changes after it.
+    mutating func endWithTheTransaction(of number: Int) async throws -> Bool {
+        if number > 0 {
+            guard let end = try await change(number: number - 1, order: "asc") else { return false }
+            last = end.token
+        } else {
+            last = place.token
+        }
+        var rest = self
+        (rest.place, rest.last) = (Place(token: last, ordinal: .max), .max)
+        return try await rest.change(number: 0, order: "asc") != nil
+    }
+
+    /// The place of a change after this place, counted from 0: from the first one (`asc`) or from the last one (`desc`). Changes
+    /// of this place's transaction don't count.
+    ///
+    /// - Returns: nil if there are fewer.
+    private func change(number: Int, order: String) async throws -> Place? {
+        let number = min(number, 1 << 40)
+        let isAfter: Query = "t.token > \(place.token) and \(isSelected)"
         let changes: Query =
             if let code = selection.code {
-                "\(Query.changes(of: "\(code)")) where \(isSelected)"
+                "\(Query.changes(of: "\(code)")) where \(isAfter)"
             } else {
                 """
-                (select t.id, t.token from history.transaction t where \(isSelected) order by t.token desc offset 0) as t
+                (select t.id, t.token from history.transaction t
+                 where \(isAfter) order by t.token \(unescaped: order) offset 0) as t
                 cross join lateral (
                     select ordinal from history.change
-                    where transaction = t.id and entity = 'quake' order by ordinal desc limit \(count + 1)
+                    where transaction = t.id and entity = 'quake' order by ordinal \(unescaped: order) limit \(number + 1)
                 ) as c
                 """
             }
-        let last = try await connection.query(
+        return try await connection.query(
             """
             select t.token, c.ordinal from \(changes)
-            order by t.token desc, c.ordinal desc offset \(count) limit 1
-            """, to: "find the newest changes"
-        ).first
-        guard let last else { return false }
-        place = Place(token: try last.decode("token"), ordinal: try last.decode("ordinal"))
-        return true
+            order by t.token \(unescaped: order), c.ordinal \(unescaped: order) offset \(number) limit 1
+            """, to: "count the changes"
+        ).first.map { Place(token: try $0.decode("token"), ordinal: try $0.decode("ordinal")) }
     }
 
     /// The end of the next page: several transactions that have no more than `capacity` changes together, or so many changes
@@ -90,7 +103,7 @@ struct ChangePages {
             """
             select token, changes - case token when \(place.token) then \(place.ordinal) else 0 end as changes
             from history.transaction t
-            where token >= \(place.token) and (token > \(place.token) or changes > \(place.ordinal)) and \(isSelected)
+            where (token > \(place.token) or changes > \(place.ordinal)) and \(isSelected)
             order by token limit \(capacity)
             """, to: "read the history's transactions")
         var end: Place?
@@ -107,16 +120,15 @@ struct ChangePages {
         return end
     }
 
-    private var isSelected: Query { "t.token >= \(place.token) and \(isByAuthor)" }
+    private var isSelected: Query { "t.token >= \(place.token) and t.token <= \(last) and \(isByAuthor)" }
 
     private var isByAuthor: Query {
         guard let author = selection.author else { return "true" }
         return "author = \(author)"
     }
 
-    private func read(_ changes: Query, _ limit: Int?, _ body: @Sendable (Change) throws -> Void) async throws
-    {
-        try await connection.forEachRow(of: described(changes, limit), to: "read the history") {
+    private func read(_ changes: Query, _ body: @Sendable (Change) throws -> Void) async throws {
+        try await connection.forEachRow(of: described(changes), to: "read the history") {
             try body(Change($0))
         }
     }
@@ -181,7 +193,7 @@ struct ChangePages {
     }
 
     /// What is told of changes, each of which comes with the row as it left it.
-    private func described(_ changes: Query, _ limit: Int?) -> Query {
+    private func described(_ changes: Query) -> Query {
         """
         select c.token, c.committed_at, c.author, c.context,
                c.ordinal, c.key, c.operation, c.reason, c.before, revision.after, revision.names, revision.olds,
@@ -200,7 +212,7 @@ struct ChangePages {
             select case c.operation when 'delete' then c.before when 'insert' then c.row end as row
             where \(selection.describesEvents)
         ) as event on true
-        order by c.token, c.ordinal limit \(limit)
+        order by c.token, c.ordinal
         """
     }
 }

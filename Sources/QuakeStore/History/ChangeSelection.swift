@@ -6,7 +6,8 @@ public struct ChangeSelection: Sendable {
     public var after: Int?
     public var code: String?
     public var author: String?
-    /// The greatest number of changes, nil for all: the newest ones or, with `after`, the first ones after it.
+    /// The greatest number of changes, nil for all: the newest ones. With `after`, the first ones after it, and the rest of the
+    /// transaction that reaches the limit: the last token is then where to continue.
     public var limit: Int?
     /// Whether inserts and deletes tell the event's magnitude and place. It takes a look-up for each insert.
     public var describesEvents = false
@@ -30,10 +31,15 @@ public struct ChangeSelection: Sendable {
             begin(horizon)
             var pages = try await ChangePages(
                 self, after: .init(token: after ?? horizon.token, ordinal: .max), on: connection)
-            guard let limit, after == nil else { return try await pages.forEach(limit: self.limit, body) }
-            let isSkipping = try await pages.skipAllButTheNewest(limit)
-            try await pages.forEach(limit: nil, body)
-            return isSkipping
+            var hasMore = false
+            if let limit {
+                hasMore =
+                    after == nil
+                    ? try await pages.skipAllButTheNewest(limit)
+                    : try await pages.endWithTheTransaction(of: limit)
+            }
+            try await pages.forEach(body)
+            return hasMore
         }
     }
 }

@@ -95,4 +95,37 @@ struct ChangesCommandTests {
             #expect(try await tokens("--code", "q0c3", "--limit", "1") == [3])
         }
     }
+
+    @Test("Paging by 100 reads every change exactly once, however large the transactions are")
+    func pages() async throws {
+        try await server.withDatabase { database in
+            for (name, count) in [("a", 1), ("b", 250), ("c", 99), ("d", 100), ("e", 12), ("f", 140)] {
+                try await database.importFeatures((0..<count).map { SmallFeed.feature("\(name)\($0)") })
+            }
+            try await database.query("update quake set magnitude = 2 where code like 'q0b1%'")
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            func codes(_ options: [String]) async throws -> [(token: Int, code: String)] {
+                let outcome = try await quakes.run(["changes", "--format", "ndjson"] + options)
+                return try outcome.lines.map { line in
+                    let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+                    return (
+                        try #require(object?["token"] as? Int), try #require(object?["code"] as? String)
+                    )
+                }
+            }
+            for options in [[], ["--code", "q0b1"]] {
+                let all = try await codes(options)
+                for limit in [1, 100] {
+                    var (read, after) = ([(token: Int, code: String)](), 0)
+                    while true {
+                        let page = try await codes(options + ["--after", "\(after)", "--limit", "\(limit)"])
+                        read += page
+                        guard page.count >= limit, let last = page.last else { break }
+                        after = last.token
+                    }
+                    #expect(read.elementsEqual(all, by: ==), "\(read.count) of \(all.count), by \(limit)")
+                }
+            }
+        }
+    }
 }

@@ -11,8 +11,9 @@ struct ChangesCommand: AsyncParsableCommand {
 
                 quakes changes --code us7000abcd
 
-            --limit keeps the newest changes. With --after, it keeps the first ones after that token, so that one can go on \
-            from there. If history after the given token was pruned, the command ends with exit code 66.
+            --limit keeps the newest changes. With --after, it keeps the first ones after that token, and the rest of the \
+            transaction that reaches the limit: continue with --after and the last token that was shown. Fewer changes than \
+            the limit are the last ones. If history after the given token was pruned, the command ends with exit code 66.
             """)
 
     @Option(
@@ -46,7 +47,14 @@ struct ChangesCommand: AsyncParsableCommand {
             if let code { try await UnknownCodes.check(code, on: connection) }
             let hasMore = try await selection.forEach(on: connection, beginning: tell, listing.append)
             listing.finish("")
-            if hasMore { limit.tellOfMore(after == nil ? "the newest" : "the first") }
+            if hasMore { tellOfMore(limit) }
+        }
+    }
+
+    private func tellOfMore(_ limit: RowLimit) {
+        guard after != nil else { return limit.tellOfMore("the newest") }
+        if limit.isDefault {
+            StandardError.print("quakes: there are more changes after the last token; --limit 0 shows all")
         }
     }
 
