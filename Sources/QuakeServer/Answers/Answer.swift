@@ -10,7 +10,9 @@ struct Answer: Sendable {
     let contentType: String
     /// How long caches may give the answer without asking again.
     var cacheSeconds = 0
-    /// Whether it is the same for ever, whatever the catalogue's state: caches may keep it, and it has a tag of its own.
+    /// A year, which is as long as a cache can be told (RFC 9111, 5.2.2.1, and RFC 8246).
+    static let forEver = 31_536_000
+    /// Whether it is the same for ever, whatever the catalogue's state: it has a tag of its own.
     var isImmutable = false
     /// Who has to be waited for until the database is asked.
     var lane = Lane.short

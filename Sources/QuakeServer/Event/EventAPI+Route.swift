@@ -17,12 +17,13 @@ extension EventAPI {
         path: String, query: String, baseURL: String, _ settings: ServerSettings
     ) throws -> RouteResult {
         let target = "\(Self.path)\(path)\(query.isEmpty ? "" : "?\(query)")"
-        switch path {
+        let (method, format) = methodAndFormat(path)
+        switch method {
         case "query":
-            let request = try EventRequest(.query, query, maximum: settings.maxEvents)
+            let request = try EventRequest(.query, query, format, maximum: settings.maxEvents)
             return .answer(events(request, target, baseURL))
         case "count":
-            let request = try EventRequest(.count, query, maximum: settings.maxEvents)
+            let request = try EventRequest(.count, query, format, maximum: settings.maxEvents)
             return .answer(count(request, target))
         case "version": return .reply(Reply(body: Array(version.utf8)))
         case "application.wadl":
@@ -35,14 +36,25 @@ extension EventAPI {
         }
     }
 
+    /// Takes apart `query.geojson`, as scripts for the USGS's service write it. Any other path is a method as it stands.
+    private static func methodAndFormat(_ path: String) -> (method: String, format: EventFormat?) {
+        for method in ["query", "count"] where path.hasPrefix("\(method).") {
+            if let format = EventFormat(name: String(path.dropFirst(method.count + 1))) {
+                return (method, format)
+            }
+        }
+        return (path, nil)
+    }
+
     private static func events(_ request: EventRequest, _ target: String, _ baseURL: String) -> Answer {
         // Colours by age grow old without a change.
         let isTimed = request.format == .kml && request.kml.color == .age
         let minute = isTimed ? "\(Instant.now.milliseconds / 60_000) " : ""
         let url = baseURL + target
+        let isImmutable = request.isImmutable && !isTimed
         return Answer(
             key: "\(minute)\(target)", contentType: request.contentType,
-            isImmutable: request.isImmutable && !isTimed, lane: request.lane,
+            cacheSeconds: isImmutable ? Answer.forEver : 0, isImmutable: isImmutable, lane: request.lane,
             writeAtOnce: { connection, writer in
                 try request.writeAtOnce(on: connection, url: url, writer)
             },
@@ -55,8 +67,8 @@ extension EventAPI {
     private static func count(_ request: EventRequest, _ target: String) -> Answer {
         let contentType = request.format == .geojson ? request.contentType : EventFormat.text.contentType
         return Answer(
-            key: target, contentType: contentType, isImmutable: request.isImmutable,
-            lane: request.isCostly ? .costly : .short
+            key: target, contentType: contentType, cacheSeconds: request.isImmutable ? Answer.forEver : 0,
+            isImmutable: request.isImmutable, lane: request.isCostly ? .costly : .short
         ) { connection, state, writer in
             let count = try await request.count(on: connection, newest: state.position.token)
             try writer.write(Array((request.callback.map { "\($0)(\(count));" } ?? count).utf8))

@@ -79,26 +79,29 @@ struct EventParameters {
         var next: Instant { Instant(milliseconds: floor.milliseconds + 1) }
     }
 
-    /// `YYYY-MM-DD` or `YYYY-MM-DDTHH:MM:SS`, with any fraction of the second, in UTC; a `Z` at the end may say so.
+    /// `YYYY-MM-DD` or `YYYY-MM-DDTHH:MM:SS`, with any fraction of the second; in UTC, unless an offset follows, such as
+    /// `+02:00`. As at the USGS, a space may replace the `T`.
     func time(_ parameter: EventParameter) throws -> Time? {
         guard let value = values[parameter] else { return nil }
-        guard let digits = Self.fraction(of: value), let instant = Instant(value) else {
+        let time = Self.withoutBlankSign(value)
+        guard let digits = Self.fraction(of: time), let instant = Instant(time) else {
             throw wrong(parameter, "is not a time such as 2014-04-15 or 2014-04-15T12:22:47.5, in UTC")
         }
-        return Time(floor: instant, isMore: digits.dropFirst(3).contains { $0 != UInt8(ascii: "0") })
+        return Time(floor: instant, isMore: digits.dropFirst(3).contains { $0 != "0" })
     }
 
-    /// The digits of a time's fraction of the second; nil for a form that `Instant` reads, and the standard does not have.
-    private static func fraction(of time: String) -> Substring.UTF8View? {
-        let text = time.utf8
-        let seconds = text.dropFirst(19)
-        guard text.count != 10 else { return seconds }
-        let digits = seconds.dropFirst().prefix(while: \.isDigit)
-        let rest = seconds.dropFirst(digits.count + (seconds.first == UInt8(ascii: ".") ? 1 : 0))
-        // In other forms of 19 characters and more, these are elsewhere.
-        return text.count >= 19 && text.dropFirst(10).first == UInt8(ascii: "T")
-            && text.dropFirst(16).first == UInt8(ascii: ":") && digits.count <= 9
-            && (rest.isEmpty || rest.elementsEqual("Z".utf8)) ? digits : nil
+    /// A time whose offset has its sign again: an unescaped `+` means a space in a URL's query.
+    static func withoutBlankSign(_ time: String) -> String {
+        String(time.prefix(11)) + time.dropFirst(11).replacing(" ", with: "+")
+    }
+
+    /// The digits of a time's fraction of the second, which may be none; nil for a form that `Instant` reads, and the service does
+    /// not take.
+    private static func fraction(of time: String) -> Substring? {
+        time.wholeMatch(
+            of: #/\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.(?<digits>\d{1,9}))?(?:Z|[+-]\d\d:?\d\d)?)?/#
+        )
+        .map { $0.digits ?? "" }
     }
 
     /// - Parameters:

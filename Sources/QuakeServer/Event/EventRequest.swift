@@ -27,13 +27,19 @@ struct EventRequest: Sendable {
 
     /// - Parameters:
     ///   - query: what is behind the URL's `?`; may be empty.
+    ///   - pathFormat: the format that the path ends with, as in `query.geojson`; nil if it names none.
     ///   - maximum: the greatest number of events in one answer.
     /// - Throws: `Refusal`, with status 400.
-    init(_ resource: Resource, _ query: String, maximum: Int = 20_000) throws {
+    init(
+        _ resource: Resource, _ query: String, _ pathFormat: EventFormat? = nil, maximum: Int = 20_000
+    ) throws {
         let parameters = try EventParameters(try queryParameters(query))
         self.maximum = maximum
-        let usual: EventFormat = resource == .query ? .xml : .text
-        format = try Self.format(parameters) ?? usual
+        let stated = try Self.format(parameters)
+        if let stated, let pathFormat, stated != pathFormat {
+            throw parameters.wrong(.format, "contradicts the path, which ends with .\(pathFormat)")
+        }
+        format = stated ?? pathFormat ?? (resource == .query ? .xml : .text)
         callback = try Self.callback(parameters, format)
         kml = try Self.kml(parameters, format)
         noData = try parameters.choice(.nodata).flatMap { Int($0) }
@@ -104,9 +110,10 @@ struct EventRequest: Sendable {
     }
 
     private static func format(_ parameters: EventParameters) throws -> EventFormat? {
-        // The USGS also calls QuakeML by its name.
-        if parameters.text(.format) == "quakeml" { return .xml }
-        return try parameters.choice(.format).flatMap(EventFormat.init)
+        guard let name = parameters.text(.format) else { return nil }
+        if let format = EventFormat(name: name) { return format }
+        _ = try parameters.choice(.format)
+        return nil
     }
 }
 
@@ -137,9 +144,8 @@ extension QuakeSelection {
             guard let token = Int(moment) else { throw parameters.wrong(.asof, "is no token") }
             asOf = .token(token)
         } else {
-            // Also as the service prints committed_at, with an offset, whose + is a space in a URL.
-            let time = moment.prefix(11) + moment.dropFirst(11).replacing(" ", with: "+")
-            guard let past = PastMoment(time: String(time)) else {
+            // Also as the service prints committed_at, with an offset.
+            guard let past = PastMoment(time: EventParameters.withoutBlankSign(moment)) else {
                 throw parameters.wrong(
                     .asof,
                     "is neither a position, a token nor a time such as 2014-04-15 or 2014-04-15T12:22:47.5")

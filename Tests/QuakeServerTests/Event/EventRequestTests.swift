@@ -13,6 +13,13 @@ struct EventRequestTests {
         ("start=2014-04-15T12:22:47.1234", "since 2014-04-15T12:22:47.124Z"),
         ("endtime=2014-04-15T12:22:47", "until 2014-04-15T12:22:47.001Z"),
         ("end=2014-04-15T12:22:47.1234Z", "until 2014-04-15T12:22:47.124Z"),
+        ("start=2014-04-15%2012:22:47", "since 2014-04-15T12:22:47.000Z"),
+        ("starttime=2014-04-15+12:22:47.1234", "since 2014-04-15T12:22:47.124Z"),
+        ("starttime=2014-04-15T12:22:47%2B00:00", "since 2014-04-15T12:22:47.000Z"),
+        ("starttime=2014-04-15T12:22:47.5+00:00", "since 2014-04-15T12:22:47.500Z"),
+        ("endtime=2014-04-15+12:22:47+02:00", "until 2014-04-15T10:22:47.001Z"),
+        ("end=2014-04-15T12:22:47-0230", "until 2014-04-15T14:52:47.001Z"),
+        ("updatedafter=2014-04-15%2012:22:47Z", "updated 2014-04-15T12:22:47.000Z"),
         ("updatedafter=2014-04-15T12:22:47", "updated 2014-04-15T12:22:47.000Z"),
         ("asof=12", "as of token(12)"),
         (
@@ -105,6 +112,14 @@ struct EventRequestTests {
         (
             "start=2014-02-30",
             "starttime=2014-02-30 is not a time such as 2014-04-15 or 2014-04-15T12:22:47.5, in UTC"
+        ),
+        (
+            "start=2014-04-15+12:22",
+            "starttime=2014-04-15 12:22 is not a time such as 2014-04-15 or 2014-04-15T12:22:47.5, in UTC"
+        ),
+        (
+            "start=2014-04-15T12:22:47%2B25:00",
+            "starttime=2014-04-15T12:22:47+25:00 is not a time such as 2014-04-15 or 2014-04-15T12:22:47.5, in UTC"
         ),
         ("limit=0", "limit=0 is not between 1 and 1000000000000000"),
         ("limit=20001", "limit=20001 is more than 20000, the most events of one answer"),

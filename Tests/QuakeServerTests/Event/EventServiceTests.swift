@@ -30,6 +30,33 @@ struct EventServiceTests {
         }
     }
 
+    @Test("The format may be the ending of the path, as scripts for the USGS's service write it")
+    func formatInPath() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importSample(5)
+            try await TestSite.run(of: database) { site in
+                for format in EventFormat.allCases.map(\.rawValue) + ["quakeml"] {
+                    let stated = try await site.get("\(path)/query?limit=3&format=\(format)")
+                    for query in ["?limit=3", "?limit=3&format=\(format)"] {
+                        let answer = try await site.get("\(path)/query.\(format)\(query)")
+                        #expect(answer.status == 200, "\(format)")
+                        #expect(answer.headers["content-type"] == stated.headers["content-type"])
+                    }
+                }
+                #expect(try await site.get("\(path)/query.csv?limit=3").text.hasPrefix("time,latitude,"))
+                #expect(
+                    try await site.get("\(path)/count.geojson?starttime=2010-01-01%2000:00:00").text
+                        == #"{"count":5,"maxAllowed":20000}"#)
+                let both = try await site.get("\(path)/query.csv?format=kml")
+                #expect(both.status == 400)
+                #expect(both.text.contains("format=kml contradicts the path, which ends with .csv"))
+                for none in ["query.", "query.exe", "query.csv.csv", "version.text"] {
+                    #expect(try await site.get("\(path)/\(none)").status == 404, "\(none)")
+                }
+            }
+        }
+    }
+
     @Test("Names its version, parameters, catalogues and contributors")
     func descriptions() async throws {
         try await TestServer.shared.withDatabase { database in

@@ -11,6 +11,9 @@ enum EventFormat: String, Sendable, CaseIterable {
     /// Placemarks for globes.
     case kml
 
+    /// By its name, or by `quakeml`, which is another one of `xml` at the USGS.
+    init?(name: String) { self.init(rawValue: name == "quakeml" ? "xml" : name) }
+
     var contentType: String {
         switch self {
         case .xml: "application/xml"
