@@ -40,32 +40,38 @@ extension EventRequest {
             try selection.readAtOnce(properties, most: Self.few, on: connection, writer.note) {
                 try writer.append(&$0)
             }
-        } catch let error as PostgresError where error.hasChangedShape {
+        } catch let error as PostgresError where error.hasChangedShape || error.sqlState == "40001" {
+            // The table is altered.
             return false
         }
         let count = writer.rows
-        guard count > 0, count <= maximum else { return false }
+        // An event that is not there may have been deleted, or have another code now.
+        guard count > 0 || eventID == nil, count <= maximum else { return false }
+        try check(count)
         writer.writeHead(of: count)
         return true
     }
 
     /// Writes what stands in front of so many events, or throws if they are no answer.
     private func writeHead(of count: Int, _ writer: AnswerWriter, _ selected: SelectedQuakes) async throws {
+        if count == 0, let eventID, selection.deleted == .excluded, try await selected.isDeleted(eventID) {
+            throw Refusal(409, "event \(eventID) was deleted; includedeleted=true shows it")
+        }
+        try check(count)
+        writer.writeHead(of: count)
+    }
+
+    /// Throws if so many events are no answer.
+    private func check(_ count: Int) throws {
         guard count <= maximum else {
             throw Refusal(
                 413,
                 "more than \(maximum) events match; ask for fewer, or for \(maximum) at a time with limit and offset"
             )
         }
-        if count == 0 {
-            if let eventID, selection.deleted == .excluded, try await selected.isDeleted(eventID) {
-                throw Refusal(409, "event \(eventID) was deleted; includedeleted=true shows it")
-            }
-            if let status = noData ?? (format == .xml ? 204 : nil) {
-                throw Refusal(status, "no event matches")
-            }
+        if count == 0, let status = noData ?? (format == .xml ? 204 : nil) {
+            throw Refusal(status, "no event matches")
         }
-        writer.writeHead(of: count)
     }
 
     private func encoder(_ url: String) -> any EventEncoder {

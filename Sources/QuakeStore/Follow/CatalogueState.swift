@@ -68,11 +68,22 @@ public struct CatalogueState: Sendable, Equatable {
     /// The number of columns in its one row.
     static let width = 6
 
-    static let query: Query = """
-        select position.store::text, token, committed_at, nonce, (select pruned_committed_at from history.store),
-               history.shape('public.quake')
+    static let query = stateQuery(shape: "history.shape('public.quake')")
+
+    /// The same in a statement that reads the table, too, whose snapshot may be older than the lock. It fails if the table was
+    /// rewritten in between: to that snapshot it is empty. To call the function each time would take four times as long.
+    static let queryOfWhole = stateQuery(
+        shape: """
+            case when pg_relation_filenode('public.quake') = (select relfilenode from pg_class where oid = 'public.quake'::regclass)
+                 then history.shape('public.quake') else history.refuse_rewritten('public.quake')::text end
+            """)
+
+    private static func stateQuery(shape: Query) -> Query {
+        """
+        select position.store::text, token, committed_at, nonce, (select pruned_committed_at from history.store), \(shape)
         from history.position() as position
         """
+    }
 
     /// Reads what `query` selects.
     init(_ row: inout Row) throws {

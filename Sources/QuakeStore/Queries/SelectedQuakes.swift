@@ -36,11 +36,13 @@ extension QuakeSelection {
 
     /// Hands over the catalogue's state, and then the columns of each earthquake, in the order of `properties` and in the table's
     /// own types: all of one statement, which the server need not parse again. It is for the present, from the first earthquake
-    /// on. The table may have been rewritten after the statement's snapshot was taken: then there is no earthquake.
+    /// on.
     ///
     /// - Parameters:
     ///   - most: how many there are at most.
     ///   - connection: has a session of its own.
+    /// - Throws: `PostgresError`; with `40001` if the table was rewritten after the statement's snapshot was taken, to which it is
+    ///   empty.
     public func readAtOnce(
         _ properties: [Property], most: Int, on connection: isolated Connection,
         _ told: @Sendable (CatalogueState) -> Void, _ body: @Sendable (inout Row) throws -> Void
@@ -49,7 +51,7 @@ extension QuakeSelection {
         // Nothing is read of settled documents.
         try connection.forEachRow(
             preparing: .row(
-                CatalogueState.query, width: CatalogueState.width,
+                CatalogueState.queryOfWhole, width: CatalogueState.width,
                 before: "few.* from (\(shortQuery(properties.list(), most: most))) as few",
                 columns: properties.count), to: CatalogueState.operation
         ) { row in
