@@ -1,5 +1,6 @@
 import CZlib
 import Foundation
+import NIOCore
 import PostgreSQL
 import QuakeStore
 import Synchronization
@@ -266,6 +267,71 @@ struct CachingTests {
         }
     }
 
+    @Test("Another version, and one that hides authors, confirms nothing that the former has written")
+    func otherServer() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            let position = try await TestSite.run(of: database) {
+                try await $0.get("/fdsnws/event/1/count").headers["quakes-position"].unwrapped
+            }
+            let paths = [
+                dayPath, "/fdsnws/event/1/query?format=csv",
+                "/fdsnws/event/1/query?format=csv&asof=\(position)",
+                "/changes?after=\(position)&until=\(position)", "/history/usc1",
+            ]
+            func tags(_ settings: ServerSettings) async throws -> [String] {
+                try await TestSite.run(of: database, settings) { site in
+                    var tags: [String] = []
+                    for path in paths { tags.append(try await site.get(path).headers["etag"].unwrapped) }
+                    return tags
+                }
+            }
+            let first = try await tags(.patient)
+            #expect(try await tags(.patient) == first)
+            var newer = ServerSettings.patient
+            newer.version = "1"
+            var hiding = ServerSettings.patient
+            hiding.namesAuthors = false
+            for settings in [newer, hiding] {
+                for (path, (old, new)) in zip(paths, zip(first, try await tags(settings))) {
+                    #expect(old != new, "\(path)")
+                }
+            }
+        }
+    }
+
+    @Test("For one answer too many the oldest goes, and no other")
+    func evicted() async throws {
+        try await TestServer.shared.withDatabase { database in
+            let state = try await database.withConnection { try await CatalogueState.read(on: $0) }
+            let recent = RecentAnswers()
+            let bytes = ByteBuffer(repeating: 0, count: 65_000)
+            for number in 0..<100 { recent.keep(.init(bytes: bytes, rows: 0), "\(number)", at: state) }
+            let kept = (0..<100).filter { recent.body("\($0)", at: state) != nil }
+            #expect(kept == Array(36..<100))
+        }
+    }
+
+    @Test("That there are no events is found out by one query", arguments: ["geojson", "xml"])
+    func oneQuery(format: String) async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            let request = try EventRequest(.query, "minmagnitude=9.9&limit=10&format=\(format)")
+            let spool = Spool(in: SpoolRoom(.patient), isShared: false)
+            let writer = AnswerWriter(spool, isCompressed: false)
+            let outcome = await database.attempt { connection in
+                try await connection.run { connection in
+                    try request.writeAtOnce(on: connection, url: "", writer)
+                }
+            }
+            switch outcome {
+            case .success(let isWritten): #expect(format == "geojson" && isWritten)
+            case .failure(let error): #expect(error as? Refusal == Refusal(204, "no event matches"))
+            }
+            #expect(writer.catalogue?.position.token == 1)
+        }
+    }
+
     private func inflated(_ bytes: [UInt8]) throws -> [UInt8] {
         var stream = z_stream()
         inflateInit2_(&stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
@@ -281,5 +347,13 @@ struct CachingTests {
             }
             count = Int(stream.total_out)
         }
+    }
+}
+
+extension TestDatabase {
+    fileprivate func attempt<Success>(
+        _ body: (Connection) async throws -> Success
+    ) async -> Result<Success, any Error> {
+        do { return .success(try await withConnection(body)) } catch { return .failure(error) }
     }
 }

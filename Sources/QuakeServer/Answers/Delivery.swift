@@ -127,7 +127,7 @@ struct Delivery: Sendable {
     ///
     /// - Parameter isThere: whether there is such an answer, and no error.
     private func isKnown(at state: CatalogueState, isThere: Bool = true) -> Bool {
-        EntityTag(answer, state, isCompressed: isCompressed)
+        EntityTag(answer, state, isCompressed: isCompressed, settings)
             .isNamed(by: request.headerFields[.ifNoneMatch], isThere: isThere)
     }
 

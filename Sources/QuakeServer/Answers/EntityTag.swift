@@ -1,19 +1,22 @@
 import QuakeStore
 
-/// What tells a cache whether an answer is still the same (RFC 9110, 8.8.3): the state of the catalogue and the request.
+/// What tells a cache whether an answer is still the same (RFC 9110, 8.8.3): the state of the catalogue, the request, and the
+/// server that writes it.
 ///
 /// Weak, because the same state may be written with another time of writing in it.
 struct EntityTag: Equatable, CustomStringConvertible {
     let description: String
 
-    init(_ answer: Answer, _ state: CatalogueState, isCompressed: Bool) {
+    init(_ answer: Answer, _ state: CatalogueState, isCompressed: Bool, _ settings: ServerSettings) {
+        // Another version may write it in another way.
+        let request = "\(settings.version)\n\(settings.namesAuthors)\n\(answer.key)"
         guard !answer.isImmutable else {
-            self.init(of: answer.key.utf8, isCompressed: isCompressed)
+            self.init(of: request.utf8, isCompressed: isCompressed)
             return
         }
         let position = state.position
         let text =
-            "\(position.word)\n\(state.shape)\n\(state.beginning)\n\(answer.key)\n\(answer.edition?(state) ?? "")"
+            "\(position.word)\n\(state.shape)\n\(state.beginning)\n\(request)\n\(answer.edition?(state) ?? "")"
         let beginning = "\(position.store.prefix(8))-\(position.token)-"
         self.init(beginning, of: text.utf8, isCompressed: isCompressed)
     }

@@ -5,8 +5,8 @@ import Synchronization
 
 /// Short answers that were given lately, for those who ask the same while the catalogue is unchanged.
 ///
-/// All of them are of one state, and they take a few megabytes at most: a new state, or one answer too many, and all are
-/// forgotten. They are forgotten after a minute, too, because a change that history does not record makes no new state.
+/// All of them are of one state, and are forgotten with it. They take a few megabytes at most: for one answer too many, the
+/// oldest go. All are forgotten after a minute, too, because a change that history does not record makes no new state.
 final class RecentAnswers: Sendable {
     struct Body {
         let bytes: ByteBuffer
@@ -23,11 +23,26 @@ final class RecentAnswers: Sendable {
         var since = ContinuousClock.now
         /// By exact keys: the code of an event is part of one.
         var bodies: [ExactText: Body] = [:]
+        /// Their keys, the oldest first.
+        var keys: [ExactText] = []
         var size = 0
 
         func isValid(at state: CatalogueState) -> Bool {
             self.state == state
                 && since.duration(to: .now) < .seconds(60)
+        }
+
+        mutating func add(_ body: Body, _ key: ExactText) {
+            guard bodies[key] == nil else { return }
+            bodies[key] = body
+            keys.append(key)
+            size += RecentAnswers.size(body, key)
+            var surplus = 0
+            while size > RecentAnswers.limit, let oldest = bodies.removeValue(forKey: keys[surplus]) {
+                size -= RecentAnswers.size(oldest, keys[surplus])
+                surplus += 1
+            }
+            keys.removeFirst(surplus)
         }
     }
 
@@ -42,13 +57,14 @@ final class RecentAnswers: Sendable {
 
     /// Keeps an answer, unless it is long.
     func keep(_ body: Body, _ key: String, at state: CatalogueState) {
-        let size = body.bytes.readableBytes + key.utf8.count
-        guard size <= Self.limit / 64 else { return }
+        guard Self.size(body, ExactText(key)) <= Self.limit / 64 else { return }
         kept.withLock { kept in
-            if !kept.isValid(at: state) || kept.size + size > Self.limit {
-                kept = Kept(state: state)
-            }
-            if kept.bodies.updateValue(body, forKey: ExactText(key)) == nil { kept.size += size }
+            if !kept.isValid(at: state) { kept = Kept(state: state) }
+            kept.add(body, ExactText(key))
         }
+    }
+
+    private static func size(_ body: Body, _ key: ExactText) -> Int {
+        body.bytes.readableBytes + key.text.utf8.count
     }
 }

@@ -6,9 +6,11 @@ extension HistoryStretch {
     ///
     /// - Parameter target: the request's path and query.
     func answer(_ target: String, _ form: StreamForm) -> Answer {
-        Answer(
-            key: target, contentType: form.syntax.contentType,
-            // A token alone may become another transaction's, when the database is restored.
+        // Those who name authors today may hide them tomorrow, and a cache has to hear of it.
+        let seconds = form.namesAuthors ? 3600 : Answer.forEver
+        // A token alone may become another transaction's, when the database is restored.
+        return Answer(
+            key: target, contentType: form.syntax.contentType, cacheSeconds: namesPositions ? seconds : 0,
             isImmutable: namesPositions, lane: until.token - after.token > 100 ? .costly : .short
         ) { connection, _, writer in
             do {

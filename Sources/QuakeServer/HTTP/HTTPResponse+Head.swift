@@ -10,11 +10,11 @@ extension HTTPResponse {
         _ answer: Answer, _ state: CatalogueState, isCompressed: Bool, status: Int, _ settings: ServerSettings
     ) {
         self.init(common: status, settings)
-        headerFields[.eTag] = EntityTag(answer, state, isCompressed: isCompressed).description
+        headerFields[.eTag] = EntityTag(answer, state, isCompressed: isCompressed, settings).description
         headerFields[.lastModified] = state.committedAt.httpDate
+        let isForEver = answer.cacheSeconds >= Answer.forEver
         headerFields[.cacheControl] =
-            answer.isImmutable
-            ? "public, max-age=31536000, immutable" : "public, max-age=\(answer.cacheSeconds)"
+            "public, max-age=\(answer.cacheSeconds)\(isForEver ? ", immutable" : "")"
         headerFields[.vary] = "Accept-Encoding"
         headerFields[.quakesToken] = "\(state.position.token)"
         headerFields[.quakesPosition] = state.position.word
