@@ -30,7 +30,7 @@ struct Quakes: AsyncParsableCommand {
             SampleCommand.self,
         ])
 
-    /// Runs the command line. SIGINT and SIGTERM cancel it, and it then ends cleanly.
+    /// Runs the command line. SIGINT and SIGTERM cancel it, and it then ends cleanly. A second one ends it at once.
     static func main() async {
         StandardDescriptors.reserve()
         // A large buffer goes back to the system as soon as it is freed. Otherwise glibc begins to keep buffers of the size of
@@ -40,10 +40,12 @@ struct Quakes: AsyncParsableCommand {
         mallopt(M_ARENA_MAX, max(2, Int32(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
         // From here on they are caught: before the command does anything that somebody may see.
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        let (cancellation, canceller) = AsyncStream.makeStream(of: UnixSignal.self)
+        async let _ = watch(signals, canceller)
         let status = await withTaskGroup(of: Event.self) { group in
             group.addTask { .ended(await runCommand()) }
             group.addTask {
-                for await signal in signals { return .signalled(signal) }
+                for await signal in cancellation { return .signalled(signal) }
                 return .signalled(.sigterm)
             }
             var signal: UnixSignal?
@@ -61,6 +63,22 @@ struct Quakes: AsyncParsableCommand {
             return ExitStatus.internalError
         }
         Glibc.exit(status)
+    }
+
+    /// Passes the first signal on. What it cancels may take its time; the second one ends the process, as a crash would.
+    ///
+    /// Two within a moment are one: timeout(1) sends a signal to its child, and then to all of their group.
+    private static func watch(
+        _ signals: UnixSignalsSequence, _ canceller: AsyncStream<UnixSignal>.Continuation
+    ) async {
+        var first: ContinuousClock.Instant?
+        for await signal in signals {
+            if let first, first.duration(to: .now) > .milliseconds(100) { _exit(128 + signal.rawValue) }
+            if first == nil {
+                first = .now
+                canceller.yield(signal)
+            }
+        }
     }
 
     private enum Event: Sendable {

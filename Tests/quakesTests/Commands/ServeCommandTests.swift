@@ -44,6 +44,39 @@ struct ServeCommandTests {
         }
     }
 
+    /// test       SIGTERM            sees it drain      again
+    /// server                drains, for an hour             ends
+    @Test("A second signal ends it at once", arguments: [SIGINT, SIGTERM])
+    func secondSignal(signal: Int32) async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await withFolder { folder in
+                let words = folder.appending(path: "words").path
+                var quakes = QuakesCommand(["DATABASE_URL": database.url])
+                quakes.launcher = QuakesCommand.intoFile + [words]
+                let status = try await quakes.run(["serve", "--listen", "127.0.0.1:0", "--drain-time", "1h"])
+                {
+                    process in
+                    func port() -> Int {
+                        let said = (try? String(contentsOfFile: words, encoding: .utf8)) ?? ""
+                        return said.firstMatch(of: /serving http:\/\/127\.0\.0\.1:(\d+)/).flatMap {
+                            Int($0.1)
+                        } ?? 0
+                    }
+                    try await waitUntil { LoopbackSocket.health(at: port()).contains("\"status\":\"ok\"") }
+                    // Twice within a moment, as timeout(1) sends it, is once.
+                    kill(process, SIGTERM)
+                    kill(process, SIGTERM)
+                    try await waitUntil { LoopbackSocket.health(at: port()).contains("503") }
+                    try await waitUntil {
+                        kill(process, signal)
+                        return LoopbackSocket.health(at: port()).isEmpty
+                    }
+                }
+                #expect(status == 128 + signal)
+            }
+        }
+    }
+
     /// client       connects, asks                                                             asks, gets its answer
     /// others                        connect, more than it may open files
     /// database                                                             ends all sessions
