@@ -153,5 +153,3 @@ struct ServeCommand: AsyncParsableCommand {
         return String(match.1)
     }
 }
-
-extension AccessLog.Format: ExpressibleByArgument {}
