@@ -5,9 +5,9 @@ extension [UInt8] {
     ///
     /// An identifier has no other characters than those of the schema's `ResourceIdentifier`. Another byte is written as `~`
     /// and two hexadecimal digits, and so is `~` itself, so that two codes never have one identifier.
-    mutating func append(publicIDOf event: QuakeML.Event) {
+    package mutating func append(publicIDOf code: UnsafeRawBufferPointer, at url: UnsafeRawBufferPointer?) {
         append(text: "smi:")
-        if let host = event.url.flatMap({ FeedIdentity.host(in: $0) }), (3...60).contains(host.count),
+        if let host = url.flatMap({ FeedIdentity.host(in: $0) }), (3...60).contains(host.count),
             host.allSatisfy({ $0.isAlphanumeric || "-._".utf8.contains($0) }), host[0].isAlphanumeric
         {
             append(contentsOf: host.lazy.map(\.asciiLowercased))
@@ -15,7 +15,7 @@ extension [UInt8] {
             append(text: "local")
         }
         append(text: "/fdsnws/event/1/query?eventid=")
-        append(escaped: event.code, by: "~", keeping: "-._")
+        append(escaped: code, by: "~", keeping: "-._")
     }
 
     /// Kilometres in metres, with the same digits: 28.9 km is 28900 m, where a multiplication may give 28900.000000000004.

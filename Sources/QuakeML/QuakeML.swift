@@ -42,7 +42,7 @@ public enum QuakeML {
     /// Appends one event, which ends with a line feed.
     package static func append(_ event: Event, to bytes: inout [UInt8]) {
         var id: [UInt8] = []
-        id.append(publicIDOf: event)
+        id.append(publicIDOf: event.code, at: event.url)
         var info: [UInt8] = []
         info.element("creationInfo") {
             if event.net.characterCount <= 64 { $0.element("agencyID", escaped: event.net) }

@@ -90,7 +90,7 @@ struct QuakeMLTests {
         ]
         let ids = try codes.map { code in
             var id: [UInt8] = []
-            QuakeML.Event.with(try quake([.code: .text(code)])) { id.append(publicIDOf: $0) }
+            QuakeML.Event.with(try quake([.code: .text(code)])) { id.append(publicIDOf: $0.code, at: $0.url) }
             return String(decoding: id, as: UTF8.self)
         }
 

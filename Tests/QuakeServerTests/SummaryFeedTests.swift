@@ -86,14 +86,17 @@ struct SummaryFeedTests {
                 values ('xx<&>]]>', 'x"x', '<&>]]>', now(), now(), 1, 2, ']]><script>' || chr(1) || '&lt;', -0.5)
                 """)
             try await TestSite.run(of: database) { site in
-                let path = "/earthquakes/feed/v1.0/summary/all_hour"
+                let path = "/earthquakes/feed/v1.0/summary/all/all_hour"
                 let atom = try await site.get("\(path).atom")
                 #expect(atom.headers["content-type"] == "application/atom+xml; charset=utf-8")
-                #expect(atom.text.contains("<id>urn:earthquake-usgs-gov:x%22x:%3C%26%3E%5D%5D%3E</id>"))
+                #expect(
+                    atom.text.contains(
+                        "<id>smi:local/fdsnws/event/1/query?eventid=xx~3C~26~3E~5D~5D~3E</id>"))
                 #expect(atom.text.contains("<title>M -0.5 - ]]&gt;&lt;script&gt;\u{FFFD}&amp;lt;</title>"))
                 #expect(
                     atom.text.contains(
-                        "href=\"\(site.url(""))/earthquakes/feed/v1.0/detail/xx%3C%26%3E%5D%5D%3E.geojson\""))
+                        "href=\"\(site.url(""))/earthquakes/feed/v1.0/detail/all/xx%3C%26%3E%5D%5D%3E.geojson\""
+                    ))
                 #expect(atom.text.contains("term=\"Magnitude 0\"") && !atom.text.contains("georss:elev"))
                 let kml = try await site.get("\(path)_depth.kml")
                 #expect(kml.headers["content-type"] == "application/vnd.google-earth.kml+xml")
@@ -111,12 +114,39 @@ struct SummaryFeedTests {
         }
     }
 
+    @Test("Only addresses of the web are linked")
+    func links() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
+                select 'us' || n, 'us', n, url, now(), now(), 1, 2
+                from unnest(array['javascript:alert(1)', 'data:text/html,x', 'file:///etc/passwd', ' https://x.org', '//x.org',
+                                  'HTTPS://example.org/?a=1&b'])
+                    with ordinality as event (url, n)
+                """)
+            try await TestSite.run(of: database) { site in
+                for ending in [".atom", "_age.kml"] {
+                    let text = try await site.get(
+                        "/earthquakes/feed/v1.0/summary/all_hour\(ending)"
+                    ).text
+                    #expect(text.contains("HTTPS://example.org/?a=1&amp;"))
+                    for address in ["javascript:", "data:", "file:", " https://x", "\"//x", "&quot;//x"] {
+                        #expect(!text.contains(address), "\(ending) \(address)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test("A catalogue that follows no feed speaks for itself, and of now")
     func ownFeed() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
                 let text = try await site.get(dayPath).text
-                #expect(text.contains("\"url\":\"\(site.url(dayPath))\""))
+                // An import takes it for nobody's statement of what is not there: it lacks what is not the USGS's.
+                let path = dayPath.replacing("all_day", with: "usgs/all_day")
+                #expect(text.contains("\"url\":\"\(site.url(path))\""))
                 #expect(text.contains("\"count\":0},\"features\":[]}"))
             }
         }
@@ -137,7 +167,7 @@ struct SummaryFeedTests {
             try await TestSite.run(of: database) { site in
                 for _ in 1...2 {
                     for (code, place) in zip(codes, ["one", "two"]) {
-                        let answer = try await site.get("/earthquakes/feed/v1.0/detail/\(code).geojson")
+                        let answer = try await site.get("/earthquakes/feed/v1.0/detail/all/\(code).geojson")
                         #expect(
                             answer.status == 200 && answer.text.contains("\"place\":\"\(place)\""), "\(code)")
                     }

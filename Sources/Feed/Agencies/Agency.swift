@@ -37,6 +37,15 @@ public struct Agency: Sendable, Equatable {
         }
     }
 
+    /// Whether an event is the agency's: by its `net`, or because its page is at the agency's service. An event may be of two
+    /// agencies: the networks that contribute to ComCat have theirs there and in services of their own.
+    ///
+    /// - Parameter host: that of the event's `url`; nil if it has none.
+    public func hasEvent(of net: String, at host: String?) -> Bool {
+        host == self.host || net == name
+            || (network == "" ? Self.networksOfComCat.contains(net) : net == network)
+    }
+
     /// The host of its event service.
     public var host: String { FeedIdentity.host(of: service) ?? "" }
 

@@ -1,14 +1,15 @@
 import QuakeStore
 
-/// One event under the USGS's own path. It has what the catalogue keeps, which is what the summary feeds have; the list
+/// One event, under the USGS's own path or that of its agency. It has what the catalogue keeps, as the summary feeds do; the list
 /// of products is empty (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson_detail.php).
 enum DetailFeed {
-    static func answer(of code: String) -> Answer {
+    static func answer(of code: String, in scope: FeedScope) -> Answer {
         Answer(
-            key: "detail/\(code)", contentType: "application/json; charset=utf-8", cacheSeconds: 60
+            key: "detail/\(scope.name)/\(code)", contentType: "application/json; charset=utf-8",
+            cacheSeconds: 60
         ) { connection, state, writer in
             let properties = writer.begin(EventGeoJSON(isDetail: true))
-            var selection = QuakeSelection()
+            var selection = scope.selection
             selection.code = code
             let selected = try await selection.selected(on: connection, newest: state.position.token)
             try await selected.forEachRow(of: properties) { try writer.append(&$0) }
@@ -17,7 +18,10 @@ enum DetailFeed {
                 try await selection.selected(on: connection, newest: selected.token)
                     .forEachRow(of: properties) { try writer.append(&$0) }
             }
-            guard writer.rows > 0 else { throw Refusal(404, "The catalogue has no event with this code.") }
+            guard writer.rows > 0 else {
+                let words = scope == .all ? "" : " of this agency; detail/all/ has those of all agencies"
+                throw Refusal(404, "The catalogue has no event with this code\(words).")
+            }
             writer.writeHead(of: writer.rows)
         }
     }

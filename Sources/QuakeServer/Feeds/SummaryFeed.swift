@@ -1,16 +1,18 @@
 import Feed
 import QuakeStore
 
-/// A summary feed under the USGS's own path, made of the catalogue
+/// A summary feed under the USGS's own path, or that of another agency, made of the catalogue
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/).
 ///
-/// It speaks for no later moment than the catalogue does. If the catalogue follows feeds of a service, `generated` and `url`
-/// are those of the newest document of that service that was settled and that covers this feed, so that another Quakes
-/// settles it as if it had read the service's own. Otherwise the feed is of this server, and of the current minute.
+/// It speaks for no later moment than the catalogue does. If the catalogue follows the USGS's feeds, `generated` and `url` of a feed
+/// of the USGS are those of the newest document that was settled and that covers this feed, so that another Quakes settles it as
+/// if it had read the USGS's own. Any other feed is of this server, and of the current minute. Its `url` names the agency and is no
+/// summary feed's to an import, which then takes what it lists, and infers nothing from what it does not.
 struct SummaryFeed: Sendable, Equatable {
     /// Such as `all_day`.
     let name: String
     private let form: Form
+    private let scope: FeedScope
     private let size: Substring
     private let period: Period
 
@@ -57,17 +59,18 @@ struct SummaryFeed: Sendable, Equatable {
     }
 
     /// nil if the USGS has no such feed.
-    init?(_ name: String, _ form: Form = .geojson) {
+    init?(_ name: String, _ form: Form = .geojson, of scope: FeedScope = .usgs) {
         let parts = name.split(separator: "_")
         guard FeedSource.summaryFeeds.contains(name), parts.count == 2,
             let period = Period(rawValue: String(parts[1]))
         else { return nil }
-        (self.name, self.form, size, self.period) = (name, form, parts[0], period)
+        (self.name, self.form, self.scope) = (name, form, scope)
+        (size, self.period) = (parts[0], period)
     }
 
     func answer(baseURL: String) -> Answer {
         Answer(
-            key: "summary/\(name) \(form)", contentType: form.contentType, cacheSeconds: 60,
+            key: "summary/\(scope.name)/\(name) \(form)", contentType: form.contentType, cacheSeconds: 60,
             lane: mayBeMany ? .long : .short,
             edition: { state in
                 let origin = origin(in: state, baseURL)
@@ -87,23 +90,26 @@ struct SummaryFeed: Sendable, Equatable {
     // MARK: Where it comes from
 
     private struct Origin {
-        /// Whose feed it is.
-        let service: String
+        /// Who makes it.
+        let author: String
         /// The feed's URL, without the ending.
         let url: String
         let generated: Instant
     }
 
     private func origin(in state: CatalogueState, _ baseURL: String) -> Origin {
-        let path = "/earthquakes/feed/v1.0/summary/\(name)"
-        let newest = state.settled.filter { covers($0.feed) }.max { $0.generated < $1.generated }
-        if let newest {
+        let folder = "/earthquakes/feed/v1.0/summary"
+        let service = FeedScope.comCat.host
+        let newest = state.settled.filter { $0.service == service && covers($0.feed) }
+            .max { $0.generated < $1.generated }
+        if scope == .usgs, let newest {
             return Origin(
-                service: newest.service, url: "https://\(newest.service)\(path)", generated: newest.generated)
+                author: service, url: "https://\(service)\(folder)/\(name)", generated: newest.generated)
         }
         let now = Instant.now.milliseconds
         return Origin(
-            service: "Quakes", url: "\(baseURL)\(path)", generated: Instant(milliseconds: now - now % 60_000))
+            author: scope.owner, url: "\(baseURL)\(folder)/\(scope.name)/\(name)",
+            generated: Instant(milliseconds: now - now % 60_000))
     }
 
     /// Whether a feed has every event that this one has.
@@ -117,7 +123,7 @@ struct SummaryFeed: Sendable, Equatable {
     // MARK: What it has
 
     private func selection(_ generated: Instant) -> QuakeSelection {
-        var selection = QuakeSelection()
+        var selection = scope.selection
         selection.since = Instant(milliseconds: generated.milliseconds - period.milliseconds)
         // The magnitude counts as the feeds' titles show it, with one decimal: the USGS's 2.5 feeds have 2.45.
         selection.minimumMagnitude = Double("\(size)").map { (($0 - 0.05) * 100).rounded() / 100 }
@@ -139,7 +145,7 @@ struct SummaryFeed: Sendable, Equatable {
             case "significant": "Significant Earthquakes"
             default: "Magnitude \(size)+ Earthquakes"
             }
-        return "USGS \(events), Past \(period.title)"
+        return "\(scope.owner)\(scope == .usgs ? "" : ":") \(events), Past \(period.title)"
     }
 
     private func encoder(_ origin: Origin, _ baseURL: String) -> any EventEncoder {
@@ -154,7 +160,7 @@ struct SummaryFeed: Sendable, Equatable {
             EventKML(form: form, title: title, url: url, now: origin.generated)
         case .atom:
             EventAtom(
-                title: title, url: url, generated: origin.generated, author: origin.service,
+                title: title, url: url, generated: origin.generated, author: origin.author,
                 baseURL: baseURL)
         }
     }

@@ -4,8 +4,8 @@ enum Route: Sendable {
     case metrics
     /// A summary feed, such as `all_day.geojson`.
     case summary(SummaryFeed)
-    /// The event with this code.
-    case detail(String)
+    /// The event with this code, if it is one of these.
+    case detail(String, FeedScope)
     /// Which periods the catalogue holds whole.
     case coverage
     /// The stream of changes.
@@ -29,8 +29,10 @@ enum Route: Sendable {
                 .metrics
             } else if let feed = Self.summaryFeed(path, below: "\(feeds)summary/") {
                 .summary(feed)
-            } else if let code = path.between("\(feeds)detail/", ".geojson")?.percentDecoded {
-                .detail(code)
+            } else if let (scope, text) = path.between("\(feeds)detail/", ".geojson")?.scoped,
+                let code = text.percentDecoded
+            {
+                .detail(code, scope)
             } else if path == "/coverage" {
                 .coverage
             } else if path == "/changes" {
@@ -50,7 +52,7 @@ enum Route: Sendable {
 
     private static func summaryFeed(_ path: String, below folder: String) -> SummaryFeed? {
         SummaryFeed.Form.endings.lazy.compactMap { ending, form in
-            path.between(folder, ending).flatMap { SummaryFeed($0, form) }
+            path.between(folder, ending).flatMap { SummaryFeed($0.scoped.rest, form, of: $0.scoped.scope) }
         }.first
     }
 
@@ -98,6 +100,13 @@ extension String {
             return nil
         }
         return String(dropFirst(prefix.count).dropLast(suffix.count))
+    }
+
+    /// Whose feeds a path below their folder leads to: `gfz/all_day`, or the USGS's if it begins with no agency.
+    fileprivate var scoped: (scope: FeedScope, rest: String) {
+        let parts = split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let scope = FeedScope(name: String(parts[0])) else { return (.usgs, self) }
+        return (scope, String(parts[1]))
     }
 
     /// What is left of a path below another one; nil if it is elsewhere, or if it is a known one itself.

@@ -26,6 +26,8 @@ public struct QuakeSelection: Sendable {
     /// Only events to which one of these networks contributed: the one whose event it is, or any of its `sources`. The case of
     /// ASCII letters does not matter.
     public var contributors: [String]?
+    /// Only events of this agency.
+    public var agency: Agency?
     /// Only events that were revised after this moment. A deletion counts as a revision.
     public var updatedAfter: Instant?
     public var deleted = Deleted.excluded
@@ -145,6 +147,12 @@ public struct QuakeSelection: Sendable {
             all.append(
                 "(\(Property.net.condition(contributors)) or \(Property.sources.condition(contributors)))")
         }
+        if let agency {
+            all.append(
+                """
+                (\(Property.net.condition(agency.networks)) or import.service_of(url) = \(agency.host))
+                """)
+        }
         for property in Property.allCases {
             if let range = ranges[property] { all.append(property.condition(range)) }
             if let texts = values[property] { all.append(property.condition(texts)) }
@@ -163,6 +171,7 @@ extension QuakeSelection {
         if place != nil { all.insert(.place) }
         if near != nil || box != nil { all.formUnion([.latitude, .longitude]) }
         if contributors != nil { all.formUnion([.net, .sources]) }
+        if agency != nil { all.formUnion([.net, .url]) }
         if updatedAfter != nil { all.insert(.updated) }
         return all.union(ranges.keys).union(values.keys)
     }
@@ -187,6 +196,10 @@ extension QuakeSelection {
         if let contributors, !quake.has(.net, oneOf: contributors), !quake.has(.sources, oneOf: contributors)
         {
             return false
+        }
+        if let agency {
+            let (net, host) = (quake[.net].text ?? "", FeedIdentity.host(of: quake[.url].text))
+            guard agency.hasEvent(of: net.inLowerASCII, at: host) else { return false }
         }
         if let updatedAfter, quake.updated <= updatedAfter { return false }
         return ranges.allSatisfy { quake.has($0, within: $1) }

@@ -188,7 +188,7 @@ public struct Roles: Sendable {
             grant execute on function history.position(), history.check(uuid, bigint, timestamptz, text),
                 history.changes(bigint, text, bigint), history.changed_keys(bigint, text), history.overwritten(jsonb), history.current_token(),
                 history.shape(regclass), history.refuse_rewritten(regclass),
-                history.report(text, bigint) to \(reader);
+                history.report(text, bigint), import.service_of(text) to \(reader);
 
             -- Earthquakes near a place. Who reads no report finds only this function there.
             grant usage on schema report to \(writer), \(reader);

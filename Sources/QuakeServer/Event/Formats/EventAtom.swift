@@ -1,9 +1,11 @@
 import Feed
 import PostgreSQL
+import QuakeML
 import XML
 
 /// Events as an Atom feed (RFC 4287) with GeoRSS, as the USGS's `.atom` feeds
-/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/atom.php).
+/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/atom.php). The USGS's events have its identifiers, and all others those of
+/// QuakeML.
 struct EventAtom: EventEncoder {
     static let properties = EventSummary.properties
 
@@ -29,10 +31,8 @@ struct EventAtom: EventEncoder {
 
     func append(_ row: inout Row, to bytes: inout [UInt8]) throws {
         let event = try EventSummary(&row)
-        bytes.append(text: "<entry><id>urn:earthquake-usgs-gov:")
-        bytes.append(escaped: event.net, by: "%", keeping: "-._~")
-        bytes.append(text: ":")
-        bytes.append(escaped: event.netCode, by: "%", keeping: "-._~")
+        bytes.append(text: "<entry><id>")
+        append(idOf: event, to: &bytes)
         bytes.append(text: "</id><title>")
         bytes.append(xmlText: event.title)
         bytes.append(text: "</title><updated>\(event.updated)</updated><link rel=\"alternate\" ")
@@ -42,7 +42,9 @@ struct EventAtom: EventEncoder {
             bytes.append(xmlText: url)
         } else {
             bytes.append(
-                text: "type=\"application/json\" href=\"\(xmlEscaped(baseURL))/earthquakes/feed/v1.0/detail/")
+                text:
+                    "type=\"application/json\" href=\"\(xmlEscaped(baseURL))/earthquakes/feed/v1.0/detail/all/"
+            )
             bytes.append(escaped: event.code, by: "%", keeping: "-._~")
             bytes.append(text: ".geojson")
         }
@@ -65,6 +67,19 @@ struct EventAtom: EventEncoder {
             bytes.append(text: "\"/>")
         }
         bytes.append(text: "</entry>\n")
+    }
+
+    private func append(idOf event: EventSummary, to bytes: inout [UInt8]) {
+        guard FeedScope.comCat.hasEvent(of: String(decoding: event.net, as: UTF8.self), at: event.host) else {
+            return event.code.withUnsafeBytes { code in
+                guard let url = event.url else { return bytes.append(publicIDOf: code, at: nil) }
+                url.withUnsafeBytes { bytes.append(publicIDOf: code, at: $0) }
+            }
+        }
+        bytes.append(text: "urn:earthquake-usgs-gov:")
+        bytes.append(escaped: event.net, by: "%", keeping: "-._~")
+        bytes.append(text: ":")
+        bytes.append(escaped: event.netCode, by: "%", keeping: "-._~")
     }
 
     func finish(_ bytes: inout [UInt8]) { bytes.append(text: "</feed>\n") }

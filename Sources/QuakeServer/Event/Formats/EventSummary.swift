@@ -16,6 +16,7 @@ struct EventSummary {
     let magnitude: Double?
     private let place: [UInt8]?
     private let feedTitle: [UInt8]?
+    /// The event's page, if that can be linked: only an address of the web is, because a feed may name any other, such as a script.
     let url: [UInt8]?
     /// Minutes from UTC to the local time.
     private let zone: Int64?
@@ -35,9 +36,14 @@ struct EventSummary {
         (self.code, self.net, self.netCode, self.time, self.updated) = (code, net, netCode, time, updated)
         (self.latitude, self.longitude) = (latitude, longitude)
         (depth, magnitude) = (try row.nextDouble(), try row.nextDouble())
-        (place, feedTitle, url) = (try row.nextTextBytes(), try row.nextTextBytes(), try row.nextTextBytes())
+        (place, feedTitle) = (try row.nextTextBytes(), try row.nextTextBytes())
+        let stated = try row.nextTextBytes()
+        url = stated.flatMap { url in url.withUnsafeBytes { FeedIdentity.host(in: $0) } == nil ? nil : url }
         zone = try row.nextInteger()
     }
+
+    /// The host of the event's page, in small letters.
+    var host: String? { FeedIdentity.host(of: url.map { String(decoding: $0, as: UTF8.self) }) }
 
     /// Such as `M 4.9 - 128 km WSW of Port Orford, Oregon`.
     var title: [UInt8] {

@@ -210,7 +210,7 @@ function links(quake) {
   if (quake.tsunami) add("https://www.tsunami.gov/", "Tsunami warnings: tsunami.gov");
   for (const [name, path] of [
     ["QuakeML", `${root}fdsnws/event/1/query?eventid=${code}&format=xml`],
-    ["GeoJSON", `${root}earthquakes/feed/v1.0/detail/${code}.geojson`],
+    ["GeoJSON", `${root}earthquakes/feed/v1.0/detail/all/${code}.geojson`],
   ]) {
     const link = element("a", "", name);
     link.href = path;

@@ -1,0 +1,47 @@
+import Feed
+import QuakeStore
+
+/// Whose events a feed has. The USGS's own paths have the USGS's events only; for others, the agency's name stands in front of the
+/// feed's: `summary/gfz/all_day.geojson`.
+enum FeedScope: Sendable, Equatable {
+    case agency(Agency)
+    case all
+
+    /// The USGS, with all networks that contribute to ComCat.
+    static let usgs = FeedScope.agency(comCat)
+    static let comCat = Agency.named("usgs")!
+
+    /// By the name of an agency, or `all`.
+    init?(name: String) {
+        if name == "all" {
+            self = .all
+        } else if let agency = Agency.named(name) {
+            self = .agency(agency)
+        } else {
+            return nil
+        }
+    }
+
+    var name: String {
+        switch self {
+        case .agency(let agency): agency.name
+        case .all: "all"
+        }
+    }
+
+    /// Whose events they are, for the feed's title.
+    var owner: String {
+        switch self {
+        case .usgs: "USGS"
+        case .agency(let agency): agency.title
+        case .all: "All agencies"
+        }
+    }
+
+    /// Selects its events.
+    var selection: QuakeSelection {
+        var selection = QuakeSelection()
+        if case .agency(let agency) = self { selection.agency = agency }
+        return selection
+    }
+}

@@ -1,0 +1,131 @@
+import Feed
+import Foundation
+import QuakeStore
+import TestSupport
+import Testing
+
+@Suite("Feeds of several agencies")
+struct AgencyFeedTests {
+    private static let folder = "/earthquakes/feed/v1.0"
+    private static let endings = [".geojson", ".csv", ".quakeml", ".atom", "_age.kml", "_depth_animated.kml"]
+
+    /// Of the USGS, of a network of it as its own data centre has it, of GFZ, and of nobody known.
+    private static let rows = """
+        insert into quake (code, net, net_code, url, time, updated, longitude, latitude, magnitude)
+        select code, net, net_code, url, now(), now(), 10, 20, 5
+        from (values ('us7000abcd', 'us', '7000abcd', 'https://earthquake.usgs.gov/earthquakes/eventpage/us7000abcd'),
+                     ('zz1', 'zz', '1', 'https://earthquake.usgs.gov/earthquakes/eventpage/zz1'),
+                     ('ci123', 'ci', '123', 'https://service.scedc.caltech.edu/fdsnws/event/1/query?eventid=123'),
+                     ('gfz:gfz2026texh', 'gfz', 'gfz2026texh', 'https://geofon.gfz.de/eqinfo/event.php?id=gfz2026texh'),
+                     ('obs:7', 'obs', '7', null)) as event (code, net, net_code, url)
+        """
+
+    @Test(
+        "The USGS's paths have the USGS's events in every form, and each agency's path its own",
+        arguments: endings)
+    func owners(ending: String) async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.execute(Self.rows)
+            try await TestSite.run(of: database) { site in
+                for (scope, codes) in [
+                    ("", ["us7000abcd", "zz1", "ci123"]), ("usgs/", ["us7000abcd", "zz1", "ci123"]),
+                    ("gfz/", ["gfz2026texh"]), ("scedc/", ["ci123"]), ("ingv/", []),
+                    ("all/", ["us7000abcd", "zz1", "ci123", "gfz2026texh", "obs"]),
+                ] {
+                    let answer = try await site.get("\(Self.folder)/summary/\(scope)all_day\(ending)")
+                    #expect(answer.status == 200, "\(scope)")
+                    for code in ["us7000abcd", "zz1", "ci123", "gfz2026texh", "obs"] {
+                        // Atom has the two parts of a ComCat's code apart.
+                        let isThere =
+                            answer.text.contains(code)
+                            || answer.text.contains(code.replacing(/^(us|zz|ci)/, with: { "gov:\($0.1):" }))
+                        #expect(isThere == codes.contains(code), "\(scope)all_day\(ending), \(code)")
+                    }
+                }
+                for none in ["gfz/", "nobody/all_day", "gfz/3.0_day", "gfz/usgs/all_day", "GFZ/all_day"] {
+                    #expect(try await site.get("\(Self.folder)/summary/\(none)\(ending)").status == 404)
+                }
+            }
+        }
+    }
+
+    @Test("What is not the USGS's has neither its name nor its identifiers")
+    func names() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.execute(Self.rows)
+            try await TestSite.run(of: database) { site in
+                for ending in Self.endings {
+                    let text = try await site.get("\(Self.folder)/summary/gfz/all_day\(ending)").text
+                    #expect(!text.contains("USGS") && !text.contains("usgs"), "\(ending)")
+                    if ending != ".csv", ending != ".quakeml" {
+                        #expect(
+                            text.contains(
+                                "GFZ Helmholtz Centre for Geosciences, GEOFON: All Earthquakes, Past Day"))
+                    }
+                }
+                let id = "smi:geofon.gfz.de/fdsnws/event/1/query?eventid=gfz~3Agfz2026texh"
+                for path in ["gfz/all_day.atom", "all/all_day.atom"] {
+                    let atom = try await site.get("\(Self.folder)/summary/\(path)").text
+                    #expect(atom.contains("<id>\(id)</id>"))
+                }
+                #expect(
+                    try await site.get("\(Self.folder)/summary/gfz/all_day.quakeml").text.contains(
+                        "<event publicID=\"\(id)\">"))
+                let atom = try await site.get("\(Self.folder)/summary/all/all_day.atom").text
+                let urns = atom.matches(of: /urn:earthquake-usgs-gov:([^<]*)/).map { String($0.1) }
+                #expect(Set(urns) == ["us:7000abcd", "zz:1", "ci:123"])
+                #expect(atom.contains("<title>All agencies: All Earthquakes, Past Day</title>"))
+                #expect(atom.contains("<id>smi:local/fdsnws/event/1/query?eventid=obs~3A7</id>"))
+            }
+        }
+    }
+
+    @Test("An event has its page under its agency's path, and under that of all")
+    func details() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.execute(Self.rows)
+            try await TestSite.run(of: database) { site in
+                for (path, status) in [
+                    ("us7000abcd", 200), ("usgs/us7000abcd", 200), ("all/us7000abcd", 200),
+                    ("gfz/us7000abcd", 404),
+                    ("gfz:gfz2026texh", 404), ("gfz/gfz%3Agfz2026texh", 200), ("all/gfz:gfz2026texh", 200),
+                    ("obs:7", 404), ("all/obs:7", 200), ("obs/obs:7", 404),
+                ] {
+                    let answer = try await site.get("\(Self.folder)/detail/\(path).geojson")
+                    #expect(answer.status == status, "\(path)")
+                    if status == 404, path != "obs/obs:7" { #expect(answer.text.contains("detail/all/")) }
+                }
+            }
+        }
+    }
+
+    /// The second catalogue has an event of this very server, too. A feed that lacks it must not take it away.
+    @Test(
+        "A Quakes that reads an agency's feed from another takes what it lists, and settles nothing",
+        arguments: ["", "gfz/", "all/"])
+    func imported(scope: String) async throws {
+        try await TestServer.shared.withDatabase { first in
+            try await first.execute(Self.rows)
+            try await TestServer.shared.withDatabase { second in
+                try await TestSite.run(of: first) { site in
+                    try await second.query(
+                        """
+                        insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
+                        values ('obs:9', 'obs', '9', \(site.url("/events/9")), now() - interval '1 hour', now() - interval '1 hour', 0, 0)
+                        """)
+                    let summary = try await second.withConnection { connection in
+                        try await Importer(connection, options: Importer.Options(), logger: .quiet)
+                            .run(.url(site.url("\(Self.folder)/summary/\(scope)all_day.geojson")))
+                    }
+                    #expect(summary.failure == nil && summary.counts.rejected == 0)
+                    let codes = try await second.query("select code from quake order by code collate \"C\"")
+                        .map { try $0.decode("code", as: String.self) }
+                    let listed = ["": ["ci123", "us7000abcd", "zz1"], "gfz/": ["gfz:gfz2026texh"]][scope]
+                    let expected = listed ?? ["ci123", "gfz:gfz2026texh", "obs:7", "us7000abcd", "zz1"]
+                    #expect(Set(codes) == Set(expected + ["obs:9"]))
+                    #expect(try await second.query("select from import.settled").isEmpty)
+                }
+            }
+        }
+    }
+}
