@@ -78,7 +78,8 @@ let package = Package(
             dependencies: ["EmbeddedFiles"],
             path: "migrations",
             exclude: [
-                "0001_history.sql", "0002_quake.sql", "0003_import.sql", "0004_settling.sql", "0005_report.sql",
+                "0001_history.sql", "0002_quake.sql", "0003_import.sql", "0004_settling.sql",
+                "0005_report.sql",
             ]
         ),
         .target(

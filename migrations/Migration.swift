@@ -35,8 +35,9 @@ public struct Migration: Sendable {
 
     /// All migrations. A new one is a file here and a line in `CEmbedded/embedded.c`; a test notices if the line is missing.
     /// Never edit a published one: databases remember its checksum.
-    public static let all = EmbeddedFiles.inFolder("migrations").sorted { $0.key < $1.key }.map { file, bytes in
-        let title = file.dropLast(".sql".count)
-        return Migration(Int(title.prefix(4)) ?? 0, String(title.dropFirst(5)), bytes)
-    }
+    public static let all = EmbeddedFiles.inFolder("migrations").sorted { $0.key < $1.key }
+        .map { file, bytes in
+            let title = file.dropLast(".sql".count)
+            return Migration(Int(title.prefix(4)) ?? 0, String(title.dropFirst(5)), bytes)
+        }
 }

@@ -60,7 +60,9 @@ final class CurlHandle {
             isRedirect = false
         } else if line.count <= 2, status >= 200, !isRedirect {
             hasHead = true
-        } else if 300..<400 ~= status, String(decoding: line.prefix(9), as: UTF8.self).lowercased() == "location:" {
+        } else if 300..<400 ~= status,
+            String(decoding: line.prefix(9), as: UTF8.self).lowercased() == "location:"
+        {
             isRedirect = true
         }
     }

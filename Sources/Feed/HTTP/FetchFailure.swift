@@ -37,12 +37,16 @@ struct FetchFailure: Error {
         case CURLE_COULDNT_CONNECT:
             let error = handle[CURLINFO_OS_ERRNO]
             // no_proxy may have led past the proxy. libcurl's text says where it tried to connect.
-            let place = exchange.proxy.map { "to " + "\($0)".replacing(":", with: " port ") } ?? "to the feed's server"
+            let place =
+                exchange.proxy.map { "to " + "\($0)".replacing(":", with: " port ") }
+                ?? "to the feed's server"
             self.init(
-                (text.contains(place) ? proxy : "") + (error == 0 ? text : String(cString: strerror(Int32(error)))),
+                (text.contains(place) ? proxy : "")
+                    + (error == 0 ? text : String(cString: strerror(Int32(error)))),
                 isPassing: true)
         case CURLE_TOO_MANY_REDIRECTS: self.init("it redirects too often")
-        case CURLE_UNSUPPORTED_PROTOCOL where text.hasPrefix("Protocol"), CURLE_LOGIN_DENIED, CURLE_URL_MALFORMAT:
+        case CURLE_UNSUPPORTED_PROTOCOL where text.hasPrefix("Protocol"), CURLE_LOGIN_DENIED,
+            CURLE_URL_MALFORMAT:
             self.init("only plain \(exchange.target.isSecure ? "https" : "http and https") URLs are followed")
         // libcurl limits only the time to connect.
         case CURLE_OPERATION_TIMEDOUT:

@@ -6,7 +6,9 @@ struct HTTPHead: Sendable {
     private let fields: [(name: String, value: String)]
 
     /// - Parameter line: the status line, such as `HTTP/1.1 404 Not Found`.
-    init(status: Int, line: String, fields: [(name: String, value: String)], retryAfter: Duration?) {
+    init(
+        status: Int, line: String, fields: [(name: String, value: String)], retryAfter: Duration? = nil
+    ) {
         self.status = status
         self.retryAfter = retryAfter
         self.fields = fields.map { ($0.name.lowercased(), $0.value.trimmed) }

@@ -13,12 +13,16 @@ struct HTTPTarget {
         else { return nil }
         defer { curl_url_cleanup(handle) }
         let flags = UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE)
-        guard curl_url_set(handle, CURLUPART_URL, text.withoutUserInfo, flags) == CURLUE_OK else { return nil }
+        guard curl_url_set(handle, CURLUPART_URL, text.withoutUserInfo, flags) == CURLUE_OK else {
+            return nil
+        }
         curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0)
         func get(_ part: CURLUPart) -> String? {
             var text: UnsafeMutablePointer<CChar>?
             defer { curl_free(text) }
-            guard curl_url_get(handle, part, &text, UInt32(CURLU_NO_DEFAULT_PORT)) == CURLUE_OK else { return nil }
+            guard curl_url_get(handle, part, &text, UInt32(CURLU_NO_DEFAULT_PORT)) == CURLUE_OK else {
+                return nil
+            }
             return text.map { String(cString: $0) }
         }
         guard let scheme = get(CURLUPART_SCHEME), scheme == "http" || scheme == "https",

@@ -83,7 +83,8 @@ extension Responder {
             "quakes_spooled_bytes", "What waits in temporary files for slow clients.",
             room.files)
         text.counter(
-            "quakes_spools_dropped_total", "Slow clients that had to go, to make room or because they stood still.",
+            "quakes_spools_dropped_total",
+            "Slow clients that had to go, to make room or because they stood still.",
             room.dropped)
         if let state = board.state, let age = board.age {
             text.gauge("quakes_token", "The newest token that this process knows.", state.position.token)

@@ -130,7 +130,8 @@ import Testing
 
     /// libcurl reads the list (https://curl.se/libcurl/c/CURLOPT_NOPROXY.html).
     @Test(arguments: [
-        "*", "c, *", "feed.example", "example", ".feed.example", "c, feed.example", "localhost", "127.0.0.0/8",
+        "*", "c, *", "feed.example", "example", ".feed.example", "c, feed.example", "localhost",
+        "127.0.0.0/8",
     ])
     func someServersAreReachedDirectly(list: String) async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
@@ -143,7 +144,9 @@ import Testing
                 }
                 // The name is looked up only where no proxy does that.
                 let isDirect = list != "localhost" && list != "127.0.0.0/8"
-                let reason = isDirect ? "host feed.example not found" : "proxy 127.0.0.1:\(closed.number): Connection refused"
+                let reason =
+                    isDirect
+                    ? "host feed.example not found" : "proxy 127.0.0.1:\(closed.number): Connection refused"
                 #expect(error.map { "\($0)" } == "cannot fetch \(url): \(reason), after 4 attempts")
             }
             withExtendedLifetime(closed) {}

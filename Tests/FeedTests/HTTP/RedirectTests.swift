@@ -40,7 +40,8 @@ import Testing
         } _: { server in
             let contents = try await FeedSource(server.url("/5")).contents()
             #expect(contents == Self.feed)
-            #expect(await reason(server.url("/6")) == "redirected to \(server.url("/1")): it redirects too often")
+            #expect(
+                await reason(server.url("/6")) == "redirected to \(server.url("/1")): it redirects too often")
             #expect(server.requests.count == 6 + 6, "and it is not tried again")
         }
     }
@@ -61,7 +62,8 @@ import Testing
     func onlyPlainHTTPIsFollowed(location: String) async throws {
         try await TestFeedServer.run(script: [Self.redirect(to: location)]) { server in
             let reason = await reason(server.url("/"))
-            #expect(reason?.hasSuffix("only plain http and https URLs are followed") == true, "\(reason ?? "")")
+            #expect(
+                reason?.hasSuffix("only plain http and https URLs are followed") == true, "\(reason ?? "")")
             #expect(reason?.contains("stolen") == false)
             #expect(server.requests.count == 1)
         }

@@ -119,7 +119,8 @@ import Testing
                 error as? FeedError
                     == .unavailable(
                         url: server.url("/feed"),
-                        reason: "HTTP status 429 Too Many Requests. The server asks for a wait of 121 seconds; "
+                        reason:
+                            "HTTP status 429 Too Many Requests. The server asks for a wait of 121 seconds; "
                             + "the limit is 120 seconds",
                         status: 429, retryAfter: .seconds(121)))
             #expect(server.requests.count == 1)

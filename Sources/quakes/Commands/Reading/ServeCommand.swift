@@ -76,7 +76,8 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Flag(
         help:
-            "Write a line of JSON for each request to standard output. Values of unknown parameters are left out.")
+            "Write a line of JSON for each request to standard output. Values of unknown parameters are left out."
+    )
     var accessLog = false
 
     @Option(
