@@ -19,8 +19,13 @@
 -- Of two versions the one that was revised later wins; of two that were revised at the same time, the one stated later. Of
 -- two statements of one moment, the one that says that the event is gone decides.
 --
+-- A service's servers disagree for hours: a newer document may list an event in an earlier revision. Then it is there, in the
+-- later one, and the earlier one's ids rename nothing.
+--
 -- Documents may come in any order. The table is always what it would be if they had come in the order in which they were
--- made. For a document that comes late, that takes to know three things about newer ones:
+-- made. Only if revisions go back, an event that was gone in between may come back in either revision; and what is inferred from
+-- an earlier revision stays if the later one comes after it, until the next document. For a document that comes late, that takes
+-- to know three things about newer ones:
 --
 -- - Who is gone: import.withdrawn has all that were deleted, and all that would have been.
 -- - What a newer document lacks: an event in its window that is not in the table. Except for those that it holds in a
@@ -47,7 +52,7 @@ comment on column import.settled.covers is
     'The document has every event of its service with an origin time in this range, which is a minute shorter at either end than the document''s window, because a revision may move an event across; null if it has only some.';
 comment on column import.settled.settled_at is 'When the document was settled here.';
 comment on column import.settled.codes is
-    'The events that the document lists, but does not cover as it lists them: without those that the feed''s next document lists like that.';
+    'The events that the document lists, but does not cover as it lists them, or as the table has them in a later revision: without those that the feed''s next document lists like that.';
 comment on column import.settled.rejected is 'The events of which the document holds only versions that were rejected.';
 
 -- Finds the documents that cover an origin time and were made after a given one, however many there are.
@@ -168,30 +173,38 @@ end;
 comment on function import.covering(text, timestamptz, timestamptz, timestamptz) is
     'The settled documents, not older than a given time, whose window has an event as it was revised then.';
 
--- For an event that is not in the table, or only in an earlier revision.
-create function import.gone(code text, service text, origin timestamptz, revised timestamptz, made timestamptz, feed text)
+-- For an event that is not in the table, or only in an earlier revision. What a document lists is not gone by that document,
+-- nor by older ones.
+create function import.gone(
+    code text, service text, origin timestamptz, revised timestamptz, made timestamptz, feed text, listed timestamptz)
 returns table (generated timestamptz, reason text)
 language sql stable
 begin atomic
     select w.generated, w.reason from import.withdrawn w
-    where w.code = $1 and w.generated >= made and revised <= w.updated
+    where w.code = $1 and w.generated >= greatest(made, listed) and revised <= w.updated
       and (w.service = '' or w.service = $2)
       and (w.time = '-infinity' or import.is_same_time(origin, w.time))
     union all
     select s.generated, format('retracted by %s', s.feed)
-    from import.covering(service, made, origin, revised) s
-    where (s.generated > made or s.feed <> $6) and $1 <> all (s.rejected)
+    from import.covering(service, greatest(made, listed), origin, revised) s
+    where (s.generated > made or s.feed <> $6) and $1 <> all (s.rejected) and $1 <> all (s.codes)
+      and not exists (select from only public.quake q
+                      where s.generated = listed and q.code = $1 and import.service_of(q.url) = s.service
+                        and s.covers @> q.time and s.generated > q.updated + interval '5 minutes')
       and not exists (select from import.deleted d where d.code = $1)
     limit 1;
 end;
-comment on function import.gone(text, text, timestamptz, timestamptz, timestamptz, text) is
-    'What shows that an event is gone which a document made at a given time has.';
+comment on function import.gone(text, text, timestamptz, timestamptz, timestamptz, text, timestamptz) is
+    'What shows that an event is gone which a document made at a given time has, and a newer one listed last at another.';
 
 -- Takes from pg_temp.incoming what newer documents know better.
 --
 -- - An event may be gone. So is its row, if that was revised earlier: the newer document would have listed the event if it
 --   had been there at all.
 -- - A row may be revised at the same time, and stated later.
+--
+-- A newer document may also list the row, which was revised earlier: servers of one service disagree. Then the event is there, in
+-- its later revision. The newer document may not cover that one, so it is noted there that it lists the event.
 --
 -- All that is taken away counts as present in the document, and as current unless another statement had a later revision
 -- before.
@@ -204,27 +217,37 @@ as $$
 declare
     late record;
     deleted bigint;
-    newer constant text[] := array(
-        select listed.code from import.settled s cross join unnest(s.codes) as listed(code)
-        where s.codes <> '{}' and s.generated >= made and (s.generated > made or s.feed > feed)
-          -- "is true" hashes them once; a join would search all of them for each.
-          and (listed.code in (select i.code from pg_temp.incoming i)) is true);
+    -- What newer documents list without covering it, and when the last of them was made.
+    newer text[];
+    newer_made timestamptz[];
 begin
+    select coalesce(array_agg(n.code), '{}'), array_agg(n.generated) into newer, newer_made
+    from (select listed.code, max(s.generated) as generated
+          from import.settled s cross join unnest(s.codes) as listed(code)
+          where s.codes <> '{}' and s.generated >= made and (s.generated > made or s.feed > feed)
+            -- "is true" hashes them once; a join would search all of them for each.
+            and (listed.code in (select i.code from pg_temp.incoming i)) is true
+          group by listed.code) as n;
     stale := 0;
     retracted := 0;
     perform set_config('import.settling', 'on', true);
     for late in
         select i.ctid as slot, i.code, i.ids, i.time, i.updated, import.service_of(i.url) as service,
-               q.code is not null as is_stored, known.updated > i.updated as is_older, row.is_listed,
-               gone.generated, gone.reason,
-               exists (select from import.covering(import.service_of(q.url), gone.generated, q.time, q.updated) s
-                       where s.generated > gone.generated and i.code <> all (s.rejected)) as is_back
+               q.code is not null as is_stored, known.updated > i.updated and not row.is_listed as is_behind,
+               import.service_of(q.url) as row_service, q.time as row_time, q.updated as row_updated,
+               last.listed, gone.generated, gone.reason
         from pg_temp.incoming i left join only public.quake q on q.code = i.code
         -- If nobody says when the row and the feature were revised, neither is older: the origin time moves either way.
         cross join lateral (
             select case when q.updated = q.time and i.updated = i.time then i.updated else q.updated end as updated
         ) as known
-        left join lateral import.gone(i.code, import.service_of(i.url), i.time, i.updated, made, feed) as gone
+        left join lateral (
+            select greatest(
+                newer_made[array_position(newer, i.code)],
+                (select max(s.generated) from import.covering(import.service_of(q.url), made, q.time, q.updated) s
+                 where (s.generated > made or s.feed > feed) and i.code <> all (s.rejected))) as listed
+        ) as last on q.code is null or known.updated < i.updated
+        left join lateral import.gone(i.code, import.service_of(i.url), i.time, i.updated, made, feed, last.listed) as gone
           on q.code is null or known.updated < i.updated
         left join lateral (
             select q.code = any (newer)
@@ -232,11 +255,20 @@ begin
                               where (s.generated > made or s.feed > feed) and q.code <> all (s.rejected)) as is_listed
         ) as row on known.updated >= i.updated
         where gone.reason is not null or known.updated > i.updated or row.is_listed
+              or known.updated < i.updated and last.listed is not null
         order by i.code
     loop
+        if late.reason is null and late.listed is not null then
+            if not dry_run then
+                update import.settled s set codes = s.codes || late.code
+                where s.generated = late.listed and s.service = late.row_service and s.covers @> late.row_time
+                  and late.code <> all (s.codes) and late.code <> all (s.rejected);
+            end if;
+            continue;
+        end if;
         stale := stale + 1;
         if late.reason is not null and not dry_run then
-            if late.is_stored and not late.is_back then
+            if late.is_stored then
                 perform set_config('history.reason', late.reason, true);
                 delete from only public.quake q where q.code = late.code and q.updated < late.updated;
                 get diagnostics deleted = row_count;
@@ -248,8 +280,10 @@ begin
             set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
         end if;
         if notes_presence then
+            -- Of an event that the document lists in an earlier revision, what matters is whether it covers the row.
             insert into pg_temp.present (code, ids, time, updated, is_current)
-            values (late.code, late.ids, late.time, late.updated, late.is_older is not true or late.is_listed);
+            values (late.code, late.ids, case when late.is_behind then late.row_time else late.time end,
+                    case when late.is_behind then late.row_updated else late.updated end, late.is_behind is not true);
         end if;
         delete from pg_temp.incoming i where i.ctid = late.slot;
     end loop;

@@ -51,6 +51,26 @@ struct OrderTests {
         }
     }
 
+    /// For hours, documents of one feed alternate between two revisions.
+    @Test(
+        "An event that a newer document lists in an earlier revision is there in its later one, in either order",
+        arguments: [false, true], ["all_hour", "2.5_day"])
+    func twoRevisions(isReversed: Bool, feed: String) async throws {
+        try await server.withDatabase { database in
+            let documents = [
+                Feed(feed, at: 60, [Event("us1", time: 30, updated: 50, felt: 2)]),
+                Feed("all_hour", at: 80, [Event("us1", time: 29, updated: 40, felt: 1)]),
+            ]
+
+            for document in isReversed ? documents.reversed() : documents {
+                let summary = try await database.settle(document)
+                #expect(summary.counts.retracted == 0)
+            }
+
+            #expect(try await database.column("felt") == ["us1": "2"])
+        }
+    }
+
     @Test("Every order of a few documents ends with the same table", arguments: Situation.all)
     func permutations(_ situation: Situation) async throws {
         try await server.withDatabase { database in
@@ -132,6 +152,14 @@ struct Situation: Sendable, CustomTestStringConvertible {
             Document(
                 "all_hour", 71, [Event("us1", time: 12, updated: 15), Event("us2", time: 60, updated: 61)]),
             Document("all_hour", 72, [Event("us2", time: 60, updated: 61)])),
+        Situation(
+            "a newer document lists an event in an earlier revision, whose origin alone lies in its window",
+            ["us1", "us2"],
+            Document(
+                "all_day", 60, [Event("us1", time: 20, updated: 50), Event("us2", time: 40, updated: 41)]),
+            Document("all_day", 70, [Event("us2", time: 40, updated: 41)]),
+            Document(
+                "all_hour", 90, [Event("us1", time: 40, updated: 45), Event("us2", time: 40, updated: 41)])),
         Situation(
             "two feeds of one moment differ", ["us2"],
             Document("all_day", 60, [Event("us1"), Event("us2")]),

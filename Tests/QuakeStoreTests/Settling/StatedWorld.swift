@@ -1,11 +1,16 @@
 import SampleFeed
 
-/// Events of two services that are found, revised, moved, renamed and withdrawn, and come back; and what feeds state of them.
+/// Events of three services, and of none, that are found, revised, moved, renamed and withdrawn, and come back; and what feeds
+/// state of them. Some of a service's servers are behind: they list events as they were before their last revision.
 struct StatedWorld {
-    private static let services = [Event.host, "other.example.org"]
+    private static let services = [Event.host, gatherer, "third.example.net"]
+    /// It also has the others' events, and those whose ids are nobody's.
+    private static let gatherer = "other.example.org"
     private var random: SplitMix64
     private var minute = 10_000
     private var events: [Event] = []
+    /// The events as they were before their last revision, by code.
+    private var earlier: [String: Event] = [:]
     private var hidden: [Event] = []
     /// When events were deleted that are not back.
     private var deletions: [String: (service: String, minute: Int)] = [:]
@@ -28,28 +33,32 @@ struct StatedWorld {
     }
 
     private mutating func document() -> Statement {
-        let service = Self.services[random.below(3) / 2]
+        let service = Self.services[max(0, random.below(5) - 2)]
         let feed = ["all_hour", "all_hour", "all_day", "2.5_day", "backfill"][random.below(5)]
         let start = minute - (["all_hour": 60, "backfill": 600][feed] ?? 1440)
-        // One of the services also has the other's events.
-        let has = events.filter {
-            ($0.host == service || service != Event.host) && $0.time >= start && $0.time <= minute
-                && (feed != "2.5_day" || $0.code.hasSuffix("0"))
+        let has = known(to: service).filter {
+            $0.time >= start && $0.time <= minute && (feed != "2.5_day" || $0.code.hasSuffix("0"))
         }
         return Statement(service: service, feed: feed, made: minute, events: has)
     }
 
     /// What was revised and deleted lately, of whatever origin time.
     private mutating func sweep() -> Statement {
-        let service = Self.services[random.below(2)]
+        let service = Self.services[random.below(3)]
         let cursor = minute - random.below(200)
-        let revised = events.filter {
-            ($0.host == service || service != Event.host) && $0.updated > cursor
-        }
+        let revised = known(to: service).filter { $0.updated > cursor }
         let said = deletions.filter { $0.value.service == service && $0.value.minute > cursor }
         return Statement(
             service: service, feed: "sweep", made: minute, events: revised,
             deletions: said.mapValues(\.minute))
+    }
+
+    /// The events as one of its servers has them.
+    private mutating func known(to service: String) -> [Event] {
+        let isBehind = random.below(2) == 0
+        return events.filter { $0.host == service || service == Self.gatherer }.map { event in
+            isBehind && random.below(2) == 0 ? earlier[event.code] ?? event : event
+        }
     }
 
     private mutating func pass(_ minutes: Int) {
@@ -57,7 +66,7 @@ struct StatedWorld {
             minute += 1
             if random.below(4) == 0 {
                 found += 1
-                let host = Self.services[random.below(4) / 3]
+                let host = (Self.services + [nil])[max(0, random.below(6) - 2)]
                 events.append(Event("us\(found)", time: minute, updated: minute, host: host))
             }
             guard !events.isEmpty else { continue }
@@ -69,10 +78,13 @@ struct StatedWorld {
     private mutating func change(_ index: Int) {
         let event = events[index]
         switch random.below(20) {
-        case 0: events[index].updated = minute
+        case 0:
+            earlier[event.code] = event
+            events[index].updated = minute
         case 1, 2:
             // Often just across the edge of an hour or a day.
             let step = random.below(2) == 0 ? random.below(7) - 3 : random.below(3) - 1
+            earlier[event.code] = event
             events[index].time = min(minute, event.time + step)
             events[index].updated = minute
         case 3:
@@ -82,7 +94,7 @@ struct StatedWorld {
                 code, time: event.time, updated: minute, ids: event.ids + [code], host: event.host)
         case 4, 5:
             hidden.append(events.remove(at: index))
-            if random.below(2) == 0 { deletions[event.code] = (event.host, minute + 1) }
+            if random.below(2) == 0 { deletions[event.code] = (event.host ?? Self.gatherer, minute + 1) }
         case 6 where !hidden.isEmpty:
             let back = hidden.remove(at: random.below(hidden.count))
             deletions[back.code] = nil

@@ -1,28 +1,26 @@
 /// What documents leave in the table, by the decision table of `migrations/0004_settling.sql`: written from that table
 /// alone, for documents in the order in which they were made. Minutes since 1970.
+///
+/// That is one row or none for each code, as long as no service goes back to an earlier revision. If one does, the table keeps
+/// the later revision, and what the earlier one said is known only to a table that had it first. `Outcomes` has what either may
+/// hold.
 struct StatementOracle {
-    /// An event as one document lists it.
-    typealias Version = Event
+    private var events: [String: Outcomes] = [:]
 
-    private var rows: [String: Version] = [:]
-
-    /// The events, by code, in the words of `TestDatabase.rows`.
-    var table: [String: String] { rows.mapValues(\.row) }
-
-    static func table(after statements: some Collection<Statement>) -> [String: String] {
+    /// The rows that each code may have, in the words of `TestDatabase.rows`.
+    static func table(after statements: some Collection<Statement>) -> [String: Set<String>] {
         var oracle = StatementOracle()
         for made in Set(statements.map(\.made)).sorted() {
             oracle.take(statements.filter { $0.made == made }.sorted { $0.feed < $1.feed })
         }
-        return oracle.table
+        return oracle.events.mapValues { Set($0.rows.map { $0?.row ?? Event.absent }) }
     }
 
     /// Takes what was stated at one moment: first who is there, then who is gone.
     private mutating func take(_ statements: [Statement]) {
         for statement in statements {
             for version in statement.events where !version.isBroken {
-                if let row = rows[version.code], row.updated > version.updated { continue }
-                rows[version.code] = version
+                events[version.code, default: Outcomes()].list(version)
             }
         }
         for statement in statements { remove(by: statement) }
@@ -31,23 +29,57 @@ struct StatementOracle {
     private mutating func remove(by statement: Statement) {
         let held = Set(statement.events.map(\.code))
         for version in statement.events where !version.isBroken {
+            guard let heir = events[version.code] else { continue }
             for code in version.ids where !held.contains(code) {
-                guard let row = rows[code], row.host == statement.service, abs(row.time - version.time) <= 5,
-                    row.updated <= statement.made
-                else { continue }
-                rows[code] = nil
+                // Nothing is inferred from a revision that goes back.
+                events[code]?.remove(ifSure: heir.rows == [version]) { row in
+                    row.host == statement.service && abs(row.time - version.time) <= 5
+                        && row.updated <= statement.made
+                }
             }
         }
         if let period = statement.period {
-            rows = rows.filter { code, row in
-                held.contains(code) || row.host != statement.service
-                    || row.time <= statement.made - period + 1 || row.time >= statement.made - 1
-                    || row.updated >= statement.made - 5
+            for code in events.keys where !held.contains(code) {
+                events[code]?.remove { row in
+                    row.host == statement.service && row.time > statement.made - period + 1
+                        && row.time < statement.made - 1 && row.updated < statement.made - 5
+                }
             }
         }
         for (code, deleted) in statement.deletions {
-            if let row = rows[code], row.host == statement.service, row.updated < deleted { rows[code] = nil }
+            events[code]?.remove { $0.host == statement.service && $0.updated < deleted }
         }
+    }
+}
+
+/// The rows that an event may have; nil for none.
+private struct Outcomes {
+    private(set) var rows: Set<Event?> = [nil]
+    private var listed: Set<Event> = []
+    /// What was stated last, if it is earlier than a row.
+    private var earlier: Event?
+
+    /// The later revision stays, of two of one time what is stated later.
+    ///
+    /// A revision later than the one that is listed may have come, or may come, after what is stated here. So it may be there again
+    /// after it was gone, and of two of one time, the one that was stated earlier.
+    mutating func list(_ version: Event) {
+        earlier = rows.contains { $0 != nil && $0!.updated > version.updated } ? version : nil
+        rows = rows.reduce(into: []) { rows, row in
+            let kept = row.map { $0.updated > version.updated ? $0 : version } ?? version
+            rows.insert(kept)
+            rows.formUnion(
+                listed.filter { $0.updated > version.updated && $0.updated >= kept.updated })
+        }
+        listed.insert(version)
+    }
+
+    /// - Parameter ifSure: whether what shows that the event is gone is there in any case.
+    mutating func remove(ifSure isSure: Bool = true, _ isGone: (Event) -> Bool) {
+        let remaining = rows.map { row in row.flatMap { isGone($0) ? nil : $0 } }
+        // A table that does not have the later revision yet loses the earlier one, and with it what it knew.
+        let mayBeGone = earlier.map(isGone) ?? false
+        rows = Set(remaining).union(isSure ? [] : rows).union(mayBeGone ? [nil] : [])
     }
 }
 
@@ -67,5 +99,18 @@ struct Statement: Sendable, CustomStringConvertible {
 
 extension Event {
     /// What the table has of it.
-    var row: String { "\(updated), \(time), \(felt.map(String.init) ?? "-"), \(host)" }
+    var row: String { "\(updated), \(time), \(felt.map(String.init) ?? "-"), \(host ?? "-")" }
+
+    static let absent = "absent"
+}
+
+extension [String: String] {
+    /// The rows that may not be so, by an oracle.
+    func differences(from oracle: [String: Set<String>]) -> [String] {
+        Set(keys).union(oracle.keys).sorted().compactMap { code in
+            let (row, allowed) = (self[code] ?? Event.absent, oracle[code] ?? [Event.absent])
+            return allowed.contains(row)
+                ? nil : "\(code): \(row) instead of \(allowed.sorted().joined(separator: " or "))"
+        }
+    }
 }

@@ -1,0 +1,138 @@
+import SampleFeed
+
+/// Four statements, and an event for each way in which they could speak of it.
+///
+/// An event has three versions: as it was found, with another `felt` of the same `updated`, and revised later, when its origin
+/// may have moved, such as to the edge of the last statement's hour. Any statement may list any of them: a service's servers
+/// disagree for hours.
+///
+/// An event belongs to one of two services, which also list each other's, or its id is nobody's.
+///
+/// Beside them, families of three events: each statement lists some, and any of these may name any of the others among its
+/// `ids`. The first and the last are too far apart to be one event.
+struct SmallWorld: CustomStringConvertible {
+    private static let kinds = ["all_hour", "all_day", "2.5_day", "backfill", "sweep"]
+    private static let services = [Event.host, "other.example.org"]
+    private static let owners = services + [nil]
+
+    /// What a document says of an event.
+    enum Word: CaseIterable {
+        case nothing, found, felt, revised, unreadable, renamed, deleted
+    }
+
+    /// What a document says of one of a family.
+    enum Mention {
+        case absent, deleted
+        /// Listed, which others it names, and whether in a later revision.
+        case listed(naming: [Int], isLater: Bool)
+    }
+
+    struct Case {
+        let words: [Word]
+        let owner: String?
+    }
+
+    struct Family {
+        /// For each statement, for each of the events.
+        let mentions: [[Mention]]
+        let owner: String?
+    }
+
+    private static let minutes = [10_060, 10_066, 10_072, 10_090]
+    private static let members = [("us", 10_020), ("ci", 10_023), ("nc", 10_026)]
+
+    private let kinds: [String]
+    private let services: [String]
+    /// When an event is revised, and its origin then: where some of the documents reach, and some do not.
+    private let revised: (updated: Int, time: Int)
+    let cases: [Case]
+    let families: [Family]
+
+    var description: String {
+        "\(zip(services, kinds).map { "\($0)/\($1)" }), revised at \(revised.updated) to \(revised.time)"
+    }
+
+    init(families count: Int, using random: inout SplitMix64) {
+        let kinds = Self.minutes.map { _ in Self.kinds[random.below(Self.kinds.count)] }
+        // One service makes most of them.
+        services = Self.minutes.map { _ in Self.services[random.below(4) / 3] }
+        revised = (
+            [10_040, 10_058, 10_064][random.below(3)], [10_004, 10_010, 10_020, 10_031][random.below(4)]
+        )
+        families = (0..<count).map { _ in
+            Family(
+                mentions: kinds.map { Self.mentions(in: $0, using: &random) },
+                owner: Self.owners[random.below(Self.owners.count)])
+        }
+        let sequences = kinds.reduce([[]]) { sequences, kind in
+            sequences.flatMap { before in
+                Word.allCases.filter { $0 != .deleted || kind == "sweep" }.map { before + [$0] }
+            }
+        }
+        cases = sequences.flatMap { words in
+            // Of those that are not the first service's own, one in eight.
+            Self.owners.filter { $0 == Event.host || random.below(8) == 0 }.map {
+                Case(words: words, owner: $0)
+            }
+        }
+        self.kinds = kinds
+    }
+
+    private static func mentions(in kind: String, using random: inout SplitMix64) -> [Mention] {
+        let isListed = members.map { _ in random.below(2) == 0 }
+        return isListed.map { isListed in
+            guard isListed else { return kind == "sweep" && random.below(4) == 0 ? .deleted : .absent }
+            return .listed(
+                naming: members.indices.filter { _ in random.below(2) == 0 }, isLater: random.below(4) == 0)
+        }
+    }
+
+    var statements: [Statement] {
+        kinds.enumerated().map { index, kind in
+            var statement = Statement(service: services[index], feed: kind, made: Self.minutes[index])
+            // So that no document is empty, or holds nothing that can be read.
+            statement.events = [Event("us0", time: 10_020, updated: 10_022)]
+            for (number, event) in cases.enumerated() {
+                say(event.words[index], "x\(number)", of: event.owner, in: &statement)
+            }
+            for (number, family) in families.enumerated() {
+                say(family.mentions[index], "y\(number)", of: family.owner, in: &statement)
+            }
+            return statement
+        }
+    }
+
+    private func say(_ word: Word, _ code: String, of owner: String?, in statement: inout Statement) {
+        let (event, heir) = ("us\(code)", "ci\(code)")
+        switch word {
+        case .nothing: break
+        case .found:
+            statement.events.append(Event(event, time: 10_020, updated: 10_022, host: owner))
+        case .felt:
+            statement.events.append(Event(event, time: 10_020, updated: 10_022, felt: 1, host: owner))
+        case .revised:
+            statement.events.append(Event(event, time: revised.time, updated: revised.updated, host: owner))
+        case .unreadable: statement.events.append(Event(event, host: owner, isBroken: true))
+        case .renamed:
+            statement.events.append(
+                Event(heir, time: 10_021, updated: 10_023, ids: [event, heir], host: owner))
+        case .deleted: statement.deletions[event] = 10_050
+        }
+    }
+
+    private func say(
+        _ mentions: [Mention], _ code: String, of owner: String?, in statement: inout Statement
+    ) {
+        let codes = Self.members.map { "\($0.0)\(code)" }
+        for ((member, mention), (_, time)) in zip(zip(codes, mentions), Self.members) {
+            switch mention {
+            case .absent: break
+            case .deleted: statement.deletions[member] = 10_050
+            case .listed(let others, let isLater):
+                let ids = [member] + others.map { codes[$0] }.filter { $0 != member }
+                statement.events.append(
+                    Event(member, time: time, updated: time + (isLater ? 20 : 2), ids: ids, host: owner))
+            }
+        }
+    }
+}
