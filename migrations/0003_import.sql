@@ -25,8 +25,18 @@ create table import.run (
     error text,
     every interval,
     forgotten boolean not null default false,
-    snapshot pg_snapshot not null default pg_current_snapshot()
+    snapshot pg_snapshot not null default pg_current_snapshot(),
+    -- Here and below: one absurd value would break status, metrics and reports for everybody.
+    constraint run_times check (
+        started between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and finished between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and every between '0' and '1000 years'),
+    constraint run_counts check (
+        least(seen, inserted, updated, unchanged, stale, superseded, retracted, rejected, bytes) >= 0
+        and greatest(seen, inserted, updated, unchanged, stale, superseded, retracted, rejected, bytes) <= 1000000000000)
 );
+comment on constraint run_times on import.run is 'started and finished are in the years 1 to 9999, in UTC; every is at most 1000 years.';
+comment on constraint run_counts on import.run is 'The counts are not negative, and at most 10^12.';
 comment on table import.run is
     'Imports, one row per run. Each batch updates the counts in its own transaction, so they tell what was committed even if the run failed later.';
 comment on column import.run.id is 'Number of the run.';
@@ -78,8 +88,16 @@ create table import.reject (
     count bigint not null default 1,
     first_seen timestamptz not null default now(),
     last_seen timestamptz not null default now(),
-    unique (hash, size, reason)
+    unique (hash, size, reason),
+    constraint reject_times check (
+        first_seen between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and last_seen between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'),
+    constraint reject_counts check (
+        least(ordinal, byte_offset, size, count) >= 0
+        and greatest(ordinal, byte_offset, size, count) <= 1000000000000)
 );
+comment on constraint reject_times on import.reject is 'first_seen and last_seen are in the years 1 to 9999, in UTC.';
+comment on constraint reject_counts on import.reject is 'The numbers are not negative, and at most 10^12.';
 comment on table import.reject is
     'Features that could not be imported. The same broken bytes are stored once and counted.';
 comment on column import.reject.id is 'Number of the reject.';
@@ -108,8 +126,13 @@ create table import.feed (
     generated timestamptz,
     checked_at timestamptz not null,
     fetched_at timestamptz,
-    snapshot pg_snapshot
+    snapshot pg_snapshot,
+    constraint feed_times check (
+        generated between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and checked_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and fetched_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00')
 );
+comment on constraint feed_times on import.feed is 'The times are in the years 1 to 9999, in UTC.';
 comment on table import.feed is
     'What each URL said about itself when it was last imported successfully. An unchanged document is not fetched again.';
 comment on column import.feed.source is
@@ -129,8 +152,13 @@ create table import.sweep (
     cursor timestamptz,
     swept_at timestamptz,
     lacks text[] not null default '{}',
-    long_at timestamptz
+    long_at timestamptz,
+    constraint sweep_times check (
+        cursor between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and swept_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and long_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00')
 );
+comment on constraint sweep_times on import.sweep is 'The times are in the years 1 to 9999, in UTC.';
 comment on table import.sweep is 'How far each event service has been swept, one row per service.';
 comment on column import.sweep.source is 'URL of the service, without its secrets.';
 comment on column import.sweep.cursor is
@@ -146,7 +174,9 @@ create table import.mirror (
     source text collate "C" primary key,
     position text not null,
     changed_at timestamptz not null default clock_timestamp()
+        constraint mirror_times check (changed_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00')
 );
+comment on constraint mirror_times on import.mirror is 'changed_at is in the years 1 to 9999, in UTC.';
 comment on table import.mirror is 'How far the changes of another Quakes were taken in, one row for each.';
 comment on column import.mirror.source is 'URL of its changes, without secrets.';
 comment on column import.mirror.position is
@@ -275,8 +305,21 @@ create table import.backfill (
     expected bigint,
     requests bigint not null default 0,
     started_at timestamptz not null default now(),
-    finished_at timestamptz
+    finished_at timestamptz,
+    constraint backfill_times check (
+        window_start between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and window_end between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and reached between window_start and window_end
+        and started_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and finished_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'),
+    constraint backfill_magnitude check (minimum_magnitude between -12 and 12),
+    constraint backfill_counts check (
+        least(events, expected, requests) >= 0 and greatest(events, expected, requests) <= 1000000000000)
 );
+comment on constraint backfill_times on import.backfill is
+    'The times are in the years 1 to 9999, in UTC; reached is within the window.';
+comment on constraint backfill_magnitude on import.backfill is 'A magnitude is within 12 of 0.';
+comment on constraint backfill_counts on import.backfill is 'The counts are not negative, and at most 10^12.';
 comment on table import.backfill is
     'Imports of a stretch of the past, window by window. An interrupted one continues where it stopped.';
 comment on column import.backfill.id is 'Number of the backfill.';

@@ -41,8 +41,15 @@ create table import.settled (
     settled_at timestamptz not null default clock_timestamp(),
     codes text[] not null default '{}',
     rejected text[] not null default '{}',
-    primary key (service, feed, generated)
+    primary key (service, feed, generated),
+    constraint settled_times check (
+        generated between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and settled_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and (covers is null or isempty(covers)
+             or coalesce(isfinite(lower(covers)) and isfinite(upper(covers)), false)))
 );
+comment on constraint settled_times on import.settled is
+    'The times are in the years 1 to 9999, in UTC, and covers has a beginning and an end.';
 comment on table import.settled is
     'Documents of the last 40 days that were settled. What is older than one of them is compared with it.';
 comment on column import.settled.service is 'Host that the document names as its own.';
@@ -71,8 +78,13 @@ create table import.withdrawn (
     service text collate "C" not null default '',
     updated timestamptz not null default 'infinity',
     time timestamptz not null default '-infinity',
-    primary key (code, service, reason, time)
+    primary key (code, service, reason, time),
+    constraint withdrawn_times check (
+        generated between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and updated >= '0001-01-01 00:00:00+00' and time <= '9999-12-31 23:59:59.999999+00')
 );
+comment on constraint withdrawn_times on import.withdrawn is
+    'generated is in the years 1 to 9999, in UTC. updated may be infinity, and time -infinity.';
 comment on table import.withdrawn is
     'Events of the last 40 days that a statement shows to be gone: they were deleted, or would have been if an older document had brought them first. Only a document made later brings them back.';
 comment on column import.withdrawn.code is 'The event that is gone.';
@@ -109,8 +121,13 @@ create table import.deleted (
     time timestamptz not null,
     updated timestamptz not null,
     deleted_at timestamptz not null default clock_timestamp(),
-    transaction xid8 not null default pg_current_xact_id()
+    transaction xid8 not null default pg_current_xact_id(),
+    constraint deleted_times check (
+        time between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and updated between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and deleted_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00')
 );
+comment on constraint deleted_times on import.deleted is 'The times are in the years 1 to 9999, in UTC.';
 comment on table import.deleted is
     'Events of the last 40 days that a person or another program deleted. No document says that they are gone, so the next import of one that has them brings them back.';
 comment on column import.deleted.code is 'The event.';
@@ -549,8 +566,20 @@ create table import.coverage (
     east double precision not null default 180,
     periods tstzmultirange not null,
     noted_at timestamptz not null default clock_timestamp(),
-    primary key (service, minimum_magnitude, south, west, north, east)
+    primary key (service, minimum_magnitude, south, west, north, east),
+    constraint coverage_magnitude check (minimum_magnitude = '-infinity' or minimum_magnitude between -12 and 12),
+    constraint coverage_area check (
+        south between -90 and 90 and north between south and 90 and west between -360 and 360 and east between -360 and 360),
+    constraint coverage_times check (
+        noted_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
+        and not isempty(periods) and not lower_inf(periods) and not upper_inf(periods)
+        and lower(periods) >= '0001-01-01 00:00:00+00' and upper(periods) <= '9999-12-31 23:59:59.999999+00')
 );
+comment on constraint coverage_magnitude on import.coverage is 'A magnitude is within 12 of 0.';
+comment on constraint coverage_area on import.coverage is
+    'A latitude is within 90 degrees of 0, and the southern edge south of the northern one; a longitude is within 360.';
+comment on constraint coverage_times on import.coverage is
+    'The times, and those that the periods begin and end with, are in the years 1 to 9999, in UTC.';
 comment on table import.coverage is
     'Which origin times are held, by service, smallest magnitude and area: everything that the service had published of them when they were imported. What was deleted here since is not known to it.';
 comment on column import.coverage.service is 'Host of the service.';
