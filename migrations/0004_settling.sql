@@ -600,8 +600,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
     insert into import.coverage as known (service, minimum_magnitude, south, west, north, east, periods)
-    select $1, coalesce($2, '-infinity'), $4, $5, $6, $7, tstzmultirange($3)
-    where $1 is not null and not isempty($3) and not lower_inf($3) and not upper_inf($3)
+    select $1, coalesce($2, '-infinity'), $4, $5, $6, $7, tstzmultirange(possible.period)
+    from (select $3 * tstzrange('0001-01-01 00:00:00+00', '9999-12-31 00:00:00+00') as period) as possible
+    where $1 is not null and isfinite(lower($3)) and isfinite(upper($3)) and not isempty(possible.period)
     on conflict on constraint coverage_pkey do update
     set periods = known.periods + excluded.periods, noted_at = excluded.noted_at
     where not known.periods @> excluded.periods;
@@ -673,9 +674,14 @@ begin
     into parameters
     from regexp_split_to_table(split_part(new.feed, '?', 2), '&') as parameter, regexp_match(parameter, '^([^=]*)=?(.*)$') as name
     where parameter <> '';
-    -- Whatever else it asks for makes the answer smaller.
-    if parameters - '{format,orderby,nodata,starttime,endtime,minmagnitude,minlatitude,maxlatitude,minlongitude,maxlongitude}'::text[]
+    -- An empty answer shows nothing: a broken service gives one, too, and what the document says of itself may be anything. Whatever
+    -- else it asks for makes the answer smaller.
+    if new.seen = new.rejected or parameters - '{format,orderby,nodata,starttime,endtime,minmagnitude,minlatitude,maxlatitude,minlongitude,maxlongitude}'::text[]
        <> '{}' or not parameters ? 'starttime' or not parameters ? 'endtime' and new.source !~* '^https?://' then
+        return null;
+    end if;
+    -- Nothing that only PostgreSQL takes for a time, such as epoch.
+    if parameters ->> 'starttime' !~ '^[0-9]{4}-[0-9T:.Z+-]+$' or parameters ->> 'endtime' !~ '^[0-9]{4}-[0-9T:.Z+-]+$' then
         return null;
     end if;
     since := (parameters ->> 'starttime')::timestamptz;
@@ -689,8 +695,8 @@ begin
             coalesce((parameters ->> 'maxlongitude')::double precision, 180));
     end if;
     return null;
-exception when data_exception then
-    -- A service may read its parameters in other ways than these.
+exception when data_exception or check_violation then
+    -- A service may read its parameters in other ways than these, and these may be no numbers.
     return null;
 end
 $$;

@@ -102,17 +102,40 @@ struct CoverageTests {
                 ("&starttime=2016-07-01&endtime=2016-08-01&limit=100", "done"),
                 ("&starttime=soon&endtime=2016-08-01", "done"),
                 ("&endtime=2016-08-01", "done"),
+                ("&starttime=-infinity&endtime=2016-08-01", "done"),
+                ("&starttime=epoch&endtime=2016-08-01", "done"),
+                ("&starttime=2015-07-01&endtime=2015-08-01&minlatitude=nan", "done"),
+                ("&starttime=2015-07-01&endtime=2015-08-01&minmagnitude=infinity", "done"),
+                ("&starttime=2015-07-01&endtime=2015-08-01&minlatitude=50&maxlatitude=40", "done"),
+                ("&starttime=2015-07-01&endtime=2015-08-01&maxlongitude=1e300", "done"),
             ] {
                 try await database.query(
                     "insert into import.run (source, feed) values (\(base + parameters), \(base + parameters))"
                 )
                 try await database.query(
-                    "update import.run set outcome = \(outcome) where outcome = 'running'")
+                    "update import.run set outcome = \(outcome), seen = 1 where outcome = 'running'")
             }
             #expect(
                 try await held(database) == [
                     "2019-07-01 00:00:00+00 2019-08-01 12:00:00+00 3 30 -120 40 -110"
                 ])
+        }
+    }
+
+    /// It may say anything of itself, and a broken service gives one, too.
+    @Test("An empty answer holds nothing, whatever it says that it was asked for")
+    func empty() async throws {
+        try await server.withDatabase { database in
+            let url =
+                "https://example.org/fdsnws/event/1/query?format=geojson&starttime=1900-01-01&endtime=2020-01-01"
+            for features in ["", SmallFeed.feature("a", magnitude: "[]"), SmallFeed.feature("a")] {
+                #expect(try await held(database) == [])
+                try await database.importDocument(
+                    """
+                    {"type":"FeatureCollection","metadata":{"url":"\(url)"},"features":[\(features)]}
+                    """)
+            }
+            #expect(try await held(database) == ["1900-01-01 00:00:00+00 2020-01-01 00:00:00+00 all world"])
         }
     }
 
