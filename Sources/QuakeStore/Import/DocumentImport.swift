@@ -16,7 +16,7 @@ struct DocumentImport {
     var sweep: Sweep?
     let options: Importer.Options
     let logger: Logger
-    /// The run in `import.run`; nil for a dry run, and before the first byte arrives.
+    /// The run in `import.run`; nil for a dry run, and as long as the answer may be that nothing has changed.
     private(set) var run: Int?
     private let runningCounts = RunningCounts()
     var scanner: DocumentScanner
@@ -48,12 +48,13 @@ struct DocumentImport {
     var feed: String? { sweep == nil ? scanner.metadata.url.map { "\(FeedSource.url($0))" } : "\(source)" }
     var generated: Instant? { sweep?.moment ?? scanner.metadata.generated }
 
-    /// The run of a URL begins with the first byte, or with the failure to get one: an unchanged feed is not a run.
+    /// A run begins at once, so that a source that says nothing is seen, too. But an unchanged feed is not a run, nor is a window
+    /// for which a service has no answer: where that may be, the run begins with the first byte, or with the failure to get one.
     mutating func read(
         ifChangedSince validators: Validators?, _ progress: (Importer.Progress) -> Void
     ) async throws -> FetchResult {
         do {
-            if case .url = source {} else { try await begin() }
+            if validators == nil, window == nil { try await begin() }
             return try await withThrowingTaskGroup(of: Void.self) { group in
                 // Batches that are under way are still imported when the rest of the document turns out to be broken.
                 let reading = await readAll(ifChangedSince: validators, &group, progress)
@@ -65,7 +66,7 @@ struct DocumentImport {
             // An event service has nothing in the window (204), or more than it returns at once. Neither is a failed run.
             throw error
         } catch {
-            try await begin()
+            try await connection.shieldingFromCancellation(within: .seconds(5)) { try await begin() }
             throw error
         }
     }

@@ -96,6 +96,55 @@ struct WorkerTests {
         }
     }
 
+    @Test(
+        "A run whose source says nothing is recorded when it is given up or stopped",
+        arguments: [false, true], [false, true])
+    func silentSource(isKnown: Bool, isStopped: Bool) async throws {
+        try await TestServer.shared.withDatabase { database in
+            let document = Array(SmallFeed.document([SmallFeed.feature("a")]).utf8)
+            let answers: [TestFeedServer.Answer] =
+                (isKnown ? [.whole(.ok, document, headers: ["etag": "\"1\""])] : []) + [.silent]
+            try await TestFeedServer.run(script: answers) { http in
+                let quakes = QuakesCommand(["DATABASE_URL": database.url])
+                let arguments = ["import", http.url("/feed")]
+                if isKnown { #expect(try await quakes.run(arguments).status == 0) }
+                let requests = http.requests.count
+
+                let status: Int32
+                if isStopped {
+                    status = try await quakes.run(arguments) { process in
+                        try await waitUntil { http.requests.count > requests }
+                        kill(process, SIGTERM)
+                    }
+                } else {
+                    status = try await quakes.run(arguments + ["--timeout", "2s"]).status
+                }
+
+                #expect(status == (isStopped ? 143 : 69))
+                #expect(
+                    try await database.outcomes()
+                        == (isKnown ? ["done"] : []) + [isStopped ? "cancelled" : "failed"])
+            }
+        }
+    }
+
+    @Test("A source that says nothing from a daemon's first turn on is missed by status --max-age")
+    func silentFromTheFirst() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await TestFeedServer.run(script: [.silent]) { http in
+                let quakes = QuakesCommand(["DATABASE_URL": database.url])
+                let status = try await quakes.run(["import", http.url("/feed"), "--every", "1m"]) { process in
+                    try await waitUntil { !http.requests.isEmpty }
+                    let status = try await quakes.run("status", "--max-age", "1h")
+                    #expect(status.status == 69)
+                    #expect(status.errors.contains("/feed has never been imported successfully"))
+                    kill(process, SIGTERM)
+                }
+                #expect(status == 0)
+            }
+        }
+    }
+
     /// first:   begins run 1, waits ──────────── is killed
     /// second:      begins run 2, waits ──────────────────────────────────────── is stopped: cancelled
     /// third:                       begins run 3              begins run 4
@@ -209,9 +258,9 @@ struct WorkerTests {
                     }
                     // The backend of a worker that was killed goes when it notices.
                     try await waitUntil { try await database.advisoryLocks() == 0 }
-                    // The next one has closed the run of one that was killed. Before the feed comes there is no run.
+                    // The next one has closed the run of one that was killed.
                     outcomes = outcomes.map { $0 == "running" ? "failed" : $0 }
-                    if !isFetching { outcomes.append(signal == SIGTERM ? "cancelled" : "running") }
+                    outcomes.append(signal == SIGTERM ? "cancelled" : "running")
                     #expect(try await database.outcomes() == outcomes)
                 }
                 isHeld.withLock { $0 = false }
