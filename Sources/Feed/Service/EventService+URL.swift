@@ -32,6 +32,11 @@ extension EventService {
         }
     }
 
+    /// Whether the URL asks a service for events.
+    public static func isQuery(_ source: FeedSource) -> Bool {
+        source.eventQuery != nil
+    }
+
     /// The URL of the events, the oldest first.
     public func queryURL(of question: Question) -> String {
         let limit = abilities.contains(.limits) ? "&limit=\(limit)" : ""

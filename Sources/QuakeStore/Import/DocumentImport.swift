@@ -85,7 +85,14 @@ struct DocumentImport {
                 try await begin()
                 try await readSweep(&group, progress)
             } else {
-                result = try await readDocument(source, ifChangedSince: validators, &group, progress)
+                do {
+                    result = try await readDocument(source, ifChangedSince: validators, &group, progress)
+                } catch let failure as FeedError
+                    where failure.status == 204 && window == nil && EventService.isQuery(source)
+                {
+                    // The service has no such events.
+                    try await begin()
+                }
             }
             if case .document = result { try await importRest() }
             if let breach { throw breach }

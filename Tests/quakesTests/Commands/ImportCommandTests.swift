@@ -316,6 +316,25 @@ struct ImportCommandTests {
         }
     }
 
+    @Test(
+        "A query for which a service has no events is a run that found none; a feed without content is broken"
+    )
+    func noContent() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await TestFeedServer.run(script: [.whole(.noContent, [])]) { http in
+                let query = try await quakes.run(
+                    "import", http.url("/fdsnws/event/1/query?starttime=2020-01-01&endtime=2020-01-02"))
+                #expect(query.status == 0, "\(query.errors)")
+                let feed = try await quakes.run("import", http.url("/all_day.geojson"))
+                #expect(feed.status == 69)
+            }
+            let runs = try await database.query("select outcome, seen from import.run order by id")
+            #expect(try runs.map { try $0.decode("outcome", as: String.self) } == ["done", "failed"])
+            #expect(try await database.query("select from import.coverage").isEmpty)
+        }
+    }
+
     @Test("A second run of the same source ends with 75")
     func busy() async throws {
         try await server.withDatabase { database in
