@@ -23,8 +23,10 @@ extension EventService {
 
         fileprivate var parameters: String {
             var text = "&starttime=\(since.withoutZone)"
-            // The standard's windows have their end.
-            if let until { text += "&endtime=\(Instant(milliseconds: until.milliseconds - 1).withoutZone)" }
+            // The standard's windows have their end, and its times have microseconds.
+            if let until {
+                text += "&endtime=\(Instant(milliseconds: until.milliseconds - 1).withoutZone)999"
+            }
             if let updatedAfter { text += "&updatedafter=\(updatedAfter.withoutZone)" }
             if let minimumMagnitude { text += "&minmagnitude=\(minimumMagnitude)" }
             if isOfDeletions { text += "&includedeleted=only" }

@@ -178,9 +178,10 @@ public final class TestCatalogue: Sendable {
             """.utf8)
     }
 
+    /// Microseconds are cut off.
     private func milliseconds(_ text: String) -> Int? {
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        return (try? format.parse(text.hasSuffix("Z") ? text : text + "Z")).map {
+        return (try? format.parse("\(text.prefix(23).prefix { $0 != "Z" })Z")).map {
             Int(($0.timeIntervalSince1970 * 1000).rounded())
         }
     }
