@@ -161,11 +161,13 @@ struct DocumentImport {
     private mutating func importBatch(_ full: Int, _ group: inout LaneTasks) async throws {
         let settling = settling(isLast: false)
         if lanes.indices.contains(full) {
-            intake.batches[full] = try await lanes[full].exchange(intake.batches[full], settling)
+            intake.batches[full] = try await lanes[full].exchange(intake.batches[full], settling) {
+                intake.emptyBatch()
+            }
         } else {
             try await importFirstBatch(settling)
             // A document that settles notes its features in temporary tables, which belong to one connection.
-            startLanes(settling.notesPresence ? 1 : options.lanes, &group)
+            try await startLanes(settling.notesPresence ? 1 : options.lanes, &group)
         }
         intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
     }
@@ -186,13 +188,15 @@ struct DocumentImport {
         BatchImport(connection: connection, logger: logger, run: run, runningCounts: runningCounts)
     }
 
-    private mutating func startLanes(_ count: Int, _ group: inout LaneTasks) {
-        intake.divide(by: count)
-        lanes = (0..<count).map { _ in Lane(second: intake.emptyBatch(), of: count) }
-        for (index, lane) in lanes.enumerated() {
+    /// The first lane has the run's own connection. A server may have no room for the others: then there are fewer.
+    private mutating func startLanes(_ count: Int, _ group: inout LaneTasks) async throws {
+        let (openings, opening) = AsyncStream.makeStream(of: (index: Int, failure: (any Error)?).self)
+        let all = (0..<count).map { _ in Lane(of: count) }
+        for (index, lane) in all.enumerated() {
             group.addTask { [batchImport, reading] in
                 do {
-                    try await lane.run(batchImport, opensConnection: index > 0)
+                    if index == 0 { return try await lane.run(batchImport) }
+                    try await lane.runBeside(batchImport) { opening.yield((index, $0)) }
                 } catch {
                     // Its error ends the run; nothing more is needed from the source.
                     reading.stop()
@@ -200,6 +204,17 @@ struct DocumentImport {
                 }
             }
         }
+        lanes = [all[0]]
+        var failure: (any Error)?
+        for await opened in openings.prefix(count - 1) {
+            if let reason = opened.failure { failure = reason } else { lanes.append(all[opened.index]) }
+        }
+        try Task.checkCancellation()
+        if let failure {
+            logger.warning(
+                "import \(source): goes on with \(lanes.count) of \(count) connections: \(failure)")
+        }
+        intake.divide(by: lanes.count)
     }
 
     /// Imports what is left at the end of the document, and settles it.

@@ -8,25 +8,29 @@ import PostgreSQL
 /// so that memory stays bounded.
 struct Lane: Sendable {
     private let filled = AsyncChannel<(FeatureBatch, Settling)>()
-    /// The batch that is not being filled: it is empty, or being imported.
-    private var other: FeatureBatch
+    /// The batch that is not being filled: it is empty, or being imported. nil until the first exchange.
+    private var other: FeatureBatch?
     /// How many bytes of a batch's rows it reads at once, so that it need not read each row by itself.
     private let readAheadLimit: Int
 
     /// - Parameter count: how many lanes there are.
-    init(second batch: FeatureBatch, of count: Int) {
-        other = batch
+    init(of count: Int) {
         readAheadLimit = (8 << 20) / count
     }
 
     /// Hands over a batch for import, and waits for the lane's other one.
-    mutating func exchange(_ batch: FeatureBatch, _ settling: Settling) async throws -> FeatureBatch {
+    ///
+    /// - Parameter second: makes the other one, the first time.
+    mutating func exchange(
+        _ batch: FeatureBatch, _ settling: Settling, second: () -> FeatureBatch
+    ) async throws -> FeatureBatch {
         await hand(batch, settling)
         try Task.checkCancellation()
+        let free = other ?? second()
         // The lane has emptied it, or has failed: then its error says more.
-        guard other.count == 0 else { throw CancellationError() }
-        defer { other = batch }
-        return other
+        guard free.count == 0 else { throw CancellationError() }
+        other = batch
+        return free
     }
 
     /// Hands over a batch for import, once the one before is imported.
@@ -40,17 +44,31 @@ struct Lane: Sendable {
     }
 
     /// Imports batches up to the last one.
-    ///
-    /// - Parameter opensConnection: whether to open another connection, with the same options as the first.
-    func run(_ batchImport: BatchImport, opensConnection: Bool) async throws {
+    func run(_ batchImport: BatchImport) async throws {
         defer { close() }
-        guard opensConnection else { return try await importAll(batchImport) }
+        try await importAll(batchImport)
+    }
+
+    /// Imports batches over another connection, with the same options as the first.
+    ///
+    /// - Parameter opened: called once, with the error if there is no connection: then the lane takes no batch.
+    func runBeside(
+        _ batchImport: BatchImport, opened: @escaping @Sendable ((any Error)?) -> Void
+    ) async throws {
+        defer { close() }
         var own = batchImport
-        try await Connection.with(own.connection.options, logger: own.logger) { connection in
-            own.connection = connection
-            try await MergeStatement.prepare(connection)
-            if let run = own.run { try await connection.query(RunLog.naming(run), to: "name the run") }
-            try await importAll(own)
+        var isOpen = false
+        do {
+            try await Connection.with(own.connection.options, logger: own.logger) { connection in
+                own.connection = connection
+                try await MergeStatement.prepare(connection)
+                if let run = own.run { try await connection.query(RunLog.naming(run), to: "name the run") }
+                isOpen = true
+                opened(nil)
+                try await importAll(own)
+            }
+        } catch  where !isOpen {
+            opened(error)
         }
     }
 

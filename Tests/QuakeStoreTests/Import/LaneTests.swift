@@ -30,6 +30,29 @@ struct LaneTests {
         }
     }
 
+    @Test("A document goes on with fewer lanes if the server has no room for all", arguments: [1, 2])
+    func noRoom(connections: Int) async throws {
+        try await server.withRoles { roles in
+            let writer = roles.login(.writer)
+            try await roles.database.execute(
+                "alter role \(roles.loginName(.writer)) connection limit \(connections)")
+            let log = RecordedLog()
+            var options = Importer.Options()
+            (options.batchSize, options.lanes, options.retraction) = (20, 3, .never)
+            let document = SmallFeed.document((0..<200).map { SmallFeed.feature("c\($0)") })
+
+            let summary = try await SmallFeed.withFile(document) { path in
+                try await writer.withConnection { [options] connection in
+                    try await Importer(connection, options: options, logger: log.logger).run(.file(path))
+                }
+            }
+
+            #expect(summary.failure == nil)
+            #expect(summary.figures == [200, 0, 0, 0, 0])
+            #expect(log.lines.contains { $0.contains("goes on with \(connections) of 3 connections") })
+        }
+    }
+
     @Test("A document of one batch is one transaction on one connection, however many lanes are allowed")
     func oneBatch() async throws {
         try await server.withDatabase { database in
