@@ -317,7 +317,9 @@ comment on column report.monthly_gutenberg_richter.completeness_method is 'maxim
 create function report.check_selection(
     since timestamptz, until timestamptz,
     latitude double precision, longitude double precision, radius_km double precision) returns boolean
-language plpgsql immutable parallel safe as $$
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
 begin
     if until < since then
         raise invalid_parameter_value using message = 'until is earlier than since';
@@ -338,7 +340,9 @@ comment on function report.check_selection(timestamptz, timestamptz, double prec
 
 create function report.check_aftershocks(
     radius_km double precision, days double precision, minimum_magnitude double precision) returns boolean
-language plpgsql immutable parallel safe as $$
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
 begin
     if radius_km not between 0 and 'infinity' then
         raise invalid_parameter_value using message = 'radius_km is not a distance';
@@ -518,7 +522,9 @@ comment on function report.agency(text) is
 create function report.check_agency_comparison(
     since timestamptz, until timestamptz, minimum_magnitude double precision, within_s double precision,
     within_km double precision) returns boolean
-language plpgsql immutable parallel safe as $$
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
 begin
     if until < since then
         raise invalid_parameter_value using message = 'until is earlier than since';

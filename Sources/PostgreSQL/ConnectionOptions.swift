@@ -9,6 +9,12 @@ import CPostgreSQL
 public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     private var keywords: [String: String] = [:]
 
+    /// Whether sessions leave out of their `search_path` the schemas in which anyone may create functions, as in the schema
+    /// `public` of databases made before PostgreSQL 15. There, `format(text, text)` of another login would run with this one's
+    /// rights, because PostgreSQL's own function of that name takes its arguments less exactly
+    /// (https://www.postgresql.org/docs/current/typeconv-func.html). Statements then name the schema of every table.
+    public var avoidsOpenSchemas = false
+
     /// Takes everything from the environment.
     public init() {}
 

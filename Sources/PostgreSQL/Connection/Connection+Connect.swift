@@ -82,7 +82,10 @@ extension Connection {
         PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
         PQsetnonblocking(handle, 1)
         do {
-            try leaveSerializable(handle, by: deadline, limit)
+            waitLimit = .limited(until: deadline, limit: limit)
+            defer { waitLimit = .untilCancelled }
+            try leaveSerializable(handle)
+            if options.avoidsOpenSchemas { try leaveOpenSchemas(handle) }
         } catch let error as PostgresError {
             throw ConnectFailure(error: error, isSilence: error.connectionLost && error.sqlState == nil)
         }
@@ -90,16 +93,24 @@ extension Connection {
 
     /// A hot standby cannot be SERIALIZABLE, and refuses every statement that is by default
     /// (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CAVEATS).
-    private func leaveSerializable(
-        _ handle: OpaquePointer, by deadline: ContinuousClock.Instant, _ limit: Duration
-    ) throws {
+    private func leaveSerializable(_ handle: OpaquePointer) throws {
         guard isStandby(handle) == true else { return }
-        waitLimit = .limited(until: deadline, limit: limit)
-        defer { waitLimit = .untilCancelled }
         let setting = "default_transaction_isolation"
         let rows = try query("show \(unescaped: setting)", to: "read \(setting)")
         guard try rows[0].decode(setting) == "serializable" else { return }
         try execute(script: "set \(setting) = 'repeatable read'", to: "set \(setting)")
+    }
+
+    /// Leaves schemas out of the search path in which anyone may create functions. A pooler's sessions stay as they are: the next
+    /// client may get them. All names are qualified, because the path is still the other one.
+    private func leaveOpenSchemas(_ handle: OpaquePointer) throws {
+        try query(
+            """
+            select pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false)
+            where pg_catalog.pg_backend_pid() operator(pg_catalog.=) \(Int(PQbackendPID(handle)))::pg_catalog.int4
+              and exists (select from pg_catalog.unnest(pg_catalog.current_schemas(false)) as path (name)
+                          where pg_catalog.has_schema_privilege('public', path.name::pg_catalog.text, 'create'))
+            """, to: "leave open schemas")
     }
 
     /// Whether the server was a hot standby when it last spoke; nil behind a pooler that does not say

@@ -58,6 +58,19 @@ public struct Migrator: Sendable {
         return applied
     }
 
+    /// Until the transaction ends, a name without its schema is one of PostgreSQL's own: where anyone may create functions in the
+    /// schema `public`, theirs would run with the migrator's rights, and stay in what it makes.
+    static let ownNames = "set local search_path = pg_catalog, pg_temp"
+
+    /// Whether anyone who may connect may create functions and tables in the schema `public`, as in databases made before
+    /// PostgreSQL 15.
+    public func isPublicSchemaOpen() async throws -> Bool {
+        try await connection.query(
+            "select has_schema_privilege('public', 'public', 'create') as is_open where to_regnamespace('public') is not null",
+            to: "look who may create in public"
+        ).first?.decode("is_open") ?? false
+    }
+
     /// Keeps other migrators away until the transaction ends. A lock on a private table, because anyone who may connect
     /// can take an advisory lock.
     static let lock = "lock table import.migration in share row exclusive mode"
@@ -75,6 +88,7 @@ public struct Migrator: Sendable {
                             then pg_advisory_xact_lock(\(Self.beginning)) end
                 """, to: "take the migration lock")
             try await become(owner)
+            try await connection.execute(script: Self.ownNames, to: "leave open schemas")
             try await connection.execute(script: Self.bookkeeping, to: "prepare migrations")
             try await connection.execute(script: Self.lock, to: "take the migration lock")
             let known = try await connection.query(
@@ -105,6 +119,7 @@ public struct Migrator: Sendable {
         if changed.isEmpty { return }
         try await connection.write(to: "describe the columns of quake") {
             try await become(owner)
+            try await connection.execute(script: Self.ownNames, to: "leave open schemas")
             try await connection.execute(script: Self.lock, to: "take the migration lock")
             for property in changed {
                 try await connection.execute(

@@ -12,6 +12,7 @@ public enum PostGIS {
     ///   `PostgresError`.
     public static func establish(on connection: Connection) async throws {
         try await connection.write(to: "make the geometry") {
+            try await connection.execute(script: Migrator.ownNames, to: "leave open schemas")
             try await connection.execute(script: Migrator.lock, to: "take the migration lock")
             let schema = try await extensionSchema(on: connection)
             try await Migrator(connection).becomeOwner()
@@ -40,7 +41,8 @@ public enum PostGIS {
             throw NoPostGIS.notInstalled(version: try row.decode("version"))
         }
         guard try row.decode("may_create") else { throw NoPostGIS.notAllowed }
-        try await connection.execute(script: "create extension postgis", to: "create the extension postgis")
+        try await connection.execute(
+            script: "create extension postgis schema public", to: "create the extension postgis")
         return try await known() ?? "public"
     }
 

@@ -44,6 +44,7 @@ public struct Roles: Sendable {
     /// - Throws: `PostgresError`; then nothing has changed.
     public func establish(on connection: Connection) async throws -> [String] {
         try await connection.write(to: "establish the roles") {
+            try await connection.execute(script: Migrator.ownNames, to: "leave open schemas")
             try await connection.query(
                 "select pg_advisory_xact_lock(\(Migrator.beginning))", to: "take the migration lock")
             var created: [String] = []

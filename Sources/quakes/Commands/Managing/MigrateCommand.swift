@@ -67,6 +67,11 @@ struct MigrateCommand: AsyncParsableCommand {
             try await PostGIS.establish(on: connection)
             StandardOutput.print("report.event_geometry is there; QGIS may listen to the channel qgis")
         }
+        if try await migrator.isPublicSchemaOpen() {
+            StandardError.print(
+                "quakes: warning: anyone who may connect may create functions in the schema public, which other logins may run by mistake; run as its owner: revoke create on schema public from public"
+            )
+        }
         guard roles else { return }
         let roles = try Roles(prefix: rolePrefix)
         for name in try await roles.establish(on: connection) {

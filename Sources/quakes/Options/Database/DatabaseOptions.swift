@@ -49,7 +49,8 @@ struct DatabaseOptions: ParsableArguments {
 
     /// Finds the database. Starts the private cluster if that is the one.
     func located() async throws -> Database {
-        if let options = try resolve(Environment.current) {
+        if var options = try resolve(Environment.current) {
+            options.avoidsOpenSchemas = true
             return Database(options: options, isLocal: false, logger: log.logger())
         }
         let cluster = LocalCluster.current
