@@ -312,7 +312,8 @@ comment on function import.sift(timestamptz, text, boolean, boolean) is
     'Before a late document''s features are merged: takes away those that newer documents know better, and deletes the events of which they are a later revision that is known to be gone.';
 
 -- Settles a document whose features are in pg_temp.present (code, ids, time, updated, is_current; a rejected one has no
--- time). That table has no statistics: "not in" hashes it once, where "not exists" may search all of it for each row. A
+-- time), and what it says was deleted in pg_temp.stated (code, deleted_at, service), if it says so of any. These tables have no
+-- statistics: "not in" hashes it once, where "not exists" may search all of it for each row. A
 -- document without a name is no feed. It only says who is gone, and is not remembered.
 --
 -- A document decides about everything in its window that no newer one lists. The lock keeps other workers from merging
@@ -320,7 +321,7 @@ comment on function import.sift(timestamptz, text, boolean, boolean) is
 -- another program changes meanwhile is looked at again as it is deleted.
 create function import.settle(
     service text, feed text, generated timestamptz, window_start timestamptz, window_end timestamptz,
-    deleted_codes text[], deleted_at timestamptz[], deleted_by text[], features bigint, force boolean, dry_run boolean,
+    has_deletions boolean, features bigint, force boolean, dry_run boolean,
     out superseded bigint, out retracted bigint, out in_window bigint, out would_supersede bigint,
     out would_retract bigint, out is_braked boolean, out is_ahead boolean)
 language plpgsql
@@ -397,9 +398,10 @@ begin
           order by listed.code, new.code) as r;
 
     -- Deleted, as the service says; or as another one passes on that it says.
-    if deleted_codes <> '{}' then
+    if has_deletions then
+        features := features + (select count(distinct said.code) from pg_temp.stated said);
         select coalesce(array_agg(distinct q.code), '{}') into withdrawn
-        from unnest(deleted_codes, deleted_at, deleted_by) as said(code, deleted_at, service)
+        from pg_temp.stated said
         join only public.quake q on q.code = said.code
         where coalesce(import.service_of(q.url), '') = said.service and q.updated < said.deleted_at
           and q.code <> all (renamed)
@@ -467,10 +469,10 @@ begin
         select count(*) into retracted from dropped;
     end if;
     if withdrawn <> '{}' then
-        for speaker in select distinct said.service from unnest(deleted_by) as said(service) order by 1 loop
+        for speaker in select distinct said.service from pg_temp.stated said order by 1 loop
             perform set_config('history.reason', format('deleted by %s', coalesce(nullif(speaker, ''), 'its document')), true);
             delete from only public.quake q
-            using unnest(deleted_codes, deleted_at, deleted_by) as said(code, deleted_at, service)
+            using pg_temp.stated said
             where q.code = said.code and q.code = any (withdrawn) and q.updated < said.deleted_at
               and said.service = speaker and coalesce(import.service_of(q.url), '') = speaker;
             get diagnostics deleted = row_count;
@@ -488,11 +490,11 @@ begin
         on conflict on constraint withdrawn_pkey do update
         set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
     end if;
-    if deleted_codes <> '{}' then
+    if has_deletions then
         insert into import.withdrawn as w (code, generated, reason, service, updated)
         select said.code, generated, format('deleted by %s', coalesce(nullif(said.service, ''), 'its document')), said.service,
                max(said.deleted_at) - interval '1 microsecond'
-        from unnest(deleted_codes, deleted_at, deleted_by) as said(code, deleted_at, service)
+        from pg_temp.stated said
         group by said.code, said.service
         on conflict on constraint withdrawn_pkey do update
         set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
@@ -548,7 +550,7 @@ begin
 end
 $$;
 comment on function import.settle(
-    text, text, timestamptz, timestamptz, timestamptz, text[], timestamptz[], text[], bigint, boolean, boolean) is
+    text, text, timestamptz, timestamptz, timestamptz, boolean, bigint, boolean, boolean) is
     'Deletes the events that a document shows to be renamed or withdrawn, and those that it says were deleted. A brake holds it back: if all events of the window would go, or more than 5 that are also more than a tenth of them, it deletes nothing. A document that claims to be made more than 5 minutes from now settles nothing either.';
 
 -- What is held.

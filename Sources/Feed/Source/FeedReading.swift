@@ -30,6 +30,21 @@ extension FeedSource {
         return .document(nil, freshFor: nil)
     }
 
+    /// Reads so many bytes of the feed, or all if it has fewer. The rest does not come.
+    ///
+    /// - Throws: `FeedError`, `CancellationError`.
+    public func beginning(_ count: Int, options: FetchOptions) async throws -> [UInt8] {
+        struct Enough: Error {}
+        var bytes: [UInt8] = []
+        do {
+            try await read(options: options) { chunk in
+                bytes += chunk.prefix(count - bytes.count)
+                if bytes.count == count { throw Enough() }
+            }
+        } catch is Enough {}
+        return bytes
+    }
+
     /// The error of reading a file that is not there; nil for any other source.
     public var missingFile: FeedError? {
         guard case .file(let path) = self, access(path, F_OK) != 0, errno == ENOENT else { return nil }

@@ -41,7 +41,7 @@ struct DocumentImport {
     }
 
     var source: FeedSource { log.source }
-    private var connection: Connection { log.connection }
+    var connection: Connection { log.connection }
     /// What was committed.
     var counts: ImportCounts { runningCounts.counts }
     /// The URL in the document's metadata, which may be the one that was asked for: without its secrets.
@@ -179,6 +179,13 @@ struct DocumentImport {
         }
     }
 
+    /// Imports the first batch again and again: what the deletions of a sweep, of which any number may be rejected, fill it with.
+    mutating func importRejectedDeletions() async throws {
+        guard intake.batches[0].count >= options.batchSize else { return }
+        try await importFirstBatch(settling(isLast: false))
+        _ = intake.batches[0].removeAll()
+    }
+
     private func importFirstBatch(_ settling: Settling) async throws {
         if settling.notesPresence { try await Settling.prepare(connection) }
         try await batchImport.run(intake.batches[0], settling)
@@ -222,7 +229,7 @@ struct DocumentImport {
         let settling = settling(isLast: true)
         if lanes.isEmpty { return try await importFirstBatch(settling) }
         var others = settling
-        others.deletions = []
+        others.deletions = StatedDeletions()
         for (index, batch) in intake.batches.enumerated() {
             await lanes[index].hand(batch, index == 0 ? settling : others)
         }
@@ -245,10 +252,12 @@ struct DocumentImport {
             made: scanner.metadata.generated ?? sweep?.moment ?? window?.asked, feed: identity?.name ?? "",
             notesPresence: maySettle && options.retraction != .never, retraction: options.retraction,
             rejectLimit: options.rejectLimit, isSweep: sweep != nil)
+        if window?.isRepair == true, options.retraction != .never { settling.corrector = source.host }
         // A broken service may send an empty list. One that counts no event there has none.
         if isLast, sweep != nil || scanner.count > 0 || window?.count == 0 {
             settling.identity = identity
-            settling.deletions = (sweep?.deletions ?? []) + intake.deletions
+            settling.deletions = sweep?.deletions ?? StatedDeletions()
+            settling.deletions.append(intake.deletions)
         }
         return settling
     }

@@ -100,7 +100,7 @@ struct RolesTests {
             "lock table public.quake in share mode",
             "create temporary table mine ()",
             "create table public.mine ()",
-            "select import.settle('a', 'b', now(), null, null, '{}', '{}', '{}', 0, true, false)",
+            "select import.settle('a', 'b', now(), null, null, false, 0, true, false)",
             "select import.try_lock('a')",
             "select import.unlock('a')",
         ],

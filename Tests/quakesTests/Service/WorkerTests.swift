@@ -145,6 +145,35 @@ struct WorkerTests {
         }
     }
 
+    @Test(
+        "A second daemon waits for the first one's end, and says so once", arguments: ["/changes", "/feed"])
+    func twoDaemons(path: String) async throws {
+        let cluster = try await TemporaryServer.start()
+        let database = TestDatabase(url: cluster.url)
+        try await database.withConnection { _ = try await Migrator($0).migrate() }
+        // The second one's way to the server, which counts its attempts.
+        let way = try SwallowingProxy(to: cluster.cluster.socketDirectory)
+        let url = database.url.replacing(
+            /host=[^&]*/, with: "host=\(way.directory.replacing("/", with: "%2F"))")
+        // Whoever asks holds the source from then on.
+        try await TestFeedServer.run(script: [.silent]) { http in
+            let arguments = ["import", http.url(path), "--every", "0.1s", "--database"]
+            let first = try await QuakesCommand().run(arguments + [database.url]) { first in
+                try await waitUntil { !http.requests.isEmpty }
+                let nowhere = FileHandle(forWritingAtPath: "/dev/null")!
+                let second = try await QuakesCommand().run(arguments + [url], writingTo: nowhere) { second in
+                    try await waitUntil { way.connectionCount >= 3 }
+                    kill(second, SIGTERM)
+                }
+                #expect(second.status == 0)
+                #expect(second.errors.components(separatedBy: "another run is importing").count == 2)
+                kill(first, SIGTERM)
+            }
+            #expect(first == 0)
+        }
+        try way.remove()
+    }
+
     /// first:   begins run 1, waits ──────────── is killed
     /// second:      begins run 2, waits ──────────────────────────────────────── is stopped: cancelled
     /// third:                       begins run 3              begins run 4

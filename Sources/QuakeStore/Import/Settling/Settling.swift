@@ -18,10 +18,12 @@ struct Settling {
     let rejectLimit: RejectLimit
     /// Whether the document is a sweep, which says of no event that it is gone because it lacks it.
     let isSweep: Bool
+    /// The service that takes back the later versions which were found in the table; nil for all but a repair.
+    var corrector: String?
     /// What the document speaks of. Set with the last batch of a document that can be settled.
     var identity: FeedIdentity?
     /// What the document says is gone, and since when. It counts without an identity, too: any document may say so.
-    var deletions: [StatedDeletion] = []
+    var deletions = StatedDeletions()
 
     // MARK: Presence
 
@@ -71,7 +73,7 @@ struct Settling {
     ///   table may be stale; and whether the document was made too far in the future to be believed.
     func age(isDryRun: Bool, on connection: Connection) async throws -> (isLate: Bool, isAhead: Bool) {
         if !isDryRun {
-            let settles = (identity != nil || !deletions.isEmpty) && retraction != .never
+            let settles = (identity != nil || deletions.count > 0) && retraction != .never
             try await connection.execute(
                 script:
                     "lock table import.settled in \(settles ? "share row exclusive" : "row exclusive") mode",
@@ -110,11 +112,13 @@ struct Settling {
     func settle(
         _ counts: inout ImportCounts, before: ImportCounts, isDryRun: Bool, on connection: Connection
     ) async throws {
-        guard identity != nil || !deletions.isEmpty else { return }
+        guard identity != nil || deletions.count > 0 else { return }
         var document = before
         document += counts
         let isFeed = identity != nil && !isSweep
-        guard retraction != .never, !isFeed || document.unreadable == 0, document.pass(rejectLimit) else {
+        guard retraction != .never, counts.brake == nil, !isFeed || document.unreadable == 0,
+            document.pass(rejectLimit)
+        else {
             counts.isUnsettled = true
             return
         }
@@ -127,14 +131,17 @@ struct Settling {
         let window = document.unreadable > 0 ? nil : identity?.window
         let moment = identity?.generated ?? made ?? .now
         let name = identity?.name ?? "the document"
+        // A copy: if the transaction is repeated, they are stored again.
+        var deletions = deletions
+        if !deletions.inMemory.isEmpty {
+            try await deletions.store(of: identity?.service ?? "", at: moment, on: connection)
+        }
         let row = try await connection.query(
             """
             select superseded, retracted, in_window, would_supersede, would_retract, is_braked, is_ahead
             from import.settle(\(identity?.service), \(identity?.name), \(moment),
                                \(window?.lowerBound), \(window?.upperBound),
-                               \(deletions.map(\.code)), \(deletions.map { $0.at ?? moment }),
-                               \(deletions.map { $0.service ?? identity?.service ?? "" }),
-                               \(document.seen + deletions.count), \(retraction == .force), \(isDryRun))
+                               \(deletions.count > 0), \(document.seen), \(retraction == .force), \(isDryRun))
             """, to: "settle \(name)")[0]
         counts.superseded += try row.decode("superseded", as: Int.self)
         counts.retracted += try row.decode("retracted", as: Int.self)
@@ -142,7 +149,7 @@ struct Settling {
         if try row.decode("is_braked") {
             counts.brake = BrakeHeld(
                 feed: name, missing: try row.decode("would_retract"),
-                renamed: try row.decode("would_supersede"), inWindow: try row.decode("in_window"))
+                renamed: try row.decode("would_supersede"), total: try row.decode("in_window"))
         }
     }
 }

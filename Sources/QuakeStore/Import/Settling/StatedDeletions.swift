@@ -1,0 +1,54 @@
+import Feed
+import PostgreSQL
+
+/// What a document or a sweep says was deleted, until it is settled. The first sweep of a service may bring a million deletions:
+/// only the last few thousand are in memory, the others in the temporary table `pg_temp.stated`.
+struct StatedDeletions {
+    /// How many are in memory at most, if they are stored when it is full.
+    static let limitInMemory = 5_000
+
+    private(set) var inMemory: [StatedDeletion] = []
+    /// How many are in the table.
+    private var stored = 0
+
+    var count: Int { stored + inMemory.count }
+    var isFull: Bool { inMemory.count >= Self.limitInMemory }
+
+    mutating func append(_ deletions: some Sequence<StatedDeletion>) {
+        inMemory.append(contentsOf: deletions)
+    }
+
+    /// Moves those in memory to the table, which is emptied before the first.
+    ///
+    /// - Parameters:
+    ///   - service: whose they are if they do not say.
+    ///   - moment: when they were deleted if they do not say.
+    mutating func store(of service: String, at moment: Instant, on connection: Connection) async throws {
+        if stored == 0 {
+            try await connection.execute(
+                script: """
+                    set client_min_messages = warning;
+                    create temporary table if not exists stated (
+                        code text not null, deleted_at timestamptz not null, service text not null);
+                    set client_min_messages = notice;
+                    truncate pg_temp.stated
+                    """, to: "prepare for deletions")
+        }
+        try await connection.copy(
+            into: "pg_temp.stated", columns: ["code", "deleted_at", "service"], to: "copy deletions"
+        ) { [inMemory] writer in
+            var rows = BinaryRows()
+            for deletion in inMemory {
+                let (code, service) = (deletion.code.utf8, (deletion.service ?? service).utf8)
+                rows.appendRow(columns: 3, capacity: code.count + service.count + 64) { row in
+                    row.appendBytes(code)
+                    row.appendInteger(Instant.microsecondsSince2000((deletion.at ?? moment).milliseconds))
+                    row.appendBytes(service)
+                }
+            }
+            try await writer.write(rows)
+        }
+        stored += inMemory.count
+        inMemory.removeAll(keepingCapacity: true)
+    }
+}
