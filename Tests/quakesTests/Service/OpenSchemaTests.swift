@@ -70,7 +70,8 @@ struct OpenSchemaTests {
                 {"snapshot":"no position"}
                 {"row":{"code":"q0b","net":"q0","net_code":"b","time":"2020-01-01T00:00:00Z","updated":"2020-01-01T00:00:00Z",\
                 "longitude":1,"latitude":2}}
-                {"store":"0e2d3c00-0000-0000-0000-000000000000","token":7,"committed_at":"2026-11-21T09:00:00.123456Z"}
+                {"store":"0e2d3c00-0000-0000-0000-000000000000","token":7,"committed_at":"2026-11-21T09:00:00.123456Z",\
+                "nonce":"3f9a01c7"}
 
                 """
             let answers: @Sendable (TestRequest) -> TestFeedServer.Answer = { request in
