@@ -136,16 +136,6 @@ struct HTTPTests {
         }
     }
 
-    @Test("Caches are told that the metrics come in two forms")
-    func vary() async throws {
-        try await server.withDatabase { database in
-            try await TestSite.run(of: database) { site in
-                let answer = try await site.get("/metrics")
-                #expect(answer.headers["vary"] == "Accept")
-            }
-        }
-    }
-
     @Test("However many requests come in one go, each is answered")
     func pipeline() async throws {
         try await server.withDatabase { database in
