@@ -20,20 +20,8 @@ static inline CURLcode ccurl_set_bytes(CURL *easy, CURLoption option, const void
     return curl_easy_setopt(easy, option, &blob);
 }
 
-static inline curl_off_t ccurl_get_number(CURL *easy, CURLINFO info) {
-    if ((info & CURLINFO_TYPEMASK) == CURLINFO_OFF_T) {
-        curl_off_t value = 0;
-        curl_easy_getinfo(easy, info, &value);
-        return value;
-    }
+static inline long ccurl_get_long(CURL *easy, CURLINFO info) {
     long value = 0;
-    curl_easy_getinfo(easy, info, &value);
-    return value;
-}
-
-/// The handle owns the text.
-static inline const char *ccurl_get_text(CURL *easy, CURLINFO info) {
-    const char *value = NULL;
     curl_easy_getinfo(easy, info, &value);
     return value;
 }

@@ -11,8 +11,6 @@ final class CurlHandle {
     private var statusLine = ""
     /// Whether the final head has arrived. Anything later that looks like one is a trailer.
     private(set) var hasHead = false
-    /// Whether the head that is arriving leads elsewhere.
-    private var isRedirect = false
     /// How the transfer ended; nil while it lasts.
     private(set) var result: CURLcode?
 
@@ -54,16 +52,10 @@ final class CurlHandle {
     }
 
     private func take(line: UnsafeRawBufferPointer) {
-        let status = self[CURLINFO_RESPONSE_CODE]
         if line.starts(with: "HTTP/".utf8) {
             statusLine = String(decoding: line, as: UTF8.self)
-            isRedirect = false
-        } else if line.count <= 2, status >= 200, !isRedirect {
+        } else if line.count <= 2, self[CURLINFO_RESPONSE_CODE] >= 200 {
             hasHead = true
-        } else if 300..<400 ~= status,
-            String(decoding: line.prefix(9), as: UTF8.self).lowercased() == "location:"
-        {
-            isRedirect = true
         }
     }
 
@@ -109,15 +101,7 @@ final class CurlHandle {
 
     // MARK: Results
 
-    subscript(info: CURLINFO) -> Int { ccurl_get_number(easy, info) }
-
-    /// The URL that redirects led to; nil if there were none.
-    var redirectedTo: String? {
-        guard self[CURLINFO_REDIRECT_COUNT] > 0, let url = ccurl_get_text(easy, CURLINFO_EFFECTIVE_URL) else {
-            return nil
-        }
-        return String(cString: url)
-    }
+    subscript(info: CURLINFO) -> Int { ccurl_get_long(easy, info) }
 
     /// How libcurl describes the failure.
     var failure: String {
@@ -133,9 +117,6 @@ final class CurlHandle {
             fields.append((String(cString: next.pointee.name), String(cString: next.pointee.value)))
             field = next
         }
-        let wait = self[CURLINFO_RETRY_AFTER]
-        return HTTPHead(
-            status: self[CURLINFO_RESPONSE_CODE], line: statusLine, fields: fields,
-            retryAfter: wait > 0 ? .seconds(wait) : nil)
+        return HTTPHead(status: self[CURLINFO_RESPONSE_CODE], line: statusLine, fields: fields)
     }
 }

@@ -25,29 +25,16 @@ struct FetchFailure: Error {
     /// Describes how a transfer ended.
     init(_ result: CURLcode, _ handle: CurlHandle, _ exchange: HTTPExchange) {
         let text = handle.failure
-        let proxy = exchange.proxy.map { "proxy \($0): " } ?? ""
         switch result {
         case _ where handle[CURLINFO_HTTP_CONNECTCODE] == 407:
-            self.init("\(proxy)it asks for a user and a password, which belong into the proxy's URL")
+            self.init("it asks for a user and a password, which belong into the proxy's URL")
         case _ where handle[CURLINFO_HTTP_CONNECTCODE] >= 300:
-            self.init("\(proxy)it refuses to connect to the feed's server", isPassing: true)
-        case CURLE_COULDNT_RESOLVE_HOST:
-            self.init("host \(exchange.target.host) not found", isPassing: true)
-        case CURLE_COULDNT_RESOLVE_PROXY: self.init("\(proxy)host not found", isPassing: true)
+            self.init("it refuses to connect to the feed's server", isPassing: true)
+        case CURLE_COULDNT_RESOLVE_HOST: self.init("host \(exchange.target.host) not found", isPassing: true)
+        case CURLE_COULDNT_RESOLVE_PROXY: self.init("host not found", isPassing: true)
         case CURLE_COULDNT_CONNECT:
             let error = handle[CURLINFO_OS_ERRNO]
-            // no_proxy may have led past the proxy. libcurl's text says where it tried to connect.
-            let place =
-                exchange.proxy.map { "to " + "\($0)".replacing(":", with: " port ") }
-                ?? "to the feed's server"
-            self.init(
-                (text.contains(place) ? proxy : "")
-                    + (error == 0 ? text : String(cString: strerror(Int32(error)))),
-                isPassing: true)
-        case CURLE_TOO_MANY_REDIRECTS: self.init("it redirects too often")
-        case CURLE_UNSUPPORTED_PROTOCOL where text.hasPrefix("Protocol"), CURLE_LOGIN_DENIED,
-            CURLE_URL_MALFORMAT:
-            self.init("only plain \(exchange.target.isSecure ? "https" : "http and https") URLs are followed")
+            self.init(error == 0 ? text : String(cString: strerror(Int32(error))), isPassing: true)
         // libcurl limits only the time to connect.
         case CURLE_OPERATION_TIMEDOUT:
             self.init("no connection within \(exchange.options.connectTimeout.inWords)", isPassing: true)

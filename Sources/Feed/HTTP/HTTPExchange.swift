@@ -1,8 +1,12 @@
 import CCurl
 
-/// One request, its redirects and the response.
+/// One request and its response.
 struct HTTPExchange: Sendable {
-    private static let redirectLimit = 5
+    enum Outcome {
+        case result(FetchResult)
+        /// The value of the field Location.
+        case redirect(String)
+    }
 
     let target: HTTPTarget
     let credentials: (user: String, password: String)?
@@ -13,21 +17,26 @@ struct HTTPExchange: Sendable {
     let authorities: [UInt8]?
 
     /// - Throws: `FetchFailure`, `FeedError`, `CancellationError`, what `body` throws.
-    func run(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
+    func run(_ body: ([UInt8]) async throws -> Void) async throws -> Outcome {
         let transfer = Transfer(self)
+        let head = try await head(of: transfer)
+        switch head.status {
+        case 200:
+            try await decode(head, transfer, body)
+            return .result(.document(head.validators, freshFor: head.freshFor))
+        case 304 where validators != nil: return .result(.notModified(freshFor: head.freshFor))
+        case 301, 302, 303, 307, 308:
+            guard let location = head["location"].first else { fallthrough }
+            return .redirect(location)
+        default: throw FetchFailure(head)
+        }
+    }
+
+    private func head(of transfer: Transfer) async throws -> HTTPHead {
         do {
-            let head = try await transfer.head()
-            switch head.status {
-            case 200:
-                try await decode(head, transfer, body)
-                return .document(head.validators, freshFor: head.freshFor)
-            case 304 where validators != nil: return .notModified(freshFor: head.freshFor)
-            default: throw FetchFailure(head)
-            }
+            return try await transfer.head()
         } catch var failure as FetchFailure {
-            if let url = await transfer.redirectedTo {
-                failure.reason = "redirected to \(url.withoutSecrets): \(failure.reason)"
-            }
+            if let proxy { failure.reason = "proxy \(proxy): \(failure.reason)" }
             throw failure
         }
     }
@@ -64,15 +73,13 @@ struct HTTPExchange: Sendable {
             handle.set(CURLOPT_USERNAME, user)
             handle.set(CURLOPT_PASSWORD, password)
         }
-        handle.set(CURLOPT_FOLLOWLOCATION, 1)
-        handle.set(CURLOPT_MAXREDIRS, Self.redirectLimit)
-        // Over http, anyone could change the feed.
-        handle.set(CURLOPT_REDIR_PROTOCOLS_STR, target.isSecure ? "https" : "http,https")
-        handle.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
         // Empty rather than unset: otherwise libcurl would read the process's environment.
-        handle.set(CURLOPT_PROXY, proxy?.url ?? "")
-        handle.set(CURLOPT_NOPROXY, options.proxies.exceptions)
-        handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        handle.set(CURLOPT_PROXY, proxy.map { "http://\($0)" } ?? "")
+        handle.set(CURLOPT_NOPROXY, "")
+        if let proxy {
+            handle.set(CURLOPT_PROXYPORT, proxy.target.port)
+            handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        }
         if let proxy, let user = proxy.user {
             handle.set(CURLOPT_PROXYUSERNAME, user)
             handle.set(CURLOPT_PROXYPASSWORD, proxy.password)

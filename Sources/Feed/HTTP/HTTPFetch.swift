@@ -1,8 +1,10 @@
 import CCurl
 import FoundationEssentials
 
-/// Reads a feed over HTTP, and repeats attempts that fail.
+/// Reads a feed over HTTP: repeats failed attempts, and follows redirects within each.
 struct HTTPFetch {
+    private static let redirectLimit = 5
+
     let url: String
     let validators: Validators?
     let options: FetchOptions
@@ -18,20 +20,20 @@ struct HTTPFetch {
     /// - Throws: `FeedError`, also if the file of authorities is needed and can't be read; what `body` throws.
     func read(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
         var hasBegun = false
-        var attempts = 1
+        var attempt = 1
         var backoff = Backoff(from: options.firstWait, to: options.longestWait)
         while true {
             do {
-                return try await attempt { chunk in
+                return try await follow { chunk in
                     hasBegun = true
                     try await body(chunk)
                 }
             } catch let failure as FetchFailure {
-                guard !hasBegun, attempts < options.attempts, failure.isPassing,
+                guard !hasBegun, attempt < options.attempts, failure.isPassing,
                     failure.retryAfter.map({ $0 <= options.retryAfterLimit }) ?? true
-                else { throw error(failure, attempts) }
+                else { throw error(failure, attempt) }
                 try await options.sleep(max(backoff.next(at: options.random()), failure.retryAfter ?? .zero))
-                attempts += 1
+                attempt += 1
             }
         }
     }
@@ -40,7 +42,7 @@ struct HTTPFetch {
         var reason = failure.reason
         if let wait = failure.retryAfter, wait > options.retryAfterLimit {
             reason +=
-                ". The server asks for a wait of \(wait.inWords); the limit is \(options.retryAfterLimit.inWords)"
+                ", and it asks to be left alone for \(wait.inWords); at most \(options.retryAfterLimit.inWords) are waited"
         }
         if attempts > 1 { reason += ", after \(attempts) attempts" }
         return switch failure.status {
@@ -52,15 +54,45 @@ struct HTTPFetch {
         }
     }
 
-    private func attempt(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
+    /// Makes one attempt, and follows its redirects.
+    private func follow(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
         guard !SourceName(url).wasName else { throw FetchFailure(FetchFailure.isName) }
-        guard let target = HTTPTarget(url) else { throw FetchFailure(FetchFailure.noURL) }
-        return try await HTTPExchange(
-            target: target, credentials: url.userInfo, proxy: options.proxies.proxy(for: target),
-            validators: validators, options: options,
-            // Reading the system's certificates takes longer than a plain request.
-            authorities: target.isSecure ? options.authorities.map(Self.trusting) : nil
-        ).run(body)
+        guard let first = HTTPTarget(url) else { throw FetchFailure(FetchFailure.noURL) }
+        var target = first
+        var visited: Set = [first]
+        while true {
+            let outcome: HTTPExchange.Outcome
+            do {
+                outcome = try await HTTPExchange(
+                    target: target, credentials: target.hasSameOrigin(as: first) ? url.userInfo : nil,
+                    proxy: options.proxies.proxy(for: target), validators: validators, options: options,
+                    // Reading the system's certificates takes longer than a plain request.
+                    authorities: target.isSecure ? options.authorities.map(Self.trusting) : nil
+                ).run(body)
+            } catch var failure as FetchFailure where target != first {
+                failure.reason = "redirected to \(target.url.withoutSecrets): \(failure.reason)"
+                throw failure
+            }
+            switch outcome {
+            case .result(let result): return result
+            case .redirect(let location):
+                target = try next(after: target, location)
+                guard visited.insert(target).inserted else { throw FetchFailure("it redirects in a circle") }
+                guard visited.count <= Self.redirectLimit + 1 else {
+                    throw FetchFailure("it redirects more than \(Self.redirectLimit) times")
+                }
+            }
+        }
+    }
+
+    private func next(after target: HTTPTarget, _ location: String) throws(FetchFailure) -> HTTPTarget {
+        guard let next = target.redirected(to: location) else {
+            throw FetchFailure("it redirects to something that is not an http or https URL")
+        }
+        guard next.isSecure || !target.isSecure else {
+            throw FetchFailure("it redirects from https to http, where anyone could change the feed")
+        }
+        return next
     }
 
     /// The certificates of a PEM file and those of the system.

@@ -1,3 +1,6 @@
+import CCurl
+import Glibc
+
 /// The head of a response: its status, its fields and what they mean.
 struct HTTPHead: Sendable {
     let status: Int
@@ -6,11 +9,8 @@ struct HTTPHead: Sendable {
     private let fields: [(name: String, value: String)]
 
     /// - Parameter line: the status line, such as `HTTP/1.1 404 Not Found`.
-    init(
-        status: Int, line: String, fields: [(name: String, value: String)], retryAfter: Duration? = nil
-    ) {
+    init(status: Int, line: String, fields: [(name: String, value: String)]) {
         self.status = status
-        self.retryAfter = retryAfter
         self.fields = fields.map { ($0.name.lowercased(), $0.value.trimmed) }
         let words = line.drop { $0 != " " }.filter { $0.isASCII && !$0.isNewline && $0 >= " " }
         statusText = words.prefix(80).trimmed
@@ -44,8 +44,15 @@ struct HTTPHead: Sendable {
         return ages.min().map { .seconds($0 < age ? 0 : $0 - age) }
     }
 
-    /// How long the server asks clients to wait (RFC 9110, section 10.2.3).
-    let retryAfter: Duration?
+    /// How long the server asks clients to wait (RFC 9110, section 10.2.3). A date counts from the server's own clock,
+    /// if the response has a `Date`.
+    var retryAfter: Duration? {
+        guard let text = self["retry-after"].first else { return nil }
+        if let seconds = deltaSeconds(text) { return .seconds(seconds) }
+        guard let date = secondsSince1970(text) else { return nil }
+        let now = self["date"].first.flatMap(secondsSince1970) ?? time(nil)
+        return .seconds(date < now ? 0 : date - now)
+    }
 
     /// The content encodings, if there are several or any but gzip. Gzip is recognised by its bytes.
     var unknownContentEncoding: String? {
@@ -59,6 +66,12 @@ struct HTTPHead: Sendable {
 private func deltaSeconds(_ text: some StringProtocol) -> Int? {
     guard !text.isEmpty, text.utf8.allSatisfy(\.isDigit) else { return nil }
     return min(Int(text) ?? .max, 1 << 31)
+}
+
+/// A date in one of the three forms that a recipient must accept (RFC 9110, section 5.6.7), or in a similar one.
+private func secondsSince1970(_ text: String) -> Int? {
+    let seconds = curl_getdate(text, nil)
+    return seconds < 0 ? nil : seconds
 }
 
 extension StringProtocol {

@@ -1,38 +1,52 @@
 import CCurl
 
 /// The target of a request: an http or https URL without credentials and fragment.
-struct HTTPTarget {
+struct HTTPTarget: Hashable {
+    /// In one normal form, so that equal targets compare as equal.
     let url: String
     let isSecure: Bool
     let host: String
+    let port: Int
 
-    /// Nil if the text is not an http or https URL.
-    init?(_ text: String) {
+    /// Nil if the text is not an http or https URL, or not one that is relative to `base`.
+    init?(_ text: String, relativeTo base: String? = nil) {
+        let text = text.withoutUserInfo
         // libcurl takes http:///x for http://x.
         guard !["http:///", "https:///"].contains(where: text.lowercased().hasPrefix), let handle = curl_url()
         else { return nil }
         defer { curl_url_cleanup(handle) }
-        let flags = UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE)
-        guard curl_url_set(handle, CURLUPART_URL, text.withoutUserInfo, flags) == CURLUE_OK else {
-            return nil
+        for text in [base, text].compactMap(\.self) {
+            let flags = UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE)
+            guard curl_url_set(handle, CURLUPART_URL, text, flags) == CURLUE_OK else { return nil }
         }
-        curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0)
-        func get(_ part: CURLUPart) -> String? {
+        for part in [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_FRAGMENT] {
+            curl_url_set(handle, part, nil, 0)
+        }
+        func get(_ part: CURLUPart, _ flags: Int32) -> String? {
             var text: UnsafeMutablePointer<CChar>?
             defer { curl_free(text) }
-            guard curl_url_get(handle, part, &text, UInt32(CURLU_NO_DEFAULT_PORT)) == CURLUE_OK else {
-                return nil
-            }
+            guard curl_url_get(handle, part, &text, UInt32(flags)) == CURLUE_OK else { return nil }
             return text.map { String(cString: $0) }
         }
-        guard let scheme = get(CURLUPART_SCHEME), scheme == "http" || scheme == "https",
-            let host = get(CURLUPART_HOST), get(CURLUPART_PORT) != "0", let url = get(CURLUPART_URL)
+        guard let scheme = get(CURLUPART_SCHEME, 0), scheme == "http" || scheme == "https",
+            let host = get(CURLUPART_HOST, 0)?.lowercased(),
+            curl_url_set(handle, CURLUPART_HOST, host, 0) == CURLUE_OK,
+            let port = get(CURLUPART_PORT, CURLU_DEFAULT_PORT).flatMap(Int.init), port > 0,
+            let url = get(CURLUPART_URL, CURLU_NO_DEFAULT_PORT)
         else { return nil }
         self.url = url
-        self.host = host
+        self.host = host.filter { $0 != "[" && $0 != "]" }
+        self.port = port
         isSecure = scheme == "https"
     }
 
     /// `HOST:PORT`, without the port if it is the scheme's default.
     var authority: String { String(url.split(separator: "/")[1]) }
+
+    /// The target of `Location: TEXT`; nil if it is not an http or https URL.
+    func redirected(to location: String) -> HTTPTarget? { HTTPTarget(location, relativeTo: url) }
+
+    func hasSameOrigin(as other: HTTPTarget) -> Bool {
+        (isSecure, host, port) == (other.isSecure, other.host, other.port)
+    }
 }

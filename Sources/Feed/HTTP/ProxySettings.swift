@@ -1,6 +1,8 @@
+import Glibc
+
 /// Which proxy a request goes through. The environment decides: `http_proxy`, `https_proxy` or `HTTPS_PROXY`, and
 /// `all_proxy` or `ALL_PROXY`. `no_proxy` or `NO_PROXY` lists the hosts, domains, addresses and networks that are reached
-/// directly, in libcurl's form (https://curl.se/libcurl/c/CURLOPT_NOPROXY.html); `*` means all.
+/// directly; `*` means all.
 ///
 /// `HTTP_PROXY` is ignored: a CGI server sets it from a request's header (https://httpoxy.org). Servers on this machine's
 /// loopback are always reached directly.
@@ -11,23 +13,18 @@ public struct ProxySettings: Sendable {
         self.environment = environment
     }
 
-    /// The proxy for a URL, unless `exceptions` has its host; redirects go the same way.
     func proxy(for target: HTTPTarget) throws(FetchFailure) -> Proxy? {
-        let names = target.isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
-        guard let (name, value) = variable(names + ["all_proxy", "ALL_PROXY"]) else { return nil }
+        guard
+            let (name, value) = variable(
+                (target.isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"])
+                    + ["all_proxy", "ALL_PROXY"]),
+            !isReachedDirectly(target)
+        else { return nil }
         guard let proxy = Proxy(value) else {
             throw FetchFailure(
                 "\(name) is not of the form http://HOST:PORT; other kinds of proxies are not supported")
         }
         return proxy
-    }
-
-    /// The hosts that are reached directly.
-    var exceptions: String {
-        let given = variable(["no_proxy", "NO_PROXY"])?.value ?? ""
-        // libcurl takes * only alone.
-        return given.split(whereSeparator: { $0 == "," || $0.isWhitespace }).contains("*")
-            ? "*" : "localhost,127.0.0.0/8,::1,\(given)"
     }
 
     private func variable(_ names: [String]) -> (name: String, value: String)? {
@@ -36,22 +33,59 @@ public struct ProxySettings: Sendable {
         }
         return nil
     }
+
+    private func isReachedDirectly(_ target: HTTPTarget) -> Bool {
+        let host = target.host
+        let address = ipAddress(host)
+        if host == "localhost" || host.hasSuffix(".localhost") || address?.isLoopback == true { return true }
+        let list = variable(["no_proxy", "NO_PROXY"])?.value.lowercased() ?? ""
+        return list.split(whereSeparator: { $0 == "," || $0.isWhitespace }).contains { entry in
+            if entry == "*" { return true }
+            let parts = entry.split(separator: "/", omittingEmptySubsequences: false)
+            if let network = ipAddress(parts[0].filter { $0 != "[" && $0 != "]" }) {
+                let isLong = parts[0].contains(":")
+                let width = isLong ? 128 : 32
+                let count = parts.count == 2 ? Int(parts[1]) ?? -1 : width
+                guard let address, isLong == host.contains(":"), (0...width).contains(count) else {
+                    return false
+                }
+                return (address ^ network) >> (width - count) == 0
+            }
+            let name = entry.split(separator: ":")
+            guard let domain = name.first, name.count == 1 || Int(name[1]) == target.port else {
+                return false
+            }
+            let suffix = domain.drop { $0 == "*" || $0 == "." }
+            return host == suffix || host.hasSuffix(".\(suffix)")
+        }
+    }
 }
 
-/// An HTTP proxy.
 struct Proxy: Sendable, Equatable, CustomStringConvertible {
-    /// `http://HOST:PORT`.
-    let url: String
+    let target: HTTPTarget
     let user: String?
     let password: String
 
     /// Reads `[http://][USER:PASSWORD@]HOST[:PORT]`. The default port is 80.
     init?(_ text: String) {
-        let given = text.contains("://") ? text : "http://\(text)"
-        guard let target = HTTPTarget(given), !target.isSecure else { return nil }
-        url = "http://\(target.authority)" + (target.authority.contains(#/:\d+$/#) ? "" : ":80")
-        (user, password) = given.userInfo.map { ($0.user, $0.password) } ?? (nil, "")
+        let url = text.contains("://") ? text : "http://\(text)"
+        guard let target = HTTPTarget(url), !target.isSecure else { return nil }
+        self.target = target
+        (user, password) = url.userInfo.map { ($0.user, $0.password) } ?? (nil, "")
     }
 
-    var description: String { String(url.dropFirst("http://".count)) }
+    var description: String { target.authority }
+}
+
+/// An IPv6 address as a number, and an IPv4 address as that of IPv6 which stands for it (::ffff:127.0.0.1); nil for a name.
+private func ipAddress(_ text: String) -> UInt128? {
+    var bits = UInt128()
+    // Behind ::ffff:, a host `cafe` would be a part of an address.
+    let address = text.contains(":") ? text : text.contains(".") ? "::ffff:\(text)" : ""
+    return inet_pton(AF_INET6, address, &bits) == 1 ? bits.bigEndian : nil
+}
+
+extension UInt128 {
+    /// Whether it is 127.0.0.0/8 or ::1.
+    fileprivate var isLoopback: Bool { self >> 24 == 0xFF_FF7F || self == 1 }
 }

@@ -1,7 +1,7 @@
 import CCurl
 import QueueExecutor
 
-/// One request with its redirects, and the response, over separate connections and on a separate thread.
+/// One request and its response, over a separate connection and on a separate thread.
 ///
 /// libcurl works only while the reader waits for bytes. So the network delivers no more than the reader wants, and the
 /// time that the reader takes for its own work does not count as the server's silence.
@@ -44,9 +44,6 @@ actor Transfer {
         defer { handle.bytes = [] }
         return handle.bytes.isEmpty ? nil : handle.bytes
     }
-
-    /// The URL that redirects led to; nil if there were none.
-    var redirectedTo: String? { handle.redirectedTo }
 
     /// Lets libcurl work until there is enough, or until the response ends.
     private func work(atMost limit: Duration, else reason: String, until isEnough: () -> Bool) async throws {

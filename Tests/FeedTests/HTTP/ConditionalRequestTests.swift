@@ -135,7 +135,7 @@ import Testing
         ] as [([String], String?, Int?)])
     func aResponseIsFreshForItsMaximumAge(control: [String], age: String?, seconds: Int?) {
         let fields = control.map { ("Cache-Control", $0) } + (age.map { [("Age", $0)] } ?? [])
-        let head = HTTPHead(status: 200, line: "HTTP/1.1 200 OK", fields: fields, retryAfter: nil)
+        let head = HTTPHead(status: 200, line: "HTTP/1.1 200 OK", fields: fields)
         #expect(head.freshFor == seconds.map { .seconds($0) })
     }
 }

@@ -40,32 +40,30 @@ import Testing
         } _: { server in
             let contents = try await FeedSource(server.url("/5")).contents()
             #expect(contents == Self.feed)
-            #expect(
-                await reason(server.url("/6")) == "redirected to \(server.url("/1")): it redirects too often")
+            #expect(await reason(server.url("/6")) == "it redirects more than 5 times")
             #expect(server.requests.count == 6 + 6, "and it is not tried again")
         }
     }
 
-    @Test func circlesEnd() async throws {
+    @Test func circlesAreNoticed() async throws {
         try await TestFeedServer.run { request in
-            Self.redirect(to: request.uri == "/a" ? "/b" : "/a#again")
+            switch request.uri {
+            case "/a": Self.redirect(to: "/b")
+            case "/b": Self.redirect(to: "/a#again")
+            default: Self.redirect(to: request.uri)
+            }
         } _: { server in
-            #expect(await reason(server.url("/a"))?.hasSuffix("it redirects too often") == true)
-            #expect(server.requests.count == 6, "and it is not tried again")
+            #expect(await reason(server.url("/a")) == "it redirects in a circle")
+            #expect(await reason(server.url("/self")) == "it redirects in a circle")
+            #expect(server.requests.count == 3)
         }
     }
 
-    @Test(arguments: [
-        "ftp://127.0.0.1/", "file:///etc/passwd", "http://", "unix:///run/x", "//",
-        "http://user:stolen@127.0.0.1/",
-    ])
-    func onlyPlainHTTPIsFollowed(location: String) async throws {
+    @Test(arguments: ["ftp://127.0.0.1/", "file:///etc/passwd", "http://", "unix:///run/x", "//"])
+    func onlyHTTPIsFollowed(location: String) async throws {
         try await TestFeedServer.run(script: [Self.redirect(to: location)]) { server in
-            let reason = await reason(server.url("/"))
             #expect(
-                reason?.hasSuffix("only plain http and https URLs are followed") == true, "\(reason ?? "")")
-            #expect(reason?.contains("stolen") == false)
-            #expect(server.requests.count == 1)
+                await reason(server.url("/")) == "it redirects to something that is not an http or https URL")
         }
     }
 
@@ -95,6 +93,7 @@ import Testing
                 case "/near": Self.redirect(to: "/feed")
                 case "/port": Self.redirect(to: other.url("/feed"))
                 case "/name": Self.redirect(to: "http://localhost:\(other.port)/feed")
+                case "/given": Self.redirect(to: "http://user:stolen@127.0.0.1:\(other.port)/feed")
                 default: .whole(.ok, Self.feed)
                 }
             } _: { server in
@@ -102,16 +101,16 @@ import Testing
                 _ = try await FeedSource("\(url)/near").contents()
                 #expect(server.requests.count == 2)
                 #expect(server.requests.allSatisfy { $0.headers.contains(name: "authorization") })
-                for path in ["/port", "/name"] { _ = try await FeedSource(url + path).contents() }
-                #expect(other.requests.count == 2)
+                for path in ["/port", "/name", "/given"] { _ = try await FeedSource(url + path).contents() }
+                #expect(other.requests.count == 3)
                 #expect(!other.requests.contains { $0.headers.contains(name: "authorization") })
             }
         }
     }
 
     @Test(arguments: [
-        ("HTTP://Feed.Example:80", "http://Feed.Example/"), ("https://a:443/x#y", "https://a/x"),
-        ("http://a:443/?x", "http://a:443/?x"), ("http://[fd12::1]:8080/x?y#z", "http://[fd12::1]:8080/x?y"),
+        ("HTTP://Feed.Example:80", "http://feed.example/"), ("https://a:443/x#y", "https://a/x"),
+        ("http://a:443/?x", "http://a:443/?x"), ("http://[FD12::1]:8080/x?y#z", "http://[fd12::1]:8080/x?y"),
         ("http://user:pa@ss@a/b/../c d", "http://a/c%20d"),
         ("http://a/?next=http:///x", "http://a/?next=http:///x"),
     ])

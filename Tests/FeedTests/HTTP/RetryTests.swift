@@ -92,14 +92,16 @@ import Testing
     }
 
     @Test(arguments: [
-        ("7", 7), ("0", 1), ("120", 120), ("Sun, 06 Nov 1994 08:49:37 GMT", 1), ("soon", 1), ("-5", 1),
+        ("7", 7), ("0", 1), ("120", 120), ("Sun, 06 Nov 1994 08:49:37 GMT", 17),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 17), ("Sun Nov  6 08:49:37 1994", 17),
+        ("Sun, 06 Nov 1994 08:49:00 GMT", 1), ("soon", 1), ("-5", 1),
     ])
     func theWaitThatTheServerAsksForIsKept(retryAfter: String, seconds: Int) async throws {
         let waits = Waits()
         try await TestFeedServer.run(script: [
             .whole(
                 .serviceUnavailable, [],
-                headers: ["retry-after": retryAfter]),
+                headers: ["retry-after": retryAfter, "date": "Sun, 06 Nov 1994 08:49:20 GMT"]),
             .whole(.ok, Self.feed),
         ]) { server in
             _ = try await FeedSource(server.url("/feed")).contents(Self.options(waits))
@@ -119,9 +121,8 @@ import Testing
                 error as? FeedError
                     == .unavailable(
                         url: server.url("/feed"),
-                        reason:
-                            "HTTP status 429 Too Many Requests. The server asks for a wait of 121 seconds; "
-                            + "the limit is 120 seconds",
+                        reason: "HTTP status 429 Too Many Requests, and it asks to be left alone for "
+                            + "121 seconds; at most 120 seconds are waited",
                         status: 429, retryAfter: .seconds(121)))
             #expect(server.requests.count == 1)
             #expect(waits.all == [])

@@ -83,7 +83,8 @@ import Testing
         }
         #expect(
             tunnelled.map { "\($0)" }
-                == "cannot fetch https://feed.example/: no connection within 0.3 seconds")
+                == "cannot fetch https://feed.example/: proxy 127.0.0.1:\(listener.port): "
+                + "no connection within 0.3 seconds")
     }
 
     @Test func cancellationEndsAHandshake() async throws {
