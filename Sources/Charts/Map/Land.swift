@@ -4,11 +4,11 @@ import EmbeddedFiles
 /// public domain (https://www.naturalearthdata.com/about/terms-of-use/).
 public enum Land {
     /// The coastlines as `scripts/mapdata` writes them.
-    public static var text: [UInt8] { EmbeddedFiles.all["map/land.txt"] ?? [] }
+    public static var text: [UInt8] { EmbeddedFiles.file("map/land.txt") }
 
     /// The 1,249 populated places of Natural Earth at 1:50 million, as `scripts/mapdata` writes them: a line for each, with the zoom
     /// from which on it has a place on a map, its latitude and longitude, its name and its country, separated by tabs.
-    public static var places: [UInt8] { EmbeddedFiles.all["map/places.txt"] ?? [] }
+    public static var places: [UInt8] { EmbeddedFiles.file("map/places.txt") }
 
     /// Degrees.
     struct Point: Equatable {
@@ -22,7 +22,7 @@ public enum Land {
 
     /// The islands that are too small for a map of the world: those of Natural Earth at 1:10 million that cover some 5 square
     /// kilometres or more (`scripts/mapdata`).
-    static let islands: [[Point]] = (EmbeddedFiles.all["map/islands.txt"] ?? [])
+    static let islands: [[Point]] = EmbeddedFiles.file("map/islands.txt")
         .split(separator: UInt8(ascii: "\n")).map(decode)
 
     /// Reads an Encoded Polyline of latitudes and longitudes, in hundredths of a degree
