@@ -85,7 +85,8 @@ extension Agency {
     static let byPrefix = Dictionary(
         uniqueKeysWithValues: known.flatMap { agency in agency.prefixes.map { ($0, agency) } })
 
-    static let usgs = Agency(
+    /// The USGS, with the networks that contribute to ComCat.
+    public static let usgs = Agency(
         name: "usgs", title: "U.S. Geological Survey and its networks", licence: "public domain",
         terms: "https://www.usgs.gov/policies-and-notices",
         service: "https://earthquake.usgs.gov/fdsnws/event/1/",

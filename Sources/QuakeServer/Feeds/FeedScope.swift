@@ -8,8 +8,7 @@ enum FeedScope: Sendable, Equatable {
     case all
 
     /// The USGS, with all networks that contribute to ComCat.
-    static let usgs = FeedScope.agency(comCat)
-    static let comCat = Agency.named("usgs")!
+    static let usgs = FeedScope.agency(.usgs)
 
     /// By the name of an agency, or `all`.
     init?(name: String) {

@@ -99,7 +99,7 @@ struct SummaryFeed: Sendable, Equatable {
 
     private func origin(in state: CatalogueState, _ baseURL: String) -> Origin {
         let folder = "/earthquakes/feed/v1.0/summary"
-        let service = FeedScope.comCat.host
+        let service = Agency.usgs.host
         let newest = state.settled.filter { $0.service == service && covers($0.feed) }
             .max { $0.generated < $1.generated }
         if scope == .usgs, let newest {

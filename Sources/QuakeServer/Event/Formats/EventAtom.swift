@@ -70,7 +70,7 @@ struct EventAtom: EventEncoder {
     }
 
     private func append(idOf event: EventSummary, to bytes: inout [UInt8]) {
-        guard FeedScope.comCat.hasEvent(of: String(decoding: event.net, as: UTF8.self), at: event.host) else {
+        guard Agency.usgs.hasEvent(of: String(decoding: event.net, as: UTF8.self), at: event.host) else {
             return event.code.withUnsafeBytes { code in
                 guard let url = event.url else { return bytes.append(publicIDOf: code, at: nil) }
                 url.withUnsafeBytes { bytes.append(publicIDOf: code, at: $0) }
