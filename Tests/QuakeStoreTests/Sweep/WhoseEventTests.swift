@@ -87,19 +87,28 @@ struct WhoseEventTests {
         }
     }
 
+    /// How many events a backfill from the USGS deletes, if nothing holds it back.
+    private func retracted(
+        byBackfill options: Backfill.Options, of database: TestDatabase, through server: TestFeedServer
+    ) async throws -> Int {
+        var options = options
+        options.service = try #require(EventService(.url(Self.usgs)))
+        options.pace = .zero
+        var imports = Importer.Options.through(server)
+        imports.retraction = .force
+        return try await database.withConnection { [options, imports] connection in
+            let backfill = try await Backfill(connection, options, imports: imports, logger: .quiet)
+            return try await backfill.run().counts.retracted
+        }
+    }
+
     @Test("A backfill from the USGS deletes what it brought, and nothing else")
     func backfill() async throws {
         try await withUSGS { database, _, server in
             var options = Backfill.Options(from: Instant(milliseconds: Int64(Self.now - 2 * Self.day)))
             options.to = Instant(milliseconds: Int64(Self.now + Self.day))
-            options.service = try #require(EventService(.url(Self.usgs)))
-            options.pace = .zero
-            var imports = Importer.Options.through(server)
-            imports.retraction = .force
-            try await database.withConnection { [options, imports] connection in
-                let backfill = try await Backfill(connection, options, imports: imports, logger: .quiet)
-                #expect(try await backfill.run().counts.retracted == 1)
-            }
+            let count = try await retracted(byBackfill: options, of: database, through: server)
+            #expect(count == 1)
         }
     }
 
@@ -171,15 +180,9 @@ struct WhoseEventTests {
             for name in ["gcmt-as-obspy-writes-it.xml", "text-contributor-is-not-owner.txt"] {
                 #expect(try await database.importFile(FieldSamples.path(name)).counts.inserted == 1)
             }
-            var options = Backfill.Options(from: try #require(Instant("1976-01-01T00:00:00Z")))
-            options.service = try #require(EventService(.url(Self.usgs)))
-            options.pace = .zero
-            var imports = Importer.Options.through(server)
-            imports.retraction = .force
-            try await database.withConnection { [options, imports] connection in
-                let backfill = try await Backfill(connection, options, imports: imports, logger: .quiet)
-                #expect(try await backfill.run().counts.retracted == 1)
-            }
+            let options = Backfill.Options(from: try #require(Instant("1976-01-01T00:00:00Z")))
+            let count = try await retracted(byBackfill: options, of: database, through: server)
+            #expect(count == 1)
             let gone = try await database.query(
                 "delete from quake where time < '2020-01-01' returning code, url")
             #expect(gone.count == 2)
