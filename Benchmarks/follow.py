@@ -19,6 +19,7 @@ compiler, libpq and SQLite with their headers. The server is a private cluster t
 """
 
 import argparse
+import bisect
 import json
 import os
 import shutil
@@ -26,17 +27,18 @@ import signal
 import statistics
 import struct
 import subprocess
+import sys
 import time
 
 import goals
 from cluster import QUAKES, Cluster, finish, medians, print_table, token_of
-from followers import Sightings, cpu_of, wait_until
 from writer import Writer, add_options
 
 QUAKES_FOLLOW, BAREST = KINDS = ["quakes follow", "barest follower"]
 FIGURES = {"p50": "p50 ms", "p90": "p90 ms", "p99": "p99 ms", "max": "max ms", "cpu": "client CPU ms a pass",
            "server_cpu": "server CPU ms a pass", "both_cpu": "CPU ms a pass, both", "commits": "commits a pass", "memory": "peak MB each",
            "connections": "connections each"}
+PATIENCE = 60  # seconds
 GOALS = {"p50": 1.0, "p99": 1.0, "both_cpu": 0.9}
 
 
@@ -152,6 +154,56 @@ def transactions_of(path):
     (https://www.sqlite.org/walformat.html#the_wal_index_header). A follower commits one for each pass."""
     with open(f"{path}-shm", "rb") as index:
         return struct.unpack("=8xI", index.read(12))[0]
+
+
+class Sightings:
+    """Watches views (view_observer.c) until the block ends: when each was seen to reach which token."""
+
+    def __init__(self, observer, files, path):
+        self.observer, self.files, self.path = observer, files, path
+
+    def __enter__(self):
+        with open(self.path, "w") as output:
+            self.process = subprocess.Popen([self.observer, *self.files], stdout=output)
+        time.sleep(1)  # until it watches
+        return self
+
+    def __exit__(self, *_):
+        time.sleep(1)  # until it has written what it saw last
+        self.process.terminate()
+        self.process.wait()
+
+    def latencies(self, commits):
+        """For each view, the milliseconds from each commit to the first sighting of its token or a later one.
+
+        :param commits: when each token was committed, in nanoseconds of CLOCK_MONOTONIC.
+        """
+        sightings = [[] for _ in self.files]
+        with open(self.path) as lines:
+            for line in lines:
+                view, reached, moment = map(int, line.split())
+                sightings[view].append((reached, moment))
+        return [[(first(view, token) - moment) / 1e6 for token, moment in commits.items()] for view in sightings]
+
+
+def first(view, token):
+    place = bisect.bisect_left(view, (token, 0))
+    if place == len(view):
+        sys.exit(f"a view was never seen with token {token}")
+    return view[place][1]
+
+
+def cpu_of(process):
+    """CPU seconds of a process that runs, with all its threads: to the nanosecond, unlike in /proc."""
+    return time.clock_gettime(~process << 3 | 2)  # CPUCLOCK_SCHED: see clock_getcpuclockid(3)
+
+
+def wait_until(what, is_so):
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        if time.monotonic() > deadline:
+            sys.exit(f"gave up after {PATIENCE} s of waiting until {what}")
+        time.sleep(0.2)
 
 
 main()
