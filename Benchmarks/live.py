@@ -7,34 +7,28 @@ is the time from a commit to the event with its position, for each transaction a
 `quakes serve`, and nginx with its module nchan, a hub for Server-Sent Events, which Benchmarks/barest_publisher.c feeds with
 the same lines. The figures are medians over the rounds, and so are the ratios within each round.
 
-Then as many clients ask for the changes again and again (long polls, Benchmarks/polling_clients.c) through the caches of nginx
-and Varnish, as deploy/proxies has them, at another rate. The figure to look at is how many requests a commit reach `quakes
-serve`. As many streams beside them have the same rate.
-
 The memory is that of the server's processes with all clients, less that without any, for each client (PSS).
 
 All figures of one run come from one machine and one server; only their ratios mean anything. The benchmark needs a C
 compiler, libpq with its headers, and Debian's nginx and libnginx-mod-nchan. The database is a private cluster that exists
 only for the run.
 
-    Benchmarks/live.py [--clients N] [--seconds S] [--rate R] [--rows N] [--events N] [--rounds R] [--pollers N] [--json]
+    Benchmarks/live.py [--clients N] [--seconds S] [--rate R] [--rows N] [--events N] [--rounds R] [--json]
 """
 
 import argparse
 import json
 import os
-import re
 import resource
 import shutil
 import socket
 import subprocess
 import sys
 import time
-import urllib.request
 
 import goals
 from cluster import QUAKES, Cluster, medians, print_table, tree_cpu
-from proxies import Proxy, free_port, programs
+from proxies import free_port
 from writer import Writer, add_options
 
 OURS, NCHAN = KINDS = ["quakes serve", "nginx with nchan"]
@@ -48,7 +42,6 @@ def main():
     parser.add_argument("--seconds", type=int, default=10)
     add_options(parser, rate=10)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--pollers", type=int, default=10_000, help="clients that ask again and again, at 2 commits a second")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -66,20 +59,14 @@ def main():
         for turn in range(options.rounds):
             for kind in kinds if turn % 2 == 0 else reversed(kinds):
                 rounds[kind].append(bench.measure(kind))
-        polled = bench.poll() if options.pollers else []
     results = {kind: medians(figures) for kind, figures in rounds.items()}
     if NCHAN in results:
         results["ratio"] = medians([{name: ours[name] / theirs[name] for name in FIGURES}
                                     for ours, theirs in zip(rounds[OURS], rounds[NCHAN])])
     if options.json:
-        print(json.dumps({**results, "polled": polled}, indent=1))
+        print(json.dumps(results, indent=1))
     else:
         print_results(results, options)
-        print()
-        print_table(("readers at 2 commits/s", "p50 ms", "p90 ms", "p99 ms", "max ms", "requests a commit"),
-                    *((*line[:-1], "–" if line[-1] is None else line[-1]) for line in polled))
-    goals.tell([goals.at_most(f"{options.pollers} long polls through {name}: requests a commit that reach the process", requests, 3)
-                for name, *_, requests in polled if requests is not None], prints=not options.json)
     if NCHAN in results:
         goals.tell([goals.at_most(
             f"{options.clients} live clients: p99 / nginx with nchan", results["ratio"]["p99"], 0.5)],
@@ -101,45 +88,6 @@ class Bench:
         self.codes = cluster.sql("select code from quake").splitlines()
         Writer(cluster.url).write(self.codes, options, count=100, rate=200)
         cluster.sql("vacuum analyze")
-
-    def poll(self):
-        """A line for each cache, and one for streams."""
-        lines = []
-        count, rate = self.options.pollers, 2
-        commits = rate * self.options.seconds
-        for name in ("nginx", "varnish", None):
-            port = free_port()
-            server = subprocess.Popen(
-                [QUAKES, "serve", "--listen", f"127.0.0.1:{port}", "--database", self.cluster.url, "--max-streams", "12000",
-                 "--max-connections", "12000"], env=self.cluster.env, stderr=subprocess.DEVNULL)
-            proxy = None
-            try:
-                wait_for(port)
-                if name and not programs():
-                    continue
-                proxy = Proxy(self.cluster, name, port) if name else None
-                if proxy:
-                    wait_for(proxy.port)
-                    clients = [self.cluster.compile("polling_clients.c", "pthread"), str(proxy.port), newest(port), str(count)]
-                else:
-                    clients = [self.clients, str(port), "/changes?after=now", str(count)]
-                clients = subprocess.Popen(clients, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-                expect(clients, "ready")
-                if not proxy:
-                    clients.stdin.write("go\n")
-                    clients.stdin.flush()
-                    expect(clients, "counting")
-                before = asked(port)
-                written = Writer(self.cluster.url).write(self.codes, self.options, count=commits, rate=rate)
-                figures, _ = clients.communicate(
-                    "".join(f"{token} {moment}\n" for token, moment in written.items()) + "\n", timeout=120)
-                requests = (asked(port) - before) / commits if proxy else None
-                lines.append((f"{count} through {name}" if name else f"{count} streams", *map(float, figures.split()[:4]), requests))
-            finally:
-                for process in filter(None, (server, proxy and proxy.process)):
-                    process.terminate()
-                    process.wait()
-        return lines
 
     def measure(self, kind):
         port = free_port()
@@ -201,19 +149,6 @@ def expect(process, word):
     line = process.stdout.readline().strip()
     if line != word:
         sys.exit(f"{process.args[0]} says {line!r} instead of {word!r}")
-
-
-def newest(port):
-    """The word for the newest position."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/changes?after=now&wait=0") as answer:
-        return "{token}_{committed_at}_{nonce}_{store}".format(**json.loads(answer.read()))
-
-
-def asked(port):
-    """How many requests for changes were answered."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-        found = re.search(r'^quakes_http_requests_total{route="changes",status="200"} (\d+)', answer.read().decode(), re.M)
-    return int(found[1]) if found else 0
 
 
 def wait_for(port):
