@@ -12,10 +12,12 @@ follower that falls behind reads several commits in one pass, which takes less C
 
 The figures are medians over the rounds. So are the ratios within each round; the least and the greatest stand beside them.
 
+--http measures as many live HTTP clients of `quakes serve` instead, beside nginx and nchan (live.py).
+
 All figures of one run come from one machine and one server; only their ratios mean anything. The benchmark needs a C
 compiler, libpq and SQLite with their headers. The server is a private cluster that exists only for the run.
 
-    Benchmarks/follow.py [--followers N] [--seconds S] [--rate R] [--rows N] [--events N] [--rounds R] [--json]
+    Benchmarks/follow.py [--http] [--followers N] [--seconds S] [--rate R] [--rows N] [--events N] [--rounds R] [--json]
 """
 
 import argparse
@@ -31,6 +33,7 @@ import sys
 import time
 
 import goals
+import live
 from cluster import QUAKES, Cluster, finish, medians, print_table, token_of
 from writer import Writer, add_options
 
@@ -44,13 +47,20 @@ GOALS = {"p50": 1.0, "p99": 1.0, "both_cpu": 0.9}
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--followers", type=int, default=50)
-    parser.add_argument("--seconds", type=int, default=20,
-                        help="length of a round: long enough that the log of each view is moved into its file")
+    parser.add_argument("--http", action="store_true", help="follow over HTTP")
+    parser.add_argument("--followers", type=int, help="50, or 5000 over HTTP")
+    parser.add_argument("--seconds", type=int,
+                        help="length of a round: 20, long enough that each view's log is moved into its file, or 10 over HTTP")
     add_options(parser, rate=10)
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--rounds", type=int, help="6, or 3 over HTTP")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    options.followers = options.followers or (5000 if options.http else 50)
+    options.seconds = options.seconds or (10 if options.http else 20)
+    options.rounds = options.rounds or (3 if options.http else 6)
+    if options.http:
+        live.measure(options)
+        return
 
     rounds = {kind: [] for kind in KINDS}
     with Cluster(max_connections=4 * options.followers + 20) as cluster:

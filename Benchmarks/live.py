@@ -1,22 +1,13 @@
-#!/usr/bin/env python3
-"""Measures how soon after a commit many live HTTP clients have its changes, compared with nginx and nchan.
+"""How soon after a commit many live HTTP clients have its changes, compared with nginx and nchan: follow.py --http.
 
-A writer commits transactions of 20 updates at a steady rate. For each one, it records the token and the time right
-after COMMIT has returned. Benchmarks/live_clients.c is all the clients, in one process that does little else. The latency
-is the time from a commit to the event with its position, for each transaction and each client. Two servers take turns:
-`quakes serve`, and nginx with its module nchan, a hub for Server-Sent Events, which Benchmarks/barest_publisher.c feeds with
-the same lines. The figures are medians over the rounds, and so are the ratios within each round.
+live_clients.c is all the clients, in one process that does little else. The latency is the time from a commit to the event
+with its position, for each transaction and each client. Two servers take turns: `quakes serve`, and nginx with its module
+nchan, a hub for Server-Sent Events, which barest_publisher.c feeds with the same lines. It takes Debian's nginx and
+libnginx-mod-nchan; without them, `quakes serve` is measured alone.
 
 The memory is that of the server's processes with all clients, less that without any, for each client (PSS).
-
-All figures of one run come from one machine and one server; only their ratios mean anything. The benchmark needs a C
-compiler, libpq with its headers, and Debian's nginx and libnginx-mod-nchan. The database is a private cluster that exists
-only for the run.
-
-    Benchmarks/live.py [--clients N] [--seconds S] [--rate R] [--rows N] [--events N] [--rounds R] [--json]
 """
 
-import argparse
 import json
 import os
 import resource
@@ -29,21 +20,15 @@ import time
 import goals
 from cluster import QUAKES, Cluster, medians, print_table, tree_cpu
 from proxies import free_port
-from writer import Writer, add_options
+from writer import Writer
 
 OURS, NCHAN = KINDS = ["quakes serve", "nginx with nchan"]
 FIGURES = ["p50", "p90", "p99", "max", "cpu", "kilobytes"]
 MODULE = "/usr/lib/nginx/modules/ngx_nchan_module.so"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--clients", type=int, default=5000)
-    parser.add_argument("--seconds", type=int, default=10)
-    add_options(parser, rate=10)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+def measure(options):
+    """Measures all rounds, and prints the results."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     kinds = KINDS
@@ -69,12 +54,12 @@ def main():
         print_results(results, options)
     if NCHAN in results:
         goals.tell([goals.at_most(
-            f"{options.clients} live clients: p99 / nginx with nchan", results["ratio"]["p99"], 0.5)],
+            f"{options.followers} live clients: p99 / nginx with nchan", results["ratio"]["p99"], 0.5)],
             prints=not options.json)
 
 
 def print_results(results, options):
-    print(f"{options.clients} clients, {options.rate:g} commits/s of {options.rows} changes")
+    print(f"{options.followers} clients, {options.rate:g} commits/s of {options.rows} changes")
     print_table(("from commit to event", "p50 ms", "p90 ms", "p99 ms", "max ms", "CPU s", "kB each"),
                 *((kind, *(figures[name] for name in FIGURES)) for kind, figures in results.items()))
 
@@ -96,10 +81,10 @@ class Bench:
             wait_for(port)
             before = memory(servers)
             path = "/changes?after=now" if kind == OURS else "/sub"
-            clients = subprocess.Popen([self.clients, str(port), path, str(self.options.clients)], text=True,
+            clients = subprocess.Popen([self.clients, str(port), path, str(self.options.followers)], text=True,
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             expect(clients, "ready")
-            kilobytes = (memory(servers) - before) / self.options.clients
+            kilobytes = (memory(servers) - before) / self.options.followers
             clients.stdin.write("go\n")
             clients.stdin.flush()
             expect(clients, "counting")
@@ -187,5 +172,3 @@ def memory(servers):
             total += next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
     return total
 
-
-main()
