@@ -7,6 +7,10 @@ psql's \\copy of the same rows as CSV into a table with the same indexes: what b
 because the server has more to look after. The goal is that time per event grows at most 1.3 times as much as that of
 \\copy, and that memory stays the same.
 
+A view that catches up with the first load, and the first snapshot, stand beside psql's COPY piped into sqlite3's `.import`
+with the same table; the goal is 0.8 of its time. How soon a listing shows three lines, process start included, is measured
+as well; among many events it should take at most three times as long as among few.
+
 Reports are read whole by EXPLAIN ANALYZE, which does not send their rows. Memory is that of the client, and of the
 server process that has most memory of its own, which leaves the shared buffers out. The `-wal` is the greatest size
 that SQLite's log had while the view was written.
@@ -26,6 +30,7 @@ memory, a file system would take the place of the server's cache.
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import threading
@@ -36,6 +41,10 @@ from cluster import QUAKES, Cluster, finish, medians, print_table
 from report import ONE_SCAN, explain, statements
 
 COPY = "psql \\copy csv"
+SQLITE = "COPY | sqlite3"
+LISTINGS = ["list", "list --limit 0", "list --min-magnitude 6", "list --limit 0 --format geojson", "changes",
+            "changes --format ndjson", "changes --author {author}", "changes --code {code}", "report event", "report revision",
+            "rejects", "status"]
 GOAL = 1.3
 PER_TRANSACTION = 20_000
 RELATIONS = ("history.change", "history.change_pkey", "history.change_key", "history.change_deletion")
@@ -71,21 +80,28 @@ def measure(cluster, size):
     step = Steps(cluster)
     view = f"{cluster.home}/view.sqlite"
     follow = [QUAKES, "follow", "--view", view, "--once", "--database", cluster.url, "--log-level", "warning"]
+    step.run("empty view", *follow)
     feed = cluster.sample(size)
     step.run("first load", QUAKES, "import", "--database", cluster.url, feed)
     # The first reader after a load sets hint bits, which is not what this measures.
     cluster.sql("vacuum freeze analyze")
     step.run("reload", QUAKES, "import", "--database", cluster.url, feed)
     os.remove(feed)
+    step.run("catch-up with the load", *follow, log=f"{view}-wal")
+    remove_view(cluster)
+    schema, columns = cluster.view_schema()
+    step.run(SQLITE, "sh", "-c", """psql "$0" -qXc "copy (select $1 from quake) to stdout csv" |
+                                    sqlite3 "$2" "$3" ".import --csv /dev/stdin quake" """, cluster.url, columns, view, schema)
+    remove_view(cluster)
     step.run("first snapshot", *follow, log=f"{view}-wal")
     step.results["first snapshot"]["file"] = os.path.getsize(view) / 1e6
     feed = cluster.sample(size, "0.01")
     step.run("1% revised", QUAKES, "import", "--database", cluster.url, feed)
     os.remove(feed)
     step.run("catch-up with it", *follow, log=f"{view}-wal")
-    for name in os.listdir(cluster.home):
-        if name.startswith("view.sqlite"):
-            os.remove(f"{cluster.home}/{name}")
+    remove_view(cluster)
+    cluster.sql("vacuum analyze")
+    lines = {listing: first_lines(cluster, listing) for listing in LISTINGS}
     step.run("status", QUAKES, "status", "--database", cluster.url, ends_with=(0, 65, 69))
     for name, statement in statements(cluster).items():
         step.explain(name, statement)
@@ -95,7 +111,36 @@ def measure(cluster, size):
         " ('quake', 'history.change', 'history.transaction') or oid in (select indexrelid from pg_index"
         " where indrelid::regclass::text in ('quake', 'history.change', 'history.transaction')) order by 1").splitlines()
     step.run("prune", QUAKES, "prune", "--keep", "0s", "--database", cluster.url)
-    return {"steps": step.results, "relations": {line.split()[0]: int(line.split()[1]) for line in relations}}
+    del step.results["empty view"]
+    return {"steps": step.results, "first lines": lines, "relations": {line.split()[0]: int(line.split()[1]) for line in relations}}
+
+
+def remove_view(cluster):
+    for name in os.listdir(cluster.home):
+        if name.startswith("view.sqlite"):
+            os.remove(f"{cluster.home}/{name}")
+
+
+def first_lines(cluster, listing):
+    """Seconds from the start of the process to the third line, as `head -3` sees it: the median of three, after one."""
+    command = listing.format(author=cluster.sql("select author from history.transaction order by token desc limit 1"),
+                             code=cluster.sql("select code from quake order by code limit 1")).split()
+    rounds = []
+    for _ in range(4):
+        start = time.monotonic()
+        process = subprocess.Popen([QUAKES, *command, "--database", cluster.url], env=cluster.env, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+        for _ in range(3):
+            process.stdout.readline()
+        rounds.append(time.monotonic() - start)
+        process.stdout.close()
+        # 141 is its own exit code once the output is closed; Python has SIGPIPE end it before that.
+        if process.wait() not in (0, 65, 69, 141, -13):
+            sys.exit(f"{listing} ended with {process.returncode}")
+        # The server's statement has to end as well.
+        while cluster.sql("select count(*) from pg_stat_activity where backend_type = 'client backend'") != "1":
+            pass
+    return statistics.median(rounds[1:])
 
 
 def copy_rows(cluster, step, size):
@@ -209,12 +254,20 @@ def goals_of(sizes):
     smallest, largest = min(sizes), max(sizes)
     small, large = sizes[smallest]["steps"], sizes[largest]["steps"]
     for name in large:
-        if name not in (COPY, ONE_SCAN):
+        if name not in (COPY, SQLITE, ONE_SCAN):
             yield goals.at_most(f"{name}: time per event of {largest} / {smallest} events, beside \\copy's",
                                 beside_copy(sizes, name), GOAL)
     for name in ("first load", "reload", "first snapshot", "catch-up with it"):
         yield goals.at_most(f"{name}: peak MB of {largest} / {smallest} events",
                             large[name]["memory"] / small[name]["memory"], 1.1)
+    for name in ("catch-up with the load", "first snapshot"):
+        yield goals.at_most(f"{name} of {smallest} events / COPY into sqlite3", small[name]["wall"] / small[SQLITE]["wall"], 0.8)
+    worst = max(LISTINGS, key=lambda listing: line_ratio(sizes, listing))
+    yield goals.at_most(f"first lines of {largest} / {smallest} events, worst: {worst}", line_ratio(sizes, worst), 3)
+
+
+def line_ratio(sizes, listing):
+    return sizes[max(sizes)]["first lines"][listing] / sizes[min(sizes)]["first lines"][listing]
 
 
 def print_sizes(sizes):
@@ -233,6 +286,10 @@ def print_sizes(sizes):
                 ("file, MB", *(sizes[size]["steps"]["first snapshot"]["file"] for size in sizes)),
                 *((f"-wal of the {name}, MB", *(sizes[size]["steps"][name]["-wal"] for size in sizes))
                   for name in ("first snapshot", "catch-up with it")))
+    print()
+    print_table(("first three lines, ms", *(f"{size:,}" for size in sizes), "ratio"),
+                *((listing, *(sizes[size]["first lines"][listing] * 1000 for size in sizes), line_ratio(sizes, listing))
+                  for listing in LISTINGS))
     print()
     print_table(("bytes per event", *(f"{size:,}" for size in sizes)),
                 *((name, *(sizes[size]["relations"][name] / size for size in sizes))
