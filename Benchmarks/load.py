@@ -15,16 +15,22 @@ The benchmark needs python3 and the release executable (`make bench` builds it).
 exists only for the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h and autovacuum off. The table
 is vacuumed between the loads.
 
-    Benchmarks/load.py [--events N,…] [--repeat R] [--only quakes,…] [--json]
+--short measures short runs instead: the import of an hourly feed with ten known events, beside psql -c 'select 1'. Either the
+feed has not changed (304), or a newer document has the same events (200). The goal is twice psql's time. psql is the program
+itself, without the script that Debian puts before it.
+
+    Benchmarks/load.py [--short] [--events N,…] [--repeat R] [--only quakes,…] [--json]
 """
 
 import argparse
+import http.server
 import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 import goals
@@ -40,8 +46,12 @@ def main():
                         default=[10_000, 1_000_000])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", type=lambda text: text.split(","), default=["quakes", "copy", "python", "ogr2ogr"])
+    parser.add_argument("--short", action="store_true", help="measure short runs instead")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.short:
+        measure_short_runs(options)
+        return
 
     with Cluster(autovacuum="off") as cluster:
         results = {size: measure(cluster, size, options) for size in options.events}
@@ -212,6 +222,72 @@ class Listener:
         if self.connection:
             return sum(1 for _ in self.connection.notifies(timeout=0.2))
         return self.tokens() - self.before
+
+
+# MARK: short runs
+
+
+class Feed(http.server.BaseHTTPRequestHandler):
+    """/304 never changes; /200 is newer for every request. Both have the same events."""
+
+    start = int(time.time() * 1000) - 1_800_000
+
+    def do_GET(self):
+        unchanged = self.path == "/304" and self.headers.get("if-none-match") is not None
+        body = b"" if unchanged else self.document()
+        self.send_response(304 if unchanged else 200)
+        self.send_header("content-length", str(len(body)))
+        self.send_header("etag", '"1"')
+        self.end_headers()
+        self.wfile.write(body)
+
+    def document(self):
+        features = [
+            {"type": "Feature", "id": f"q0{n}", "geometry": {"type": "Point", "coordinates": [1, 2, 3]},
+             "properties": {"mag": 1.5, "magType": "ml", "place": "5 km SW of Somewhere", "time": Feed.start + n * 1000,
+                            "updated": Feed.start + n * 1000, "url": f"https://earthquake.usgs.gov/earthquakes/eventpage/q0{n}",
+                            "status": "automatic", "tsunami": 0, "sig": 35, "net": "q0", "code": str(n), "ids": f",q0{n},",
+                            "sources": ",q0,", "types": ",origin,phase-data,", "nst": 12, "dmin": 0.1, "rms": 0.2, "gap": 80,
+                            "type": "earthquake", "title": "M 1.5"}}
+            for n in range(10)]
+        metadata = {"generated": int(time.time() * 1000), "title": "USGS", "status": 200, "api": "1", "count": len(features),
+                    "url": "https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/all_hour.geojson"}
+        return json.dumps({"type": "FeatureCollection", "metadata": metadata, "features": features}).encode()
+
+    def log_message(self, *_):
+        pass
+
+
+def measure_short_runs(options):
+    """Ten runs of each program in turns, in twice as many rounds as asked, after one that imports the events."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Feed)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    psql = subprocess.check_output(["pg_config", "--bindir"], text=True).strip() + "/psql"
+    with Cluster() as cluster:
+        # A file of certificates costs what it is long.
+        for name in "SSL_CERT_FILE", "CURL_CA_BUNDLE":
+            cluster.env.pop(name, None)
+        run_import = [QUAKES, "import", "--database", cluster.url]
+        feed = f"http://127.0.0.1:{server.server_port}"
+        programs = {"psql -c 'select 1'": [psql, cluster.url, "-qAtXc", "select 1"],
+                    "import, not modified": [*run_import, f"{feed}/304"], "import, nothing new": [*run_import, f"{feed}/200"],
+                    "quakes --version": [QUAKES, "--version"]}
+        rounds = {name: [] for name in programs}
+        for turn in range(2 * options.repeat + 1):
+            for name, command in programs.items():
+                figures = [run(*command, env=cluster.env, stdout=subprocess.DEVNULL) for _ in range(10)]
+                if turn:
+                    rounds[name] += figures
+    results = {name: medians(runs) for name, runs in rounds.items()}
+    psql = results["psql -c 'select 1'"]
+    if options.json:
+        print(json.dumps(results, indent=1))
+    else:
+        print_table(("program", "wall ms", "ratio", "CPU ms", "ratio"),
+                    *((name, of["wall"] * 1000, of["wall"] / psql["wall"], of["cpu"] * 1000, of["cpu"] / psql["cpu"])
+                      for name, of in results.items()))
+    goals.tell((goals.at_most(f"{name} / psql -c 'select 1'", of["wall"] / psql["wall"], 2)
+                for name, of in results.items() if "import" in name), prints=not options.json)
 
 
 if __name__ == "__main__":
