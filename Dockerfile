@@ -12,7 +12,7 @@ RUN swift package resolve
 COPY migrations migrations
 COPY Sources Sources
 COPY Tests Tests
-COPY Benchmarks/Scan Benchmarks/Scan
+COPY Benchmarks/Speed/Scan Benchmarks/Speed/Scan
 RUN swift build -c release --static-swift-stdlib --product quakes \
     && strip -o /usr/local/bin/quakes .build/release/quakes
 

@@ -12,7 +12,7 @@ INPUTS := $(shell find Makefile $(wildcard Package.swift Sources migrations scri
 # Tests never see the caller's database. (make knows every environment variable as a variable of its own.)
 WITHOUT_DATABASE := env $(addprefix -u,$(filter DATABASE_URL PG% QUAKES_%,$(.VARIABLES)))
 
-.PHONY: help setup run test sanitize soak failover fresh-check bench fuzz docs build install deb format lint clean
+.PHONY: help setup run test sanitize soak failover mirror fresh-check bench fuzz docs build install deb format lint clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
@@ -31,10 +31,13 @@ sanitize: setup ## Run all tests under ThreadSanitizer and AddressSanitizer
 	$(WITHOUT_DATABASE) scripts/sanitize
 
 soak: setup ## Run everything while everything fails, for MINUTES=5; SEED= repeats what happens
-	$(WITHOUT_DATABASE) scripts/soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
+	$(WITHOUT_DATABASE) scripts/faults soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 failover: ## Run everything on a cluster whose machines fail, for MINUTES=10; ASYNC=1 without synchronous replication (takes root)
-	$(WITHOUT_DATABASE) scripts/failover $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ASYNC),--async --no-watchdog)
+	$(WITHOUT_DATABASE) scripts/faults failover $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ASYNC),--async --no-watchdog)
+
+mirror: setup ## Run a mirror that is killed and cut off, and compare it with its original
+	$(WITHOUT_DATABASE) scripts/faults mirror
 
 fresh-check: ## Run `make run` and `make test` as a newcomer does, in a minimal Debian (takes root and half an hour); SUITE=trixie
 	scripts/fresh-check $(SUITE)

@@ -15,7 +15,7 @@ def free_port():
 
 def programs():
     """The folder of the proxies; None without them, which is said."""
-    found = subprocess.run([f"{HERE}/../scripts/tools", "proxies"], capture_output=True, text=True)
+    found = subprocess.run([f"{HERE}/../../scripts/tools", "proxies"], capture_output=True, text=True)
     if found.returncode != 0:
         print(found.stderr.strip(), file=sys.stderr)
         return None
@@ -35,7 +35,7 @@ class Proxy:
         with open(f"{home}/quakes.pem", "w") as both: # haproxy takes both in one file
             both.writelines(open(f"{home}/quakes.{part}").read() for part in ("crt", "key"))
         path = f"{home}/{self.FILES[name]}"
-        with open(f"{HERE}/../deploy/proxies/{self.FILES[name]}") as file:
+        with open(f"{HERE}/../../deploy/proxies/{self.FILES[name]}") as file:
             text = file.read()
         for old, new in (("127.0.0.1:8080", f"127.0.0.1:{port}"), ('"8080"', f'"{port}"'),
                          ("listen 80;", f"listen 127.0.0.1:{self.port} backlog=4096;"),

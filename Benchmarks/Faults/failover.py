@@ -10,7 +10,7 @@ With synchronous replication, every row that was confirmed has to be in the tabl
 tokens never go back, and nobody starts anew. Without it, what was lost is counted, and who had seen it has to have said so. In
 both cases no program may end, and at the end every view, stream and client has to equal the table.
 
-    Benchmarks/failover.py [--minutes M] [--async] [--no-watchdog] [--clients N]
+    Benchmarks/Faults/failover.py [--minutes M] [--async] [--no-watchdog] [--clients N]
 """
 
 import argparse
@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Speed"))
 from cluster import QUAKES, print_table
 from nodes import NETWORK, TTL, Nodes
 from soak import differ

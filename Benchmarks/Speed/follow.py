@@ -2,9 +2,9 @@
 """Measures how soon after a commit many followers have it in their views, compared with the barest possible follower.
 
 A writer commits transactions of 20 updates at a steady rate. For each transaction, it records the token and the time
-right after COMMIT has returned. Benchmarks/view_observer.c reports when the file of each view reaches a token. The
+right after COMMIT has returned. view_observer.c reports when the file of each view reaches a token. The
 latency is the time in between, for each transaction and each view. The two kinds of follower take turns: `quakes
-follow` and Benchmarks/barest_follower.c.
+follow` and barest_follower.c.
 
 CPU times are those of the followers, and of their sessions in the server, from right before the first commit to right
 after every view has the last one: neither their start nor their first snapshot counts. They are given for a pass. A
@@ -17,7 +17,7 @@ The figures are medians over the rounds. So are the ratios within each round; th
 All figures of one run come from one machine and one server; only their ratios mean anything. The benchmark needs a C
 compiler, libpq and SQLite with their headers. The server is a private cluster that exists only for the run.
 
-    Benchmarks/follow.py [--http] [--followers N] [--seconds S] [--rate R] [--rows N] [--events N] [--rounds R] [--json]
+    Benchmarks/Speed/follow.py [--http] [--followers N] [--seconds S] [--rate R] [--rows N] [--events N] [--rounds R] [--json]
 """
 
 import argparse

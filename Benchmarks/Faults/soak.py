@@ -10,7 +10,7 @@ then every view and every stream has to equal the table, and everything has to e
 Memory, open files, connections and the size of the tables are sampled. One that grows beyond its bound is a failure too.
 The seed decides what happens next, but not how soon the programs get there.
 
-    Benchmarks/soak.py [--minutes M] [--seed S]
+    Benchmarks/Faults/soak.py [--minutes M] [--seed S]
 """
 
 import argparse
@@ -27,6 +27,7 @@ import sys
 import time
 import urllib.parse
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Speed"))
 from cluster import QUAKES, Cluster, print_table, token_of
 from flaky import Clock, Feeds, Proxy
 from programs import KINDS, Program, Stream, fail, tail, wait_until

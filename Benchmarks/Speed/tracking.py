@@ -3,7 +3,7 @@
 
 Small writes: pgbench, where each transaction updates one random row. By default, PostgreSQL's commits wait until they
 are on disk (fsync and synchronous_commit on). Go by that figure. With synchronous_commit off, the disk no longer hides
-what tracking costs. Nobody listens here; Benchmarks/follow.py measures with listeners.
+what tracking costs. Nobody listens here; Benchmarks/Speed/follow.py measures with listeners.
 
 Bulk writes: the first load of a synthetic feed, the same feed again, and the same feed with every event revised.
 
@@ -11,7 +11,7 @@ Each is measured untracked, tracked, and tracked without NOTIFY, one after the o
 medians. All come from one machine and one server; only their ratios mean anything. The server is a private cluster that
 exists only for the run.
 
-    Benchmarks/tracking.py [--rows N] [--clients N,…] [--seconds S] [--events N] [--repeat R] [--json]
+    Benchmarks/Speed/tracking.py [--rows N] [--clients N,…] [--seconds S] [--events N] [--repeat R] [--json]
 """
 
 import argparse

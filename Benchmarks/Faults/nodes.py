@@ -19,7 +19,7 @@ import urllib.request
 
 from cluster import HERE
 
-DEPLOY = f"{HERE}/../deploy/patroni"
+DEPLOY = f"{HERE}/../../deploy/patroni"
 NETWORK = "10.77.0"
 BRIDGE = "quakes-fo"
 # Patroni's: the lease of a leader, and how long before its end the watchdog resets a machine that does not renew it.

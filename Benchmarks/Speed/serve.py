@@ -17,7 +17,7 @@ All are measured in turns. The figures are medians over the rounds, with the lea
 The server is a private cluster that exists only for the run. It needs curl. Without wrk (a Debian package, as nginx
 is), the short answers are left out; without nginx, or without fastapi, psycopg[pool], orjson and uvicorn, so is what uses them.
 
-    Benchmarks/serve.py [--events N] [--many N] [--clients N] [--repeat R] [--seconds S] [--json]
+    Benchmarks/Speed/serve.py [--events N] [--many N] [--clients N] [--repeat R] [--seconds S] [--json]
 """
 
 import argparse

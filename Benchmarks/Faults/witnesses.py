@@ -15,7 +15,6 @@ import threading
 import time
 
 from cluster import QUAKES, token_of
-from feeds import FeedAnswer
 from programs import Stream, fail, tail
 
 WRITES_EVERY = 0.5  # seconds
@@ -67,10 +66,17 @@ class Feed(http.server.ThreadingHTTPServer):
         return json.dumps({"type": "FeatureCollection", "features": features}).encode()
 
 
-class RevisedFeed(FeedAnswer):
+class RevisedFeed(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        with contextlib.suppress(BrokenPipeError): # the daemon was cut off
-            self.send(self.server.document())
+        body = self.server.document()
+        with contextlib.suppress(BrokenPipeError):  # the daemon was cut off
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
 
 
 class Known:

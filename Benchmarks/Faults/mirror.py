@@ -5,11 +5,12 @@ The first one commits revisions, new events, deletions and renames. The mirror (
 `quakes serve` through a proxy that cuts its connections. How long after each commit the mirror has it is printed beside the
 same for `quakes follow`, which follows the first one's database itself and is left in peace.
 
-    Benchmarks/mirror.py [--commits N] [--pause MS] [--peace] [--json]
+    Benchmarks/Faults/mirror.py [--commits N] [--pause MS] [--peace] [--json]
 """
 
 import argparse
 import json
+import os
 import random
 import socket
 import subprocess
@@ -17,10 +18,10 @@ import sys
 import threading
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Speed"))
 import goals
 from cluster import QUAKES, Cluster, print_table
 from fair import Service
-from proxies import free_port
 
 COLUMNS = ("code, net, net_code, magnitude, magnitude_type, place, title, url, status, type, time, updated, felt, sig, ids, sources,"
            " longitude, latitude, depth, extra")

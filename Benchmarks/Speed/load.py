@@ -19,14 +19,13 @@ is vacuumed between the loads.
 feed has not changed (304), or a newer document has the same events (200). The goal is twice psql's time. psql is the program
 itself, without the script that Debian puts before it.
 
-    Benchmarks/load.py [--short] [--events N,…] [--repeat R] [--only quakes,…] [--json]
+    Benchmarks/Speed/load.py [--short] [--events N,…] [--repeat R] [--only quakes,…] [--json]
 """
 
 import argparse
 import http.server
 import importlib.util
 import json
-import os
 import shutil
 import subprocess
 import sys

@@ -24,7 +24,7 @@ exists only for the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_t
 is vacuumed after the first load. 10,000,000 events take up to 45 GB in TMPDIR, which should be on a disk: in
 memory, a file system would take the place of the server's cache.
 
-    TMPDIR=/var/tmp Benchmarks/scale.py [--events N,…] [--changes N] [--json]
+    TMPDIR=/var/tmp Benchmarks/Speed/scale.py [--events N,…] [--changes N] [--json]
 """
 
 import argparse

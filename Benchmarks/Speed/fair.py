@@ -19,7 +19,7 @@ database is a private cluster that exists only for the run. The proxies are Debi
 With --soak, all of them come at once for so many minutes, each from an address of its own, beside a worker that commits and
 people who ask for what is ordinary.
 
-    Benchmarks/fair.py [--events N] [--rows NAME,…] [--through nginx|haproxy|varnish] [--soak MINUTES] [--json]
+    Benchmarks/Speed/fair.py [--events N] [--rows NAME,…] [--through nginx|haproxy|varnish] [--soak MINUTES] [--json]
 """
 
 import argparse

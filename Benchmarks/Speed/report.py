@@ -12,7 +12,7 @@ The table holds a synthetic feed. --revised says which part of its events is rev
 --indexes measures the first load, and the load of a feed in which every tenth event is revised. It does so with and
 without each index, and with different fill factors.
 
-    Benchmarks/report.py [--events N] [--revised P] [--repeat R] [--plans] [--indexes] [--json]
+    Benchmarks/Speed/report.py [--events N] [--revised P] [--repeat R] [--plans] [--indexes] [--json]
 """
 
 import argparse

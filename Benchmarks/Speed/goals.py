@@ -3,7 +3,7 @@
 Each benchmark says how it stands to its goals. Where GOALS names a file, they are also kept there, a line of JSON each, for
 a table of all of them at the end:
 
-    Benchmarks/goals.py FILE
+    Benchmarks/Speed/goals.py FILE
 """
 
 import json
