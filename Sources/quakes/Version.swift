@@ -1,2 +1,2 @@
-/// The version that `quakes --version` prints and CHANGELOG.md describes.
+/// The version that `quakes --version` prints. Tests compare the images and the package with it.
 let version = "0.1.0"
