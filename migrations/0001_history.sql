@@ -3,8 +3,8 @@
 -- A transaction gets its number, the token, when it commits. A number drawn earlier would not do: transactions commit in
 -- another order than they begin, and a reader that has seen 7 would never see a 6 that commits after it.
 --
--- Keys, names and whatever else an index holds are compared by their bytes (collate "C"), here and in the other files: it costs
--- less, and an upgrade of the system's collations can't spoil an index.
+-- Keys, names and other indexed text are compared by their bytes (collate "C"), here and in the other files: it costs less, and
+-- an upgrade of the system's collations can't corrupt an index.
 
 create schema history;
 comment on schema history is
@@ -58,7 +58,7 @@ create table history.transaction (
 -- Finds the running transaction's own row, with `on conflict` only: a look-up that reads the index would make SERIALIZABLE
 -- transactions fail each other.
 create unique index transaction_open on history.transaction (xid) where token is null;
-comment on index history.transaction_open is 'Transactions that have no token yet: one row each, whatever a writer does.';
+comment on index history.transaction_open is 'Transactions without a token yet, one row each.';
 create index transaction_author on history.transaction (author, token) where token is not null;
 comment on index history.transaction_author is 'One author''s transactions, in commit order.';
 comment on table history.transaction is 'Transactions that changed a tracked table.';
@@ -69,7 +69,7 @@ comment on column history.transaction.token is
     'Number in commit order; there are gaps. Whenever a token is visible, so are all lower ones, also on a standby.';
 comment on column history.transaction.author is
     'Who made the changes: the setting history.author, else application_name, else the login.';
-comment on column history.transaction.context is 'The setting history.context: whatever the writer wants to find its transactions by.';
+comment on column history.transaction.context is 'The setting history.context: free text by which a writer finds its transactions.';
 comment on column history.transaction.committed_at is 'When it was committed; later than the previous token, even if the clock was set back.';
 comment on column history.transaction.nonce is
     'Random, drawn with the token. A restored copy may give another transaction the same token, and even the same time.';
@@ -102,7 +102,7 @@ comment on column history.change.before is
 -- still has to read a part of all there is.
 create index change_key on history.change (key);
 comment on index history.change_key is 'What became of a row: all changes of its key.';
--- Deletions are few. Without an index of their own, whoever looks for them would read all updates.
+-- Deletions are few. Without this index, a search for them would read all updates.
 create index change_deletion on history.change (transaction) where operation = 'delete';
 comment on index history.change_deletion is 'Deletions, in the order of their transactions.';
 
@@ -114,12 +114,12 @@ create table history.reader (
 );
 comment on table history.reader is 'Named readers, and how far each has come.';
 comment on column history.reader.name is 'The name the reader gave itself.';
-comment on column history.reader.login is 'The login that reported it first. No other one may report under this name.';
+comment on column history.reader.login is 'The login that reported it first. No other login may report under this name.';
 comment on column history.reader.token is 'The reader has applied all changes up to this token.';
 comment on column history.reader.seen_at is 'When the reader last reported.';
 
--- At each scrape of /metrics somebody asks for all of this, so it costs the same however far the readers are behind: two
--- look-ups for each. To count the transactions would be to read them.
+-- Each scrape of /metrics reads all of this, so it takes two look-ups for each reader, however far it is behind. Counting the
+-- transactions would mean reading them.
 create view history.reader_lag as
 select reader.name, reader.token, reader.seen_at,
        greatest(newest.token - reader.token, 0) as tokens,
@@ -129,7 +129,7 @@ from history.store
 cross join lateral (select coalesce(max(token), store.pruned_token) as token from history.transaction) as newest
 cross join history.reader
 -- Before the horizon, the index may still name all that was pruned.
--- A time in the future says that the clock was ahead, and nothing else. The reader had everything when it reported, and if
+-- A time in the future only shows that the clock was ahead. The reader had everything when it reported, and if
 -- that was in the future, too, it has not reported since the clock was set right.
 left join lateral (select case when committed_at <= clock_timestamp() then committed_at
                                when reader.seen_at <= clock_timestamp() then reader.seen_at
@@ -149,16 +149,16 @@ comment on column history.reader_lag.needs_snapshot is 'Whether changes it needs
 
 -- Recording.
 
--- What a statement changed is known when it is over. By then, others may have been recorded that came later: a trigger of the
--- table's owner that is fired for each row has its statements done first. So each statement remembers its place as it begins
--- (history.begin_statement), and when it has been recorded (history.record), what came in between goes behind it.
+-- A statement's changes are known when it ends. By then, later ones may already be recorded: the statements of a row trigger
+-- of the table's owner end first. So each statement remembers its place as it begins (history.begin_statement), and once it is
+-- recorded (history.record), the changes that came in between move behind it.
 --
 -- The setting history.transaction is the transaction's own memory. A rollback to a savepoint takes it back, too. It holds
 --   - the id of the transaction's row in history.transaction, that row's position, and the number of changes so far;
 --   - for each statement that has begun, the innermost last: the table, I, U or D, and two places. The first moves back when a
 --     statement outside is recorded before it. The second stays where the statement began.
--- Any login can set it to anything. So it decides nothing but the order of the transaction's own changes, and else only saves
--- time: the row at that position counts only if it is this transaction's own, and all that matters is read from the row. It
+-- Any login can set it to anything. So it only decides the order of the transaction's own changes, and otherwise saves time:
+-- the row at that position counts only if it is this transaction's own, and everything important is read from the row. It
 -- is read by its position, because a look-up by index, or a scan of a small table, would make SERIALIZABLE transactions fail
 -- each other. If the setting leads nowhere, the changes are recorded first, under a new id. The unique index on open
 -- transactions then tells whether there was a row already. A transaction that has drawn its token is known by history.holder.
@@ -180,7 +180,7 @@ end
 $$;
 comment on function history.begin_statement() is 'Trigger: remembers how many changes there were before a statement.';
 
--- Whether a change can be what led to a row's state, which is null where there is no row. `before` of an update is what it
+-- Whether a change can have led to a row's state, which is null if the row does not exist. `before` of an update is what it
 -- overwrote, or an array of that and of what it wrote.
 create function history.can_lead_to(state jsonb, change history.change) returns boolean
 language sql immutable
@@ -192,14 +192,13 @@ return case change.operation
                else not exists (select from jsonb_each(change.before) as old where state -> old.key = old.value)
            end
        end;
-comment on function history.can_lead_to(jsonb, history.change) is 'Whether a change can be what led to a row''s state.';
+comment on function history.can_lead_to(jsonb, history.change) is 'Whether a change can have led to a row''s state.';
 
 -- Where a statement's changes of a row belong among others of that row: for each one, the ordinal after which it comes. They
 -- begin at the statement's place, unless that can't be true. A trigger may have made room for a row before it was inserted;
--- a foreign key's action may come when a trigger has changed the row. So all are taken back one by one, the last one first,
--- as a reader of the history would: first what was recorded while the statement ran, and if that leads nowhere, the
--- statement's own first. If neither fits, a statement outside has changed the row and is not recorded yet. Then they stay at
--- the statement's place: null.
+-- a foreign key's action may come when a trigger has changed the row. So all are undone one by one, from the last, as a reader
+-- of the history would: first those recorded while the statement ran, and if that fails, the statement's own first. If neither
+-- fits, an outer statement has changed the row and is not recorded yet. Then they stay at the statement's place: null.
 create function history.places(present jsonb, own history.change[], others history.change[], place bigint) returns bigint[]
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
@@ -241,8 +240,7 @@ $$;
 comment on function history.places(jsonb, history.change[], history.change[], bigint) is
     'Where a statement''s changes of a row belong among others of that row.';
 
--- Gives the changes of a statement, which are the transaction's last ones so far, their places among those that were recorded
--- while it ran. `before` of its updates is an array here, of the old values and of the new ones.
+-- Moves a statement's changes, the transaction's last ones so far, to their places among those recorded while it ran. `before` of its updates is an array here, of the old values and of the new ones.
 create function history.put_in_order(
     of_transaction bigint, of_entity text, relation regclass, key name, recorded_before bigint, place bigint, earliest bigint)
 returns void
@@ -251,7 +249,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
-    -- Those that don't go to the statement's place, and where they go.
+    -- The changes that don't go to the statement's place, and their targets.
     misplaced bigint[];
     targets bigint[];
     first bigint;
@@ -284,7 +282,7 @@ begin
 end
 $$;
 comment on function history.put_in_order(bigint, text, regclass, name, bigint, bigint, bigint) is
-    'Gives what a statement changed its place among what was recorded while it ran.';
+    'Moves a statement''s changes to their places among those recorded while it ran.';
 
 create function history.record() returns trigger
 language plpgsql security definer
@@ -306,7 +304,7 @@ declare
     memory constant text[] := regexp_match(
         setting,
         '^([0-9]{1,18}) ([(][0-9]{1,9},[0-9]{1,4}[)]) ([0-9]{1,18})((?: [0-9]{1,10}[IUD]:[0-9]{1,18}:[0-9]{1,18})*)$');
-    -- The statements that have begun, and which of them is this one: 0 if the setting was lost.
+    -- The running statements, and this one's position among them: 0 if the setting was lost.
     statements text[] := string_to_array(ltrim(memory[4]), ' ');
     depth integer := coalesce(cardinality(statements), 0);
     place bigint;
@@ -323,7 +321,7 @@ declare
     is_known boolean;
     own record;
     kept record;
-    -- How many changes there were before these, and whether some came since the statement began.
+    -- The number of changes before these, and whether some came since the statement began.
     earlier bigint;
     is_late boolean;
     recorded bigint := 0;
@@ -350,9 +348,9 @@ begin
                  select $1, $2 + row_number() over (), $3, %1$I, ''delete'', $4, to_jsonb(old_rows.*) from old_rows';
         end if;
     else
-        -- An update of the key is a delete and an insert. An update that leaves a row as it was is no change. Rows are compared
-        -- byte by byte (*<>), because jsonb calls values equal that a reader of the table can tell apart, such as 1.0 and 1.00.
-        -- `offset 0` keeps the planner from taking the subquery apart; it would convert each row to jsonb once per column.
+        -- An update of the key is recorded as a delete and an insert. An update that leaves a row as it was is not recorded.
+        -- Rows are compared byte by byte (*<>), because to jsonb 1.0 and 1.00 are equal, and a reader of the table can tell them
+        -- apart. `offset 0` keeps the planner from flattening the subquery; it would convert each row to jsonb once per column.
         case (select count(*) from (select from old_rows limit 2) as o)
             when 0 then null;
             when 1 then
@@ -409,7 +407,7 @@ begin
               and t.xid = pg_current_xact_id() and age(t.xmin) <= age(pg_current_xact_id()::xid);
         end if;
         is_known := found;
-        -- Somebody has set the setting: it knows nothing of the statements that have begun.
+        -- A client has overwritten the setting, so the running statements are unknown.
         if is_known and (own.id, own.changes) is distinct from (memory[1]::bigint, memory[3]::bigint) then
             depth := 0;
             statements := '{}';
@@ -439,7 +437,7 @@ begin
         on conflict (xid) where token is null do update set xid = excluded.xid
         returning t.id, t.ctid as place, t.changes into kept;
         if kept.id <> own.id then
-            -- The same, before the token was drawn. These changes belong to the row that was there.
+            -- The transaction had a row already, which these changes belong to.
             update history.change c
             set transaction = kept.id, ordinal = kept.changes + c.ordinal
             where c.transaction = own.id;
@@ -461,7 +459,7 @@ begin
     if is_late then
         perform history.put_in_order(own.id, entity, tg_relid, key, earlier, least(place, earlier), earliest);
     end if;
-    -- A statement that has begun after this one, and is not over, keeps its place behind it: a foreign key's action.
+    -- A statement that began after this one and still runs, such as a foreign key's action, keeps its place behind it.
     if depth > 0 then
         for number in depth .. cardinality(statements) loop
             statements[number] := format('%s:%s:%s', split_part(statements[number], ':', 1),
@@ -530,9 +528,8 @@ end
 $$;
 comment on function history.refuse_truncate() is 'Trigger: refuses TRUNCATE, which would leave no history.';
 
--- What is tracked, found in the catalogue by what nobody but the owner can make: a trigger whose function is history.record(),
--- which nobody else may attach to anything, on a table that belongs to the function's owner. Names prove nothing: any login
--- may call a trigger of its own history_insert.
+-- The tracked tables, found in the catalogue by something that only the owner can create: a trigger that calls history.record(),
+-- on a table that belongs to that function's owner. Names prove nothing: any login may name its trigger history_insert.
 --
 -- The key is the column that the trigger history_key names, so that it may be renamed.
 create view history.tracked as
@@ -566,7 +563,7 @@ begin
         raise exception '% can''t be tracked: it is not a plain table (but partitioned, inherited, a view …)', tracked
             using errcode = 'feature_not_supported';
     end if;
-    -- Its owner can do with it what it likes, and could say anything in everybody's stream.
+    -- A table's owner can do anything to it, and so could put anything into every reader's stream.
     if (select relowner from pg_class where oid = tracked) <> owner then
         raise exception '% can''t be tracked: it does not belong to %', tracked, owner
             using errcode = 'insufficient_privilege', hint = format('alter table %s owner to %s', tracked, owner);
@@ -599,7 +596,7 @@ begin
                     for each statement execute function history.record(%s)', tracked, arguments);
     execute format('create trigger history_truncate before truncate on %s
                     for each statement execute function history.refuse_truncate()', tracked);
-    -- Never fires. It names the column, whatever becomes of the column's name, and keeps it from being dropped.
+    -- Never fires. It names the column even after a rename, and keeps it from being dropped.
     execute format('create trigger history_key before update of %I on %s
                     for each statement when (false) execute function history.record(%s)', key, tracked, arguments);
 end
@@ -607,18 +604,17 @@ $$;
 comment on function history.track(regclass, name, text) is
     'Puts a table under history from now on: the table, its text key, and the channel on which each transaction that changes it announces its token. The table must belong to the owner of the schema history.';
 
--- Whoever may execute a trigger function can attach it to a table of its own: history.record() would write whatever that
--- table's owner likes into the history, and history.commit() would date it.
+-- A login that may execute a trigger function can attach it to its own table: history.record() would write anything that this
+-- login likes into the history, and history.commit() would date it.
 revoke execute on function history.record(), history.commit() from public;
 
 -- Reading.
 --
--- A pass must cost as much as there is to read, whatever the planner believes. Readers come right after a load, when the
--- statistics still describe the table before it: the planner once chose a hash table of 300,000 keys where there were
--- 10,000, and took minutes instead of a second. And many readers run the same small pass many times a second. So these
--- functions are in PL/pgSQL, which keeps its plans; those with arguments keep one plan for all of them, because the planner
--- would rather make a new one each time; only indexes are allowed, which is right for tables of any size; and `offset 0`
--- keeps the order of a nested loop.
+-- A pass must cost in proportion to what it reads, even with outdated statistics. Readers come right after a load, when the
+-- statistics still describe the table before it: the planner once expected 10,000 keys, hashed 300,000, and took minutes
+-- instead of a second. And many readers run the same small pass many times a second. So these functions are in PL/pgSQL, which
+-- keeps its plans. Those with arguments are forced to keep one plan for all arguments. They may only use indexes, which is
+-- right for tables of any size, and `offset 0` keeps the order of a nested loop.
 
 create aggregate history.overwritten(jsonb) (sfunc = jsonb_concat, stype = jsonb, initcond = '{}');
 comment on aggregate history.overwritten(jsonb) is
@@ -673,14 +669,14 @@ $$;
 comment on function history.check(uuid, bigint, timestamptz, text) is
     'Whether a position still holds: ok; expired, if history after it was pruned; diverged, if it is not in this store''s past (after a restore or a failover). Unless it is ok, the reader must take a fresh snapshot.';
 
--- What an ALTER does to rows is no change, so nobody records it, and it may rewrite them while a reader looks on: to a
--- snapshot from before the rewrite, the rewritten table is empty
--- (https://www.postgresql.org/docs/current/mvcc-caveats.html). These two functions are what readers have against that.
+-- An ALTER that changes rows is not recorded, and it may rewrite them while a reader is reading: to a snapshot from before the
+-- rewrite, the rewritten table is empty (https://www.postgresql.org/docs/current/mvcc-caveats.html). These two functions protect
+-- readers from both.
 --
 -- An ALTER that rewrites the rows gives the table another TOAST table. VACUUM FULL and CLUSTER change no row, and keep it
--- (https://www.postgresql.org/docs/current/storage-toast.html). Whatever else an ALTER does to rows shows in the columns: their number,
--- names and types, the expressions of virtual columns, and the labels of enums. This is asked for with every answer over HTTP,
--- and has to cost little: hence the sums, which need no order.
+-- (https://www.postgresql.org/docs/current/storage-toast.html). Everything else that an ALTER does to rows shows in the columns: their number,
+-- names and types, the expressions of virtual columns, and the labels of enums. Every answer over HTTP needs this, so it must be
+-- cheap: hence the sums, which need no order.
 create function history.shape(tracked regclass) returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -692,8 +688,8 @@ declare
     shape text;
     types oid[];
 begin
-    -- The history tells everybody who may read it of every row. So a policy keeps nothing secret, and a reader that keeps rows
-    -- could not tell one that it may no longer see from one that is still there.
+    -- The history shows every row to everyone who may read it. So a policy would hide nothing, and a reader that keeps rows could
+    -- not tell a hidden row from an unchanged one.
     if row_security_active(tracked) then
         raise exception 'row security hides rows of % from %, and the history shows them', tracked, current_user
             using errcode = 'insufficient_privilege',
@@ -726,7 +722,7 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 begin
-    -- The one is as of now, the other as of the snapshot.
+    -- The first is as of now, the second as of the snapshot.
     if pg_relation_filenode(tracked) is distinct from (select c.relfilenode from pg_class c where c.oid = tracked) then
         raise exception 'the table % was rewritten after this snapshot was taken, which sees no row of it', tracked
             using errcode = 'serialization_failure',
@@ -738,7 +734,7 @@ comment on function history.refuse_rewritten(regclass) is
     'Fails, as a serialization failure, if a table was rewritten since the snapshot was taken: to that snapshot it is empty. It may still be rewritten later, unless the transaction has it locked.';
 
 -- The settings that shape values as text are pinned: `before` was kept under the same ones. A policy that hides rows makes it
--- fail: a hidden row would be told as gone.
+-- fail: a hidden row would look deleted.
 create function history.changes(after bigint, of_entity text, up_to bigint default null)
 returns table (token bigint, committed_at timestamptz, author text, context text, ordinal bigint, key text,
                operation text, reason text, before jsonb, "row" jsonb)
@@ -789,7 +785,7 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 begin
-    -- Whoever joins the table to the keys has locked it.
+    -- The caller joins the table to the keys, and so has locked it.
     perform history.refuse_rewritten(t.relation) from history.tracked t where t.entity = of_entity;
     return query
     select distinct c.key collate "C"
@@ -801,9 +797,9 @@ $$;
 comment on function history.changed_keys(bigint, text) is
     'The keys of a table that changed after a token, each once: for readers that keep rows but no history. Call it as you would history.changes.';
 
--- With its owner's rights: a reader can report its position and change nothing else. What it says keeps history from being
--- pruned, and is what operators watch, so no login may speak for another one's reader, nor fill the table with names. A session
--- that has reported and leaves its transaction open holds the name: others are told after a moment, and may go on.
+-- Runs with its owner's rights, so that a reader can report its position and change nothing else. A report keeps history from
+-- being pruned, and operators watch it, so a login may neither report for another login's reader nor fill the table with names. A
+-- session that has reported and leaves its transaction open locks the name: the others fail after a moment.
 create function history.report(reader text, reached bigint) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -834,11 +830,11 @@ comment on function history.report(text, bigint) is
 
 -- Age is counted from when a transaction was surely committed. That is its committed_at, unless the server's clock was ahead
 -- at that time and was set right since: then committed_at lies in the future, and so do those of all later transactions,
--- because times never go back. Such a time says nothing. What is known is when a pruning saw the transaction, so the first
--- one to notice keeps a note, and what it saw is as old as the note. When all of that is gone, the next note is made.
+-- because times never go back. Such a time is useless. So the first pruning to notice notes the newest token and the time, and
+-- the transactions up to that token are as old as the note. Once all of them are pruned, another note may be made.
 --
--- A step costs as much as it deletes, however long the history is and whatever the planner believes: hence the list of
--- ids. To a planner with old statistics, a join of the two tables looks best with one of them read whole.
+-- A step costs in proportion to what it deletes, however long the history is, and even with outdated statistics: hence the list
+-- of ids. With such statistics, the planner would join the two tables by reading one of them whole.
 create function history.prune(
     keep interval, keep_at_most interval default null, at_most integer default 1000, enough bigint default 100000,
     out transactions bigint, out changes bigint)
@@ -864,7 +860,7 @@ begin
     if newest.committed_at > present and coalesce(store.seen_token <= store.pruned_token, true) then
         update history.store s set seen_token = newest.token, seen_at = present returning s.* into store;
     end if;
-    -- A reader that reported under a clock that was ahead is not needed for longer because of that.
+    -- A report made while the clock was ahead does not count for longer.
     needed := (select min(r.token) from history.reader r
                where r.seen_at between present - interval '24 hours' and present + interval '24 hours');
     -- Only an unbroken run of the oldest may go, so that what stays begins at one token.

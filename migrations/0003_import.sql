@@ -1,5 +1,4 @@
--- What the import worker keeps about its own work. The schema itself holds the list of applied migrations too, so the
--- migrator creates it.
+-- The import worker's own records. The migrator creates the schema, because it also holds the list of applied migrations.
 
 -- Runs.
 
@@ -57,13 +56,13 @@ comment on column import.run.rejected is 'Features that could not be imported; s
 comment on column import.run.bytes is 'Size of the document in bytes after decompression, as far as it was committed.';
 comment on column import.run.first_token is 'History token of the run''s first transaction that changed something.';
 comment on column import.run.last_token is 'History token of the run''s last transaction that changed something.';
-comment on column import.run.error is 'What went wrong, in one line. If the run is done all the same: what is wrong with its document.';
+comment on column import.run.error is 'What went wrong, in one line. For a run that is done: what is wrong with its document.';
 
-comment on column import.run.every is 'The interval at which the daemon that made the run imports the source; null for a run of its own.';
+comment on column import.run.every is 'The interval at which the daemon that made the run imports the source; null for a single run.';
 comment on column import.run.forgotten is
     'Whether `quakes forget` has dropped the source since. Such a run stays only because a reject names it.';
 comment on column import.run.snapshot is
-    'Which transactions were committed before the run began: what others deleted later, it may not have seen missing.';
+    'Which transactions were committed before the run began. It may not have seen what others deleted later.';
 
 create index run_started on import.run (started);
 comment on index import.run_started is 'The latest runs.';
@@ -105,7 +104,7 @@ comment on column import.reject.run is 'The last run that met it.';
 comment on column import.reject.ordinal is 'Position of the feature in that run''s document, from 1.';
 comment on column import.reject.byte_offset is 'Where the feature began in that document after decompression, in bytes from 0.';
 comment on column import.reject.reason is
-    'syntax, encoding, missing, type, range, duplicate, size or refused; for a deletion that a service states also unnamed (of nobody) or status (of an event that is there).';
+    'syntax, encoding, missing, type, range, duplicate, size or refused; for a deletion that a service states also unnamed (it names no event) or status (the event exists).';
 comment on column import.reject.message is 'What is wrong, naming the member.';
 comment on column import.reject.raw is 'The feature''s bytes, at most the first 64 KiB.';
 comment on column import.reject.size is 'Size of the feature in the document, in bytes.';
@@ -140,7 +139,7 @@ comment on column import.feed.source is
 comment on column import.feed.etag is 'Its entity tag (RFC 9110, 8.8.3).';
 comment on column import.feed.last_modified is 'When it was last modified, in the server''s words (RFC 9110, 8.8.2).';
 comment on column import.feed.generated is 'When the document was made, by its own account.';
-comment on column import.feed.checked_at is 'When it was last asked for successfully, changed or not.';
+comment on column import.feed.checked_at is 'When it was last requested successfully, changed or not.';
 comment on column import.feed.fetched_at is 'When the run began that last fetched it.';
 comment on column import.feed.snapshot is
     'Which transactions were committed before that. If others deleted earthquakes since, it is fetched again, changed or not.';
@@ -162,9 +161,9 @@ comment on constraint sweep_times on import.sweep is 'The times are in the years
 comment on table import.sweep is 'How far each event service has been swept, one row per service.';
 comment on column import.sweep.source is 'URL of the service, without its secrets.';
 comment on column import.sweep.cursor is
-    'All that the service revised or deleted before this time, by its own clock, has been taken in. The next sweep begins 10 minutes earlier. Null until the first sweep is complete.';
+    'Everything that the service revised or deleted before this time, by its own clock, is imported. The next sweep begins 10 minutes earlier. Null until the first sweep is complete.';
 comment on column import.sweep.swept_at is 'When the last complete sweep ended.';
-comment on column import.sweep.lacks is 'What the service does not know: updates, deletions, counts, geojson or limits.';
+comment on column import.sweep.lacks is 'What the service does not support: updates, deletions, counts, geojson or limits.';
 comment on column import.sweep.long_at is
     'When the last complete sweep began that asked for more than a few days of origin times. A service that refuses updates is asked for the last 3 days each time, and for the last 30 once a day.';
 
@@ -217,7 +216,7 @@ comment on column import.last_run.fresh_at is
     'When the source was last imported successfully, or asked for and found unchanged; null if never.';
 comment on column import.last_run.generated is
     'When the newest document of a URL that was imported successfully was made, by its own account; for an event service, up to when it was swept.';
-comment on column import.last_run.every is 'The interval at which a daemon imports the source; null if the last run was made by none.';
+comment on column import.last_run.every is 'The interval at which a daemon imports the source; null if no daemon made the last run.';
 comment on column import.last_run.is_monitored is
     'Whether a monitor should expect the source to be fresh: a daemon imports it, or it is a URL that was imported successfully at least once. A file, standard input and a URL that never worked do not count.';
 

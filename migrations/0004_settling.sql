@@ -1,4 +1,4 @@
--- Settling: who is gone, by what documents state.
+-- Settling: which events are gone, according to documents.
 --
 -- A document is a statement that one service made at one moment. For each event the newest statement that speaks of it
 -- decides:
@@ -6,8 +6,8 @@
 --   a statement made at G                     speaks of event E                          and says
 --   ----------------------------------------  -----------------------------------------  --------------------------------
 --   lists E                                   always                                     it is there, as revised at U
---   holds a feature of E that was rejected    always                                     it is there, in a version that
---                                                                                        nobody can read: nothing changes
+--   holds a feature of E that was rejected    always                                     it is there, in an unreadable
+--                                                                                        version: nothing changes
 --   is complete for a window, and lacks E     if E's origin lies inside by more than     gone: retracted by FEED
 --                                             a minute, and it was revised before
 --                                             G - 5 min
@@ -23,15 +23,15 @@
 -- later one, and the earlier one's ids rename nothing.
 --
 -- Documents may come in any order. The table is always what it would be if they had come in the order in which they were
--- made. Only if revisions go back, an event that was gone in between may come back in either revision; and what is inferred from
--- an earlier revision stays if the later one comes after it, until the next document. For a document that comes late, that takes
--- to know three things about newer ones:
+-- made. There are two exceptions if revisions go back: an event that was gone in between may come back in either revision, and a
+-- conclusion from an earlier revision stays until the next document if the later one comes after it. So a document that comes
+-- late is compared with newer ones, of which three things are known:
 --
--- - Who is gone: import.withdrawn has all that were deleted, and all that would have been.
--- - What a newer document lacks: an event in its window that is not in the table. Except for those that it holds in a
---   version that nobody can read (settled.rejected), and those that a person has deleted (import.deleted).
--- - What a newer document lists: a row in its window, or it would be gone. What lies elsewhere, or was revised too late
---   for it, is kept (settled.codes).
+-- - What is gone: import.withdrawn has all events that were deleted, and all that would have been.
+-- - What a newer document lacks: an event in its window that is not in the table. Except for those that it holds in an
+--   unreadable version (settled.rejected), and those that a person has deleted (import.deleted).
+-- - What a newer document lists: every row in its window. Events elsewhere, or revised too late for it, are kept
+--   (settled.codes).
 
 create table import.settled (
     service text collate "C" not null,
@@ -51,7 +51,7 @@ create table import.settled (
 comment on constraint settled_times on import.settled is
     'The times are in the years 1 to 9999, in UTC, and covers has a beginning and an end.';
 comment on table import.settled is
-    'Documents of the last 40 days that were settled. What is older than one of them is compared with it.';
+    'Documents of the last 40 days that were settled. Older documents are compared with them.';
 comment on column import.settled.service is 'Host that the document names as its own.';
 comment on column import.settled.feed is 'The feed, such as all_day.';
 comment on column import.settled.generated is 'When the document was made.';
@@ -59,7 +59,7 @@ comment on column import.settled.covers is
     'The document has every event of its service with an origin time in this range, which is a minute shorter at either end than the document''s window, because a revision may move an event across; null if it has only some.';
 comment on column import.settled.settled_at is 'When the document was settled here.';
 comment on column import.settled.codes is
-    'The events that the document lists, but does not cover as it lists them, or as the table has them in a later revision: without those that the feed''s next document lists like that.';
+    'Events that the document lists but does not cover, in its own version or in the table''s later one; without those that the feed''s next document lists in the same way.';
 comment on column import.settled.rejected is 'The events of which the document holds only versions that were rejected.';
 
 -- Finds the documents that cover an origin time and were made after a given one, however many there are.
@@ -86,13 +86,13 @@ create table import.withdrawn (
 comment on constraint withdrawn_times on import.withdrawn is
     'generated is in the years 1 to 9999, in UTC. updated may be infinity, and time -infinity.';
 comment on table import.withdrawn is
-    'Events of the last 40 days that a statement shows to be gone: they were deleted, or would have been if an older document had brought them first. Only a document made later brings them back.';
+    'Events of the last 40 days that are gone, according to a statement: they were deleted, or would have been if an older document had brought them first. Only a document made later brings them back.';
 comment on column import.withdrawn.code is 'The event that is gone.';
 comment on column import.withdrawn.generated is 'When the latest statement was made that shows it.';
 comment on column import.withdrawn.reason is
     'The reason kept in history: superseded by CODE, retracted by FEED, or deleted by SERVICE.';
 comment on column import.withdrawn.service is 'Host of the event''s URL; empty for any.';
-comment on column import.withdrawn.updated is 'The event is gone as it was revised up to this time. A later revision is another matter.';
+comment on column import.withdrawn.updated is 'The event is gone as it was revised up to this time. Later revisions are not affected.';
 comment on column import.withdrawn.time is
     'For a renamed event: the origin time under the new code, which the event has to be close to; -infinity for any.';
 
@@ -136,7 +136,7 @@ comment on column import.deleted.time is 'Its origin time.';
 comment on column import.deleted.updated is 'When it was last revised.';
 comment on column import.deleted.deleted_at is 'When it was deleted.';
 comment on column import.deleted.transaction is
-    'The transaction that deleted it. Whatever was fetched before that was committed is fetched again.';
+    'The transaction that deleted it. Sources that were fetched before its commit are fetched again.';
 
 create index deleted_at on import.deleted (deleted_at);
 comment on index import.deleted_at is 'Whether anything was deleted since a source was fetched.';
@@ -176,8 +176,8 @@ create trigger import_renamed after update of code on public.quake
 
 -- What newer documents say.
 
--- The documents, made at `made` or later, that have the event if it is there as it was revised then. A row that was revised
--- less than 5 minutes before a document was made may have come too late for it. In SQL, to be inlined.
+-- The documents, made at `made` or later, that would list the event in this revision if it existed. A row that was revised less
+-- than 5 minutes before a document was made may have come too late for it. In SQL, to be inlined.
 create function import.covering(service text, made timestamptz, origin timestamptz, revised timestamptz)
 returns setof import.settled
 language sql stable
@@ -188,7 +188,7 @@ begin atomic
       and s.service = $1 and s.generated > revised + interval '5 minutes';
 end;
 comment on function import.covering(text, timestamptz, timestamptz, timestamptz) is
-    'The settled documents, not older than a given time, whose window has an event as it was revised then.';
+    'The settled documents, made at a given time or later, whose window has an event in a given revision.';
 
 -- For an event that is not in the table, or only in an earlier revision. What a document lists is not gone by that document,
 -- nor by older ones.
@@ -212,19 +212,18 @@ begin atomic
     limit 1;
 end;
 comment on function import.gone(text, text, timestamptz, timestamptz, timestamptz, text, timestamptz) is
-    'What shows that an event is gone which a document made at a given time has, and a newer one listed last at another.';
+    'The statement by which an event is gone although a document has it: when that document was made, and when a newer one last listed the event, is given.';
 
--- Takes from pg_temp.incoming what newer documents know better.
+-- Removes from pg_temp.incoming the features that newer documents contradict.
 --
 -- - An event may be gone. So is its row, if that was revised earlier: the newer document would have listed the event if it
---   had been there at all.
+--   had existed.
 -- - A row may be revised at the same time, and stated later.
 --
 -- A newer document may also list the row, which was revised earlier: servers of one service disagree. Then the event is there, in
 -- its later revision. The newer document may not cover that one, so it is noted there that it lists the event.
 --
--- All that is taken away counts as present in the document, and as current unless another statement had a later revision
--- before.
+-- Removed features count as present in the document, and as current unless another statement had a later revision before.
 create function import.sift(made timestamptz, feed text, notes_presence boolean, dry_run boolean,
                             out stale bigint, out retracted bigint)
 language plpgsql
@@ -254,7 +253,7 @@ begin
                import.service_of(q.url) as row_service, q.time as row_time, q.updated as row_updated,
                last.listed, gone.generated, gone.reason
         from pg_temp.incoming i left join only public.quake q on q.code = i.code
-        -- If nobody says when the row and the feature were revised, neither is older: the origin time moves either way.
+        -- If neither the row nor the feature says when it was revised, neither is older: the origin time moves either way.
         cross join lateral (
             select case when q.updated = q.time and i.updated = i.time then i.updated else q.updated end as updated
         ) as known
@@ -309,12 +308,12 @@ begin
 end
 $$;
 comment on function import.sift(timestamptz, text, boolean, boolean) is
-    'Before a late document''s features are merged: takes away those that newer documents know better, and deletes the events of which they are a later revision that is known to be gone.';
+    'Before a late document''s features are merged: removes those that newer documents contradict, and deletes the events of which they are a later revision that is known to be gone.';
 
 -- Settles a document whose features are in pg_temp.present (code, ids, time, updated, is_current; a rejected one has no
 -- time), and what it says was deleted in pg_temp.stated (code, deleted_at, service), if it says so of any. These tables have no
 -- statistics: "not in" hashes it once, where "not exists" may search all of it for each row. A
--- document without a name is no feed. It only says who is gone, and is not remembered.
+-- document without a name is not a feed. It only says which events are gone, and is not remembered.
 --
 -- A document decides about everything in its window that no newer one lists. The lock keeps other workers from merging
 -- meanwhile: what they merged is committed, and what they will merge is compared with what was settled here. A row that
@@ -347,7 +346,7 @@ declare
     -- What newer documents list.
     is_late boolean;
     newer text[] := '{}';
-    -- What this one lists without covering it, and what it holds in a version that nobody can read.
+    -- What this one lists without covering it, and what it holds in an unreadable version.
     uncovered text[];
     foreign_codes text[] := '{}';
     rejected text[];
@@ -363,7 +362,7 @@ begin
     is_ahead := generated > clock_timestamp() + interval '5 minutes';
     if is_ahead then return; end if;
     -- Keeps out other documents and all batches. A lock on a private table, because anyone who may connect can take an
-    -- advisory lock. A dry run keeps nobody waiting.
+    -- advisory lock. A dry run blocks no other session.
     if not dry_run then
         lock table import.settled in share row exclusive mode;
     end if;
@@ -397,7 +396,7 @@ begin
                                    where s.generated > generated and old.code <> all (s.rejected)))))
           order by listed.code, new.code) as r;
 
-    -- Deleted, as the service says; or as another one passes on that it says.
+    -- Deleted, according to the service, or to another one that passes this on.
     if has_deletions then
         features := features + (select count(distinct said.code) from pg_temp.stated said);
         select coalesce(array_agg(distinct q.code), '{}') into withdrawn
@@ -482,7 +481,7 @@ begin
     perform set_config('history.reason', '', true);
     perform set_config('import.settling', '', true);
 
-    -- Remember who is gone.
+    -- Remember what is gone.
     if old_codes <> '{}' then
         insert into import.withdrawn as w (code, generated, reason, service, updated, time)
         select o.code, generated, format('superseded by %s', o.new_code), service, generated, o.time
@@ -500,7 +499,7 @@ begin
         set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
     end if;
     if exists (select from import.deleted) then
-        -- What a person deleted is back, or gone by what this document says, too.
+        -- Events that a person deleted are back, or this document lacks them, too.
         delete from import.deleted d using pg_temp.present p
         where d.code = p.code and exists (select from only public.quake q where q.code = d.code);
         with lacking as (
@@ -539,7 +538,7 @@ begin
     insert into import.settled (service, feed, generated, covers, codes, rejected)
     values (service, feed, generated, covers, uncovered, rejected);
     if uncovered <> '{}' then
-        -- That is news of them, no longer what the document before says.
+        -- The feed's document before need not keep them any longer.
         update import.settled s
         set codes = array(select listed.code from unnest(s.codes) as listed(code)
                           where listed.code not in (select own.code from unnest(uncovered) as own(code)))
@@ -555,9 +554,8 @@ comment on function import.settle(
 
 -- What is held.
 --
--- The table has events, not silence: that no earthquake lies in a month may mean that there was none, or that nobody imported
--- that month. So it is noted what was imported whole: by documents that were settled, by backfills, and by single queries to
--- an event service. The triggers belong to the tables of the worker, which knows nothing of reports.
+-- The table has events, not silence: a month without earthquakes may have had none, or may never have been imported. So this
+-- notes what was imported whole: by documents that were settled, by backfills, and by single queries to an event service. The triggers belong to the tables of the worker, which knows nothing of reports.
 
 create table import.coverage (
     service text collate "C" not null,
@@ -583,7 +581,7 @@ comment on constraint coverage_area on import.coverage is
 comment on constraint coverage_times on import.coverage is
     'The times, and those that the periods begin and end with, are in the years 1 to 9999, in UTC.';
 comment on table import.coverage is
-    'Which origin times are held, by service, smallest magnitude and area: everything that the service had published of them when they were imported. What was deleted here since is not known to it.';
+    'Which origin times are held, by service, smallest magnitude and area: everything that the service had published of them when they were imported. It does not know what was deleted here since.';
 comment on column import.coverage.service is 'Host of the service.';
 comment on column import.coverage.minimum_magnitude is 'From this magnitude on; -infinity for all.';
 comment on column import.coverage.south is 'The area''s southern edge, in degrees.';
@@ -596,7 +594,7 @@ comment on column import.coverage.noted_at is 'When they last grew.';
 create function import.note_coverage(
     service text, minimum_magnitude double precision, period tstzrange, south double precision default -90,
     west double precision default -180, north double precision default 90, east double precision default 180) returns void
--- In SQL, each call would be planned anew: five times the cost, at each turn of a daemon.
+-- A function in SQL would be planned at each call: five times the cost, at each turn of a daemon.
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -641,7 +639,7 @@ language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    -- Nobody has what is still to come.
+    -- The future can't be held.
     until_now constant tstzrange := tstzrange(null, clock_timestamp());
 begin
     if new.newest_first and new.reached < new.window_end then
@@ -676,13 +674,13 @@ begin
     into parameters
     from regexp_split_to_table(split_part(new.feed, '?', 2), '&') as parameter, regexp_match(parameter, '^([^=]*)=?(.*)$') as name
     where parameter <> '';
-    -- An empty answer shows nothing: a broken service gives one, too, and what the document says of itself may be anything. Whatever
-    -- else it asks for makes the answer smaller.
+    -- An empty answer proves nothing: a broken service gives one, too, and the document may claim anything. Any other parameter
+    -- makes the answer smaller.
     if new.seen = new.rejected or parameters - '{format,orderby,nodata,starttime,endtime,minmagnitude,minlatitude,maxlatitude,minlongitude,maxlongitude}'::text[]
        <> '{}' or not parameters ? 'starttime' or not parameters ? 'endtime' and new.source !~* '^https?://' then
         return null;
     end if;
-    -- Nothing that only PostgreSQL takes for a time, such as epoch.
+    -- Without words that only PostgreSQL takes for a time, such as epoch.
     if parameters ->> 'starttime' !~ '^[0-9]{4}-[0-9T:.Z+-]+$' or parameters ->> 'endtime' !~ '^[0-9]{4}-[0-9T:.Z+-]+$' then
         return null;
     end if;
@@ -698,7 +696,7 @@ begin
     end if;
     return null;
 exception when data_exception or check_violation then
-    -- A service may read its parameters in other ways than these, and these may be no numbers.
+    -- A service may read its parameters in other ways, and these may not be numbers.
     return null;
 end
 $$;
