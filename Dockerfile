@@ -5,7 +5,7 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends libcurl4-openssl-dev libpq-dev libsqlite3-dev libxml2-dev pkg-config zlib1g-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-# The dependencies are a layer of their own, so a change to the sources does not fetch them again.
+# The dependencies are a separate layer, so a change to the sources does not fetch them again.
 COPY Package.swift ./
 RUN swift package resolve
 # Tests and benchmarks are not built, but the manifest names them, and SwiftPM wants to see them.

@@ -9,7 +9,7 @@ SH_FILES := $(filter-out scripts/mapdata scripts/races,$(wildcard scripts/* debi
 # What the release executable is made from. `sudo make install` after `make build` only copies.
 INPUTS := $(shell find Makefile $(wildcard Package.swift Sources migrations scripts/manual) -type f)
 
-# Tests never see the caller's database. (make knows every environment variable as a variable of its own.)
+# Tests never see the caller's database. (make has every environment variable as a make variable.)
 WITHOUT_DATABASE := env $(addprefix -u,$(filter DATABASE_URL PG% QUAKES_%,$(.VARIABLES)))
 
 .PHONY: help setup run test sanitize soak failover mirror fresh-check bench fuzz docs build install deb format lint clean
@@ -53,7 +53,7 @@ docs: setup ## Write the data dictionary, and the answers in docs/reporting.md, 
 
 build: $(STAGE) ## Build the release executable, its shell completions and its manual page
 
-# --static-swift-stdlib: the installed executable runs without the toolchain, which may lie in somebody's home folder.
+# --static-swift-stdlib: the installed executable runs without the toolchain, which may lie in a user's home folder.
 $(STAGE): $(INPUTS)
 	@scripts/setup
 	rm -rf $@ $@.new

@@ -47,7 +47,7 @@ def catch_up(connection):
         reached = connection.execute("select store, token, committed_at, nonce from history.position()").fetchone()
     if not holds:
         quakes.clear()
-    for code, row in changes:  # the last change of a code has its row; if none has, it is gone
+    for code, row in changes:  # the last change of a code has its row; if none has, it was deleted
         quakes.pop(code, None)
         quakes.update({code: row} if row else {})
     position, shape = reached, found

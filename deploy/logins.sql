@@ -1,4 +1,4 @@
--- Makes the logins of docker-compose.yml, each with the one role it needs and a password of its own. The passwords come from
+-- Makes the logins of docker-compose.yml, each with its own password and the one role that it needs. The passwords come from
 -- the environment, so that no list of processes shows them. Run it as often as you like:
 --
 --     WORKER_PASSWORD=… READER_PASSWORD=… REPORT_PASSWORD=… psql -v ON_ERROR_STOP=1 -f deploy/logins.sql

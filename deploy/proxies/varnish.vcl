@@ -2,7 +2,7 @@
 #
 #     quakes serve --listen 127.0.0.1:8080 --trusted-proxy 127.0.0.1 …
 #
-# Varnish names the client in X-Forwarded-For by itself.
+# Varnish names the client in X-Forwarded-For without being told.
 vcl 4.1;
 
 backend default {
@@ -18,7 +18,7 @@ sub vcl_recv {
     if (req.url ~ "^/metrics(\?|$)") {
         return (synth(404));
     }
-    # A stream has no end, so nobody may wait for another's. What ends is a long poll (wait), or a closed stretch (until).
+    # A stream has no end, so no client may wait for another's. What ends is a long poll (wait), or a closed stretch (until).
     if (req.url ~ "/changes(\?|$)" && req.url !~ "[?&](wait|until)=") {
         return (pass);
     }
