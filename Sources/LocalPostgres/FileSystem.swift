@@ -47,7 +47,7 @@ package enum FileSystem {
     }
 
     /// Makes sure that there is a directory that only `account` can enter. An existing one must already belong to that
-    /// user, because anybody could have made it first below /tmp.
+    /// user, because any user could have made it first below /tmp.
     package static func createPrivateDirectory(
         _ path: String, for account: ServerAccount
     ) throws(LocalPostgresError) {

@@ -2,7 +2,7 @@ import Glibc
 
 /// The lock that lets one process at a time create, start or stop a cluster: flock(2) on `<home>/lock`.
 ///
-/// The kernel releases it when its last holder ends, for whatever reason.
+/// The kernel releases it when its last holder ends, even by a crash.
 package struct HomeLock: Sendable {
     /// Close-on-exec, so another program holds the lock only if it is given the descriptor on purpose.
     package let descriptor: Int32

@@ -140,7 +140,7 @@ extension LocalCluster {
             ["start", "-s", "-w", "-t", "\(seconds)", "-l", "log", "-o", options], as: tools.account)
         pgCtl.workingDirectory = home
         pgCtl.environment = ["PGDATA": data]
-        // Must not be interrupted: if pg_ctl is killed, the server still starts, but nobody notices.
+        // Must not be interrupted: if pg_ctl is killed, the server still starts, unnoticed.
         return try await uncancelled { [pgCtl] in try await pgCtl.run(holding: tools.lock) }
     }
 

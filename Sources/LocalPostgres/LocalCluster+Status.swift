@@ -13,7 +13,7 @@ extension LocalCluster {
 
     /// Looks without changing anything. It costs a few system calls.
     ///
-    /// - Throws: `LocalPostgresError` when the folder belongs to somebody else or is not a cluster.
+    /// - Throws: `LocalPostgresError` when the folder belongs to another user or is not a cluster.
     public func status() async throws -> Status {
         guard let version = try majorVersion() else { return .absent }
         guard let postmaster = try Postmaster.running(in: data, socket: socket) else {

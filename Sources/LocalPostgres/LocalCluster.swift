@@ -1,12 +1,12 @@
 import Glibc
 
-/// A private PostgreSQL cluster in a folder of its own, started on demand.
+/// A private PostgreSQL cluster in its own folder, started on demand.
 ///
-/// It keeps running after the process that started it has ended, until somebody calls `stop`. Anyone who may enter the
+/// It keeps running after the process that started it has ended, until `stop` is called. Anyone who may enter the
 /// socket directory is superuser, because authentication is `trust`. That is safe: the directory belongs to the
 /// server's OS user and has mode 0700, and the server listens on no TCP port.
 ///
-/// This type deals only with processes and files. What is said over a connection is up to the caller.
+/// This type deals only with processes and files. Connections are the caller's business.
 ///
 /// `home` contains `data` (the cluster, PGDATA), `log` (the server's messages) and `lock`. It also contains `run`, with
 /// the socket, if its path is short enough for a Unix socket.

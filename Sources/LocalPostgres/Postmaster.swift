@@ -36,7 +36,7 @@ struct Postmaster: Sendable, Equatable {
     }
 
     /// A process ID alone proves nothing. After a reboot, or in a container, it soon belongs to another process, and a
-    /// killed postmaster keeps it as a zombie until somebody reaps it. A postmaster's working directory is its data
+    /// killed postmaster keeps it as a zombie until it is reaped. A postmaster's working directory is its data
     /// directory, and it runs as the owner of the data. A zombie has no working directory.
     private func runs(in data: String) -> Bool {
         var process = stat()
@@ -53,7 +53,7 @@ struct Postmaster: Sendable, Equatable {
     /// Call this only with the lock held and after `running` was nil, that is, when the process is not the postmaster
     /// of these data and the socket does not answer either. Two servers on one data directory would ruin it.
     ///
-    /// PostgreSQL itself ignores the files of a process that is gone. But it refuses to start when the process ID now
+    /// PostgreSQL itself ignores the files of a process that has ended. But it refuses to start when the process ID now
     /// belongs to another process of the same user, or to a zombie.
     static func removeStaleFiles(in data: String, socket: ServerSocket) throws(LocalPostgresError) {
         guard let recorded = try recorded(in: data), kill(recorded.pid, 0) == 0 || errno == EPERM else {

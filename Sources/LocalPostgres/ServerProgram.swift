@@ -27,7 +27,7 @@ package struct ServerProgram: Sendable {
     }
 
     /// Runs the program with the lock's descriptor as its standard input. If this process is killed, the lock is held
-    /// until the program ends, so that nobody takes over files that are still being written.
+    /// until the program ends, so that no other process takes over files that are still being written.
     package func run(holding lock: HomeLock) async throws -> Outcome {
         try await run(
             input: .fileDescriptor(.init(rawValue: lock.descriptor), closeAfterSpawningProcess: false))
@@ -36,7 +36,7 @@ package struct ServerProgram: Sendable {
     private func run(input: some InputProtocol) async throws -> Outcome {
         let command = account?.command(path, arguments) ?? (path: path, arguments: arguments)
         var options = PlatformOptions()
-        // A session of its own keeps the terminal's signals away from the program.
+        // Its own session keeps the terminal's signals away from the program.
         options.createSession = true
         // Everything that a cancelled program leaves is thrown away, so it may be killed outright.
         options.teardownSequence = [

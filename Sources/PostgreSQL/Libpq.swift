@@ -78,7 +78,7 @@ func takeKeywords(of options: UnsafeMutablePointer<PQconninfoOption>) -> [String
 /// The fields of an error or a notice (libpq's PG_DIAG_…, character constants that Swift does not import).
 enum DiagnosticField: Unicode.Scalar {
     case sqlState = "C"
-    /// In English, whatever the language of the messages.
+    /// In English, also if the messages are not.
     case severity = "V"
     case message = "M"
 }
@@ -88,7 +88,7 @@ func field(_ field: DiagnosticField, of result: OpaquePointer) -> String? {
     return oneLine(text)
 }
 
-/// Removes the value from the message about a refused value: whatever is in quotes, in any language of the server's
+/// Removes the value from the message about a refused value: everything in quotes, in any language of the server's
 /// messages, and bytes in hexadecimal.
 func withoutValues(_ message: String) -> String {
     // Reads scalars, because a value may start with a combining character that joins the quote.

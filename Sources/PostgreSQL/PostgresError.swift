@@ -12,7 +12,7 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
     public var message: String
     /// What a person can do about it.
     public var remedy: String?
-    /// Whether the connection is gone: no further statement can succeed on it.
+    /// Whether the connection is lost: no further statement can succeed on it.
     public var connectionLost: Bool
     /// Whether it was the COMMIT that failed: no single value is at fault then.
     public var isOfCommit = false
@@ -35,7 +35,7 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
     /// it is repeated.
     public var isRetryable: Bool { ["40P01", "40001", "55P03"].contains(sqlState) }
 
-    /// The server was not there, or took nobody: later it may, or another one.
+    /// The server was not reachable, or took no connections: a later attempt or another server may succeed.
     public var isOutage: Bool {
         connectionLost
             && (sqlState.map { state in ["08", "53", "57", "58"].contains { state.hasPrefix($0) } } ?? true)

@@ -6,7 +6,7 @@
 /// Nothing in the documentation promises that, so ask the server for the number of a known row first.
 ///
 /// Two different rows have the same number with a probability of about 1 in 2⁶⁴, if the seed is random. There is one
-/// exception: the server folds an `int8` or a `timestamptz` into 32 bits before it hashes them, whatever the seed. Where that
+/// exception: the server folds an `int8` or a `timestamptz` into 32 bits before it hashes them, with any seed. Where that
 /// matters, hash the bytes of `timestamptz_send` instead.
 ///
 /// Source: PostgreSQL's `common/hashfn.c`, `access/hash/hashfunc.c`, `utils/adt/rowtypes.c` and `utils/adt/arrayfuncs.c`.

@@ -11,7 +11,7 @@ import Glibc
 public struct Row: @unchecked Sendable {
     /// What is left of a COPY's message; empty for a row of a result.
     private var rest = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// The result that the row stands in, which does not change any more; nil for a row of a COPY.
+    /// The result that the row is in, which no longer changes; nil for a row of a COPY.
     private let result: QueryResult?
     private let row: Int32
     private var column: Int32 = 0

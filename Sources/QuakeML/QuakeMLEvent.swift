@@ -1,7 +1,7 @@
 import Feed
 
 extension QuakeML {
-    /// What QuakeML has of an event. The texts are UTF-8 in somebody else's memory.
+    /// The parts of an event that QuakeML has. The texts are UTF-8 in memory of the caller.
     package struct Event {
         package var code: UnsafeRawBufferPointer
         package var net: UnsafeRawBufferPointer

@@ -3,12 +3,12 @@ import GRDB
 /// Takes the rows of a fresh snapshot, in a table beside the old one, which then gives way to it.
 ///
 /// Until then, readers of the file see the old rows, or that there are none. So the rows need not be one transaction: they
-/// are committed step by step, and SQLite's log stays as small as a step, whatever the table's size. The indexes are
+/// are committed step by step, and SQLite's log stays as small as a step, for any table. The indexes are
 /// made at the end, from sorted entries: rows come in any order, and an index that grows with them would be read and
 /// written all over again for every step as soon as it is larger than SQLite's cache.
 ///
 /// The old table's pages become free, and are used again. The file does not get smaller. Indexes and triggers that
-/// somebody else has made on the old table go with it.
+/// others have made on the old table go with it.
 final class FreshTable {
     static let name = "quake_new"
     /// The number of rows of a step.
@@ -37,7 +37,7 @@ final class FreshTable {
         return rows.isMultiple(of: Self.step)
     }
 
-    /// Ends a step. SQLite moves its log into the file, and goes on at the log's beginning.
+    /// Ends a step. SQLite moves its log into the file, and restarts the log.
     func save(_ db: Database) throws {
         try db.commit()
         try db.beginTransaction(.immediate)
@@ -46,7 +46,7 @@ final class FreshTable {
     /// Puts the table in place of the old one, in the transaction that also stores the position.
     func replaceTable(_ db: Database) throws {
         try save(db)
-        // A view that somebody else has made in the file names a table that is missing for a moment.
+        // A view that another program has made in the file names a table that is missing for a moment.
         try db.execute(
             sql: """
                 pragma legacy_alter_table = on;

@@ -3,7 +3,7 @@ import GRDB
 import GRDBSQLite
 import QuakeStore
 
-/// Writes passes into a view's table, each as one SQLite transaction. A fresh snapshot goes into a table of its own first:
+/// Writes passes into a view's table, each as one SQLite transaction. A fresh snapshot goes into a separate table first:
 /// see `FreshTable`.
 ///
 /// Values go from the server's bytes to SQLite's without a String in between. GRDB prepares the statements, once for all
@@ -58,7 +58,7 @@ final class PassWriter: @unchecked Sendable {
         try run(begin)
     }
 
-    /// A file that was removed can still be written, but nobody would ever read it.
+    /// A removed file can still be written, but no longer read.
     private func checkIsThere() throws {
         var hasMoved: CInt = 0
         sqlite3_file_control(connection, nil, SQLITE_FCNTL_HAS_MOVED, &hasMoved)

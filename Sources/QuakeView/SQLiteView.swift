@@ -7,7 +7,7 @@ import Synchronization
 /// (WAL mode).
 ///
 /// A crash of the machine can take rows and position back to an earlier state, because commits do not wait for the disk
-/// (`synchronous = normal`). Following then goes on from that state.
+/// (`synchronous = normal`). Following then continues from that state.
 ///
 /// The table `quake` has the columns of the server's table: numbers as numbers, booleans as 0 and 1, times as ISO 8601
 /// text in UTC with milliseconds, arrays and JSON as JSON text. NaN, which SQLite lacks, is null. The table `position`
@@ -148,7 +148,7 @@ extension Position {
             let position = Position(word: "\(token)_\(committedAt)_\(nonce)_\(store)")
         else {
             throw DatabaseError(
-                message: "its position is damaged; remove the file, and quakes follow makes it anew")
+                message: "its position is damaged; remove the file, and quakes follow recreates it")
         }
         self = position
     }

@@ -103,7 +103,7 @@ struct SampleEvent {
         draw = random.next()
     }
 
-    /// Uses a random stream of its own, so that nothing else in the event changes.
+    /// Uses a separate random stream, so that nothing else in the event changes.
     ///
     /// - Parameter times: when the document without revisions and the one with them are made, in ms.
     mutating func revise(seed: UInt64, between times: Range<Int>) {

@@ -1,5 +1,5 @@
-/// SplitMix64 (Steele, Lea, Flood 2014): small, seeded, and the same on every machine. A stream gives each event random
-/// numbers of its own.
+/// SplitMix64 (Steele, Lea, Flood 2014): small, seeded, and the same on every machine. A stream gives each event its own
+/// random numbers.
 package struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 

@@ -64,7 +64,7 @@ struct NotThere: Error, CustomStringConvertible {
     let description: String
 }
 
-/// Neither an option nor the environment names a database, and nobody is at a terminal to see a private one start.
+/// Neither an option nor the environment names a database, and no terminal would show that a private one starts.
 struct NoDatabase: Error, CustomStringConvertible {
     var description: String {
         "no database was named: give --database URL or set DATABASE_URL, or use --local for a private cluster"

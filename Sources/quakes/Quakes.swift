@@ -36,9 +36,9 @@ struct Quakes: AsyncParsableCommand {
         // A large buffer goes back to the system as soon as it is freed. Otherwise glibc begins to keep buffers of the size of
         // the largest one that was freed (mallopt(3), M_MMAP_THRESHOLD).
         mallopt(M_MMAP_THRESHOLD, 128 << 10)
-        // What is free in one of glibc's arenas is not there for the others, of which there are eight for each core.
+        // Memory that is free in one of glibc's arenas is not available to the others, and there are eight arenas for each core.
         mallopt(M_ARENA_MAX, max(2, Int32(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
-        // From here on they are caught: before the command does anything that somebody may see.
+        // From here on they are caught: before the command does anything visible.
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
         let (cancellation, canceller) = AsyncStream.makeStream(of: UnixSignal.self)
         async let _ = watch(signals, canceller)

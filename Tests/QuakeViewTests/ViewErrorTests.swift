@@ -230,7 +230,7 @@ struct ViewErrorTests {
                         alter table other rename to position
                         """)
             }
-            let message = "\(path): its position is damaged; remove the file, and quakes follow makes it anew"
+            let message = "\(path): its position is damaged; remove the file, and quakes follow recreates it"
 
             let followed = await #expect(throws: ViewError.self) {
                 try await database.catchUp(SQLiteView(path))

@@ -56,7 +56,7 @@ struct Axis {
         return axis
     }
 
-    /// The same axis, going on to a smaller value without a tick of its own.
+    /// The same axis, extended to a smaller value without a tick there.
     func reaching(_ value: Double) -> Axis {
         var axis = Axis(title, min(range.lowerBound, value)...range.upperBound, ticks: ticks)
         axis.isDownward = isDownward
@@ -65,7 +65,7 @@ struct Axis {
 
     /// Ticks at powers of ten, from the one below the values to the one above.
     ///
-    /// - Parameter room: how far the axis goes on below the lowest power, as a part of it.
+    /// - Parameter room: how far the axis extends below the lowest power, as a part of it.
     static func logarithmic(_ title: String, _ values: ClosedRange<Double>, room: Double = 1) -> Axis {
         let first = Int(log10(values.lowerBound).rounded(.down))
         let last = max(first + 1, Int((log10(values.upperBound) - 1e-9).rounded(.up)))

@@ -61,7 +61,7 @@ enum TimeStep {
         case .days(let count):
             for day in first.daysSince1970...last.daysSince1970 {
                 let date = CivilDate(daysSince1970: day)
-                // Counted anew in each month, and not so close to its end that the next label would touch.
+                // Counted from the start of each month, and not so close to its end that the next label would touch.
                 if (date.day - 1) % count == 0, count < 5 || date.day < 30 { add(date.start) }
             }
         case .months(let count):

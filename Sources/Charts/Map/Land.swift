@@ -16,7 +16,7 @@ public enum Land {
         var latitude: Double
     }
 
-    /// Closed rings, outer ones and lakes alike: the last point of each is its first. A ring that crosses the date line goes on
+    /// Closed rings, outer ones and lakes alike: the last point of each is its first. A ring that crosses the date line continues
     /// beyond 180°; Antarctica's goes by way of the South Pole.
     static let rings: [[Point]] = text.split(separator: UInt8(ascii: "\n")).map(decode)
 

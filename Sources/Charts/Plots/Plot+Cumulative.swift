@@ -26,7 +26,7 @@ extension Plot {
         }
     }
 
-    /// The events between gaps. What lies in a gap all the same, from a feed that is not known to be whole, is drawn, too.
+    /// The events between gaps. Events in a gap, from a feed that may be incomplete, are drawn, too.
     private func lines(
         of events: [ChartEvent], _ stretches: [Coverage.Stretch]
     ) -> [(from: Double, until: Double, events: ArraySlice<ChartEvent>)] {

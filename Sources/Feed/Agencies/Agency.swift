@@ -38,7 +38,7 @@ public struct Agency: Sendable, Equatable {
     }
 
     /// Whether an event is the agency's: by its `net`, or because its page is at the agency's service. An event may be of two
-    /// agencies: the networks that contribute to ComCat have theirs there and in services of their own.
+    /// agencies: the networks that contribute to ComCat have theirs there and in their own services.
     ///
     /// - Parameter host: that of the event's `url`; nil if it has none.
     public func hasEvent(of net: String, at host: String?) -> Bool {
@@ -78,7 +78,7 @@ extension Agency {
         }
     }
 
-    /// Whether a name is an agency's or a network's of ComCat, so that no id of somebody else may begin with it.
+    /// Whether a name belongs to an agency or to a network of ComCat, so that no other id may begin with it.
     static func isTaken(_ name: String) -> Bool { networksOfComCat.contains(name) || named(name) != nil }
 
     /// By the prefixes of their ids.

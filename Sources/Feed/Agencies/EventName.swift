@@ -27,23 +27,23 @@ struct StatedName {
 /// Finds the names of a document's events: whose ids they are, and where they are found.
 ///
 /// An id is an agency's only if the document says so. Contributors and authors say who worked on an event: IRIS lists events of
-/// `us` and of the `ISC` under numbers of its own. If such a number became a code of theirs, it would overwrite another event, or
+/// `us` and of the `ISC` under its own numbers. If such a number became a code of theirs, it would overwrite another event, or
 /// their service would delete it. docs/agencies.md has the rules for users:
 ///
 /// 1. The event service that the document comes from, if it is a known agency's.
-/// 2. The authority of a public id (`smi:ch.ethz.sed/…`), unless it is the one that SeisComP writes for everybody; the service
+/// 2. The authority of a public id (`smi:ch.ethz.sed/…`), unless it is the one that every SeisComP writes; the service
 ///    whose address it is (`smi:HOST/fdsnws/event/1/query?eventid=…`).
 /// 3. The form of the id: Quakes' own (`gfz:gfz2026texh`), EMSC's, NRCan's, GeoNet's, ComCat's, or SeisComP's, whose prefix is the
 ///    agency (`knmi2026thbl`).
 /// 4. Any other event service: its host.
 /// 5. Any other authority, without a URL.
-/// 6. Nobody known: `unknown`, without a URL. Numbers of several agencies overlap, so the day belongs to the code.
+/// 6. Otherwise `unknown`, without a URL. Numbers of several agencies overlap, so the day belongs to the code.
 struct EventNaming {
     /// The agency whose service the document comes from.
     let agency: Agency?
     /// Where the event service is from which the document comes; nil for any other document.
     let host: String?
-    /// How many events have an id of nobody known, and the code of the first one.
+    /// How many events have an id without a known owner, and the code of the first one.
     private(set) var unknown = (count: 0, first: "")
 
     init(agency: Agency? = nil, host: String? = nil) {
@@ -78,7 +78,7 @@ struct EventNaming {
         return name
     }
 
-    /// What to say of a document whose ids are of nobody known; nil if there is nothing to say.
+    /// The warning about ids without a known owner; nil if there are none.
     var note: String? {
         guard unknown.count > 0 else { return nil }
         let events =

@@ -10,7 +10,7 @@ struct DecimalText {
     /// What a text says.
     enum Reading {
         case number(DecimalText)
-        /// `NaN` or `INF`, which a number of XML may be, or a word for nothing: nobody knows the value.
+        /// `NaN` or `INF`, which a number of XML may be, or a word for nothing.
         case unknown
         case notANumber
     }

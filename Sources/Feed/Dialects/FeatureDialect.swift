@@ -8,9 +8,9 @@ struct FeatureDialect {
         self.naming = naming
     }
 
-    /// The USGS's form of a feature; nil if it is no feature of another agency, or broken.
+    /// The USGS's form of a feature; nil if it is not a feature of another agency, or broken.
     ///
-    /// - Parameter body: gets the feature; or its id, and why it is rejected, or that the event is gone.
+    /// - Parameter body: gets the feature; or its id, and why it is rejected, or that the event was withdrawn.
     mutating func translate<Result>(
         _ feature: UnsafeBufferPointer<UInt8>,
         _ body: (UnsafeBufferPointer<UInt8>, Rejection?, StatedDeletion?) throws -> Result

@@ -82,7 +82,7 @@ struct FeatureMembers {
         return time
     }
 
-    /// Appends the properties without a place of their own as they are. One with a name that the USGS uses for something
+    /// Appends the properties without a corresponding column as they are. One with a name that the USGS uses for something
     /// else is left out.
     func appendOthers(than names: [StaticString], to writer: inout FeatureWriter) {
         for (name, value) in properties {

@@ -2,7 +2,7 @@
 /// the batch that keeps the bytes, the search for what the server refuses.
 struct FeatureWriter {
     private(set) var bytes: [UInt8] = []
-    /// Set if the event is gone, instead of a feature.
+    /// Set if the event was withdrawn, instead of a feature.
     private(set) var deletion: StatedDeletion?
 
     /// Begins a feature. Empties what was written before.
@@ -26,9 +26,9 @@ struct FeatureWriter {
         bytes.append(text: "}")
     }
 
-    /// Writes that an event is gone.
+    /// Writes that an event was withdrawn.
     ///
-    /// - Parameter revised: when the version was made that says so, if it is known. It is the last one that is gone.
+    /// - Parameter revised: when the version that says so was made, if known. Later versions stay.
     mutating func retract(_ name: EventName, revised: Instant?) {
         write(onlyCode: name.code)
         deletion = StatedDeletion(

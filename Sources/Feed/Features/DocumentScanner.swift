@@ -1,4 +1,4 @@
-/// Finds the events of a document that arrives in chunks, whatever its format: GeoJSON, QuakeML or FDSN text. The format is
+/// Finds the events of a document that arrives in chunks: GeoJSON, QuakeML or FDSN text. The format is
 /// that of its first bytes, not of its name.
 public struct DocumentScanner {
     private var format = Format.undecided
@@ -68,8 +68,8 @@ public struct DocumentScanner {
         }
     }
 
-    /// Whether an event that it lacks may be there all the same: it ended within a line or without any, or holds what is neither an
-    /// event nor a comment, as a service writes that it has failed.
+    /// Whether it may lack events that exist: it ended within a line or without any, or holds a line that is neither an event nor a
+    /// comment, such as an error message of the service.
     public var isIncomplete: Bool {
         switch format {
         case .undecided: true
@@ -79,7 +79,7 @@ public struct DocumentScanner {
         }
     }
 
-    /// What shows that the document was broken off, after all of its events have been handed over: its last line is no row.
+    /// The error of a document that was broken off, after all of its events have been handed over: its last line is not a row.
     public var breach: FeedError? {
         if case .text(let scanner) = format { scanner.breach } else { nil }
     }

@@ -27,7 +27,7 @@ enum DocumentStart {
         switch first {
         case UInt8(ascii: "{"): return .geoJSON
         case UInt8(ascii: "#"): return .text
-        // A second mark is no text of any kind: the scanner says so.
+        // A second mark is not text: the scanner refuses it.
         case 0xEF where isMarked: return .geoJSON
         case UInt8(ascii: "<"): return kind(ofMarkup: content, isLast)
         default:

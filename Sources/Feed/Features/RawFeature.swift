@@ -16,7 +16,7 @@ public struct RawFeature {
     public var line: Int?
     /// Why it could not become a feature.
     public var rejection: Rejection?
-    /// What it says instead of an event: that this one is gone.
+    /// Set instead of an event: the event was withdrawn.
     public var deletion: StatedDeletion?
 
     /// Whether `measure` of the scanner read it: then it is the USGS's.

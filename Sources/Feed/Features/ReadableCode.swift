@@ -1,4 +1,4 @@
-/// The id of a feature that was rejected for whatever reason; nil when the id can't be read.
+/// The id of a rejected feature; nil when the id can't be read.
 ///
 /// It shows that an event is in a document, even though it could not be imported.
 public func readableCode(of feature: UnsafeBufferPointer<UInt8>) -> String? {

@@ -24,7 +24,7 @@ public struct FetchOptions: Sendable {
     public var proxies = ProxySettings(environment: ProcessInfo.processInfo.environment)
     /// The project's version, for the User-Agent.
     public var version: String?
-    /// Whom the operators of a service can write to, for the User-Agent: an address or a URL.
+    /// How a service's operators can reach us, for the User-Agent: an address or a URL.
     public var contact: String?
 
     /// Waits. Throws if the task is cancelled.
@@ -43,7 +43,7 @@ public struct FetchOptions: Sendable {
 /// How much of a feed has arrived, as it was stored or sent: compressed if it is compressed.
 public struct Arrival: Sendable, Equatable {
     public var bytes = 0
-    /// The size of the file, or the response's Content-Length; nil if nobody knows how much will come.
+    /// The size of the file, or the response's Content-Length; nil if unknown.
     public var length: Int?
 
     public init(bytes: Int = 0, length: Int? = nil) {

@@ -1,8 +1,8 @@
-/// That an event is gone: a service deleted it, as a row of its answer to `includedeleted=only` says, or lists it as one that never
-/// was.
+/// A withdrawn event: a service deleted it, according to a row of its answer to `includedeleted=only`, or lists it as one that never
+/// existed.
 public struct StatedDeletion: Sendable, Equatable {
     public let code: String
-    /// When it was deleted: what the row calls `updated`. nil if nobody says so; then the document was made later.
+    /// When it was deleted: `updated` in the row. nil if the row lacks it; the document was made later.
     public let at: Instant?
     /// Host of the event's own URL; nil if the row has none.
     public let service: String?
@@ -11,7 +11,7 @@ public struct StatedDeletion: Sendable, Equatable {
         (self.code, self.at, self.service) = (code, at, service)
     }
 
-    /// Reads a row: a feature that may lack nearly everything that an event has. Nearly half of the USGS's name nobody.
+    /// Reads a row: a feature that may lack nearly everything that an event has. Nearly half of the USGS's name no event.
     ///
     /// - Throws: `Rejection`, with the reason `unnamed` if it does not say which event was deleted, and with `status` if it is
     ///   that of an event that is there.

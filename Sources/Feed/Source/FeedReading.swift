@@ -57,7 +57,7 @@ extension FeedSource {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw noInput(errno) }
         guard status.st_mode & S_IFMT != S_IFDIR else { throw noInput(EISDIR) }
-        // Of what is no file, such as a pipe, nobody knows how much will come.
+        // The length of a pipe is unknown.
         let isFile = status.st_mode & S_IFMT == S_IFREG
         var arrival = Arrival(length: isFile ? Int(status.st_size) : nil)
         let reader = DescriptorReader(descriptor)

@@ -98,7 +98,7 @@ struct GzipDecoder: ~Copyable {
     }
 }
 
-/// Inflates a feed if its first two bytes are those of gzip, whatever its name or headers say. Otherwise passes it
+/// Inflates a feed if its first two bytes are those of gzip, regardless of its name and headers. Otherwise passes it
 /// through.
 struct ContentDecoder: ~Copyable {
     private let limit: Int

@@ -4,7 +4,7 @@ struct TextRow {
     private(set) var writer = FeatureWriter()
     /// Whether the line that was read last has fewer columns than the header line.
     private(set) var isShort = false
-    /// Whether the line that was read last is no row, but something that got among the rows: an error message, or HTML.
+    /// Whether the last line is not a row but a foreign line among the rows: an error message, or HTML.
     private(set) var isStray = false
     private var fields: [UnsafeBufferPointer<UInt8>] = []
 

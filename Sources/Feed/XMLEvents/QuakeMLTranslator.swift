@@ -52,7 +52,7 @@ struct QuakeMLTranslator {
         }
         if let status = status(texts, choice) { writer.append("status", status.utf8) }
         writer.append("time", time: time)
-        // Where nobody says when it was revised: it can't have been before it happened.
+        // Without a time of revision: it can't have been before the origin.
         writer.append("updated", time: try updated(texts, choice) ?? time)
         writer.append("nst", try texts.number(.originStations, choice.origin))
         writer.append("rms", try texts.number(.originResidual, choice.origin))

@@ -4,7 +4,7 @@ import CLibXML2
 ///
 /// What makes XML dangerous is refused: document types, and with them entities other than the five of XML, and anything that
 /// would be fetched. Elements nest at most 64 deep; a tag, a comment or a processing instruction has at most 1 MiB. Memory
-/// is bounded, whatever comes. Any encoding that the document declares is read, if iconv knows it.
+/// is bounded for any input. Any encoding that the document declares is read, if iconv knows it.
 ///
 /// Not Sendable in itself: libxml2's parser belongs to one task at a time.
 final class XMLReader: @unchecked Sendable {

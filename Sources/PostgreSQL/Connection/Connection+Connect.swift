@@ -3,7 +3,7 @@ import Glibc
 
 extension Connection {
     /// Connects to the first server that takes it, among all addresses of all hosts in the options. Each of them has its own time
-    /// limit, so that one that is silent keeps nobody from the others.
+    /// limit, so that a silent one does not block the others.
     func connect() throws {
         let operation = "connect to \(options)"
         let search = ServerSearch(options)

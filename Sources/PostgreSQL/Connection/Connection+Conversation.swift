@@ -180,8 +180,8 @@ extension Connection {
     }
 
     /// Asks the server to cancel the running statement. This takes a second connection, which can hang just like this
-    /// one, so it is made in the background; on a queue of its own, because the threads of the global one may all be at
-    /// work.
+    /// one, so it is made in the background, on a separate queue, because the threads of the global one may all be
+    /// busy.
     func cancelStatement(_ handle: OpaquePointer) {
         switch waitLimit {
         case .untilCancelled, .limited: waitLimit = .cancelling(until: .now + Self.answerLimit)

@@ -64,7 +64,7 @@ extension Connection {
     /// Sends the first `count` bytes of the buffer.
     func putCopy(_ bytes: [UInt8], _ count: Int, _ operation: String) throws {
         let handle = try open(operation)
-        // In pieces of 256 KiB: libpq copies into its buffer whatever it can't send at once.
+        // In pieces of 256 KiB: libpq copies into its buffer the part that it can't send at once.
         var start = 0
         while start < count {
             let end = min(start + 262_144, count)

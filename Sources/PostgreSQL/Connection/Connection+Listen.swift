@@ -25,7 +25,7 @@ public struct Notifications: Sendable {
 extension Connection {
     /// Listens on a channel while `body` runs.
     ///
-    /// Notifications are a hint, not a record: those sent while nobody listens are lost, identical ones in one
+    /// Notifications are a hint, not a record: those sent without a listener are lost, identical ones in one
     /// transaction arrive once, and the server's queue is limited. A statement that runs on the connection, or a
     /// transaction that stays open on it, holds them back and fills that queue: `body` may run statements, but none for
     /// hours.

@@ -4,8 +4,8 @@ extension Connection {
     /// Runs a query that the server parses only once for this connection, and soon no longer plans either. Hands over each
     /// row as it arrives, in binary form and in constant memory.
     ///
-    /// This is for small queries that are run again and again. For many rows, `copy(rowsOf:)` takes less time. It needs a
-    /// session of its own (`requireSession`), because a pooler in transaction mode may pass the next run to a session that
+    /// This is for small queries that are run again and again. For many rows, `copy(rowsOf:)` takes less time. It needs its
+    /// own session (`requireSession`), because a pooler in transaction mode may pass the next run to a session that
     /// does not know the query.
     ///
     /// An error thrown by `body` cancels the query and is thrown again. Rows that were handed over before the server failed
@@ -13,7 +13,7 @@ extension Connection {
     ///
     /// - Parameter query: its values may differ from run to run. The texts that were last used stay prepared.
     /// - Throws: `PostgresError`; `hasChangedShape` when the result's columns are no longer those of the first run. The next
-    ///   run prepares the query anew.
+    ///   run prepares the query again.
     public func forEachRow(
         preparing query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
@@ -66,8 +66,8 @@ struct PreparedQueries {
     private static let most = 64
     private var names: [Shape: (name: String, lastUse: Int)] = [:]
     private var uses = 0
-    /// What the session still has, and nobody asks for any more. It is deallocated before the next query is prepared: at
-    /// once would be in a transaction that may have failed, and refuses it.
+    /// Statements that the session still has but no longer needs. They are deallocated before the next query is prepared: now, the
+    /// transaction may have failed and would refuse it.
     var dropped: [String] = []
 
     /// The name of a query that is to be run; nil if it is not prepared.

@@ -11,7 +11,7 @@ extension Connection {
         return rows
     }
 
-    /// Runs one statement and hands over each row as it arrives, in constant memory whatever the result's size.
+    /// Runs one statement and hands over each row as it arrives, in constant memory for any result.
     ///
     /// An error thrown by `body` cancels the statement and is thrown again. Rows that were handed over before
     /// the server failed stay handed over.

@@ -1,6 +1,6 @@
 import CPostgreSQL
 
-/// A pooler gives each transaction of a connection whichever of its sessions is free, and the work needs one session.
+/// A pooler gives each transaction of a connection another of its sessions, and the work needs one session.
 public struct NoSession: Error, Equatable, CustomStringConvertible {
     /// What was to be done, such as `import`.
     public let operation: String
@@ -35,7 +35,7 @@ extension Connection {
     /// Whether no pooler is in between, so that the session is this connection's own. It is asked once.
     public func ownsSession() throws -> Bool {
         if let isDirect { return isDirect }
-        // A pooler tells its clients process numbers of its own, for cancelling.
+        // A pooler tells its clients its own process numbers, for cancelling.
         let isDirect = try sessionProcess() == Int(PQbackendPID(handle))
         self.isDirect = isDirect
         return isDirect
@@ -54,8 +54,8 @@ extension Connection {
 
     /// Whether a session of the server is this connection's own also between two transactions.
     ///
-    /// An idle connection hears a notification only if a session is tied to it: a pooler in transaction mode has nobody
-    /// to hand it to. However its sessions are used otherwise, nothing else can look the same.
+    /// An idle connection hears a notification only if a session is tied to it: a pooler in transaction mode has no client
+    /// to hand it to. No other use of its sessions looks the same.
     nonisolated private func hearsWhileIdle(_ other: Connection) async throws -> Bool {
         let message = "\(UInt64.random(in: 0...(.max)))"
         return try await listen(to: "quakes_session") { notifications in

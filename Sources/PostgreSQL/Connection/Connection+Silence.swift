@@ -3,8 +3,8 @@ import Dispatch
 import Glibc
 import Synchronization
 
-// A statement may take hours, so that a silent server is no sign of anything; nor does the kernel of a machine tell that the
-// server on it stands still. A server that is there takes a new connection, however long its statements take.
+// A statement may take hours, so silence alone proves nothing, and a machine's kernel answers even if the server on it is frozen.
+// But a server that works takes a new connection, however long its statements take.
 extension Connection {
     /// How long a server may be silent in mid-statement before it is asked whether it is there.
     static let silenceLimit: Duration = .seconds(2)
@@ -56,7 +56,7 @@ extension Connection {
     }
 }
 
-/// A question whether a server takes connections. It does not have to let anybody in.
+/// Asks whether a server takes connections, without logging in.
 private final class Ping: Sendable {
     /// When it was asked first.
     let start: ContinuousClock.Instant
@@ -73,7 +73,7 @@ private final class Ping: Sendable {
         keywords["target_session_attrs"] = "any"
         DispatchQueue(label: "postgresql.ping").async { [keywords] in
             let status = withCStrings(of: keywords) { PQpingParams($0, $1, 0) }
-            // A server that starts or stops refuses everybody for a while, and ends its connections by itself.
+            // A server that starts or stops refuses all connections for a while, and ends its own.
             self.answer.withLock { $0 = status != PQPING_NO_RESPONSE }
         }
     }

@@ -44,7 +44,7 @@ extension Connection {
         try await repeating { try await transaction(to: operation, body) }
     }
 
-    /// Runs `body`, which is one transaction, or one statement of its own. Repeats it when the server has ended it for the
+    /// Runs `body`, which is one transaction or a single statement. Repeats it when the server has ended it for the
     /// sake of another transaction: after a deadlock, a serialisation failure, or a lock that did not come free within
     /// `lock_timeout`. There are at most five attempts, with growing, random waits between them.
     ///
@@ -67,7 +67,7 @@ extension Connection {
         return try await body()
     }
 
-    /// The same for one statement of its own. Returns its rows.
+    /// The same for a single statement. Returns its rows.
     @discardableResult
     nonisolated public func repeating(_ statement: Query, to operation: String) async throws -> [Row] {
         try await repeating { try await query(statement, to: operation) }

@@ -58,7 +58,7 @@ public actor Connection {
         notices = NoticeLog(logger: logger)
     }
 
-    /// Opens a connection, passes it to `body`, and closes it whatever happens.
+    /// Opens a connection, passes it to `body`, and closes it in any case.
     ///
     /// The server's notices go to `logger`.
     public static func with<Result>(

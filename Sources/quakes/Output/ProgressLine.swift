@@ -29,7 +29,7 @@ struct ProgressState {
     var amount: String
     /// How many of them there have been so far.
     var count: Int
-    /// How much is done, from 0 to 1; nil if nobody knows how much there is.
+    /// How much is done, from 0 to 1; nil if the total is unknown.
     var fraction: Double?
 
     /// For example, `all_month: 45%, 5214 events, 3.6 MB, 5200/s, 3 s left`.

@@ -9,15 +9,15 @@ struct TableColumn {
     var priority = 0
     /// Whether its cells may be shortened, with "…" at the end, when there is too little room.
     var flexible = false
-    /// In terminal cells. A longer text does not widen its column: one that somebody made a megabyte long would make
-    /// every line as wide.
+    /// In terminal cells. A longer text does not widen its column: a text of a megabyte would make every line as
+    /// wide.
     var widest = 120
     /// What becomes of a title or a text that is too wide for a terminal.
     var breaking = Breaking.none
 
     enum Breaking {
         case none
-        /// The title goes on below, at its spaces and behind its underscores.
+        /// The title wraps, at its spaces and behind its underscores.
         case title
         /// So does the text, at its spaces.
         case text
@@ -138,7 +138,7 @@ struct Table {
         }.joined()
     }
 
-    /// A row: one line, or more where a text goes on below.
+    /// A row: one line, or more where a text wraps.
     private func lines(_ cells: [TableCell], _ layout: TableLayout) -> String {
         let broken = columns.indices.filter { columns[$0].breaking == .text }
         guard terminal.width != nil, !broken.isEmpty else { return line(cells, layout) }

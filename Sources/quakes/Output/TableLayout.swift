@@ -26,8 +26,8 @@ struct TableLayout {
         narrowAll(to: width, columns)
     }
 
-    /// The layout of one line at a terminal: what is no text that may be shortened, such as a number, takes the room that
-    /// it needs from the line's flexible cells.
+    /// The layout of one line at a terminal: a cell that can't be shortened, such as a number, takes room from the line's
+    /// flexible cells.
     func making(roomFor cells: [TableCell], in width: Int, _ columns: [TableColumn]) -> TableLayout {
         let wide = shown.filter { !columns[$0].flexible && terminalWidth(of: cells[$0].text) > widths[$0] }
         guard !wide.isEmpty else { return self }

@@ -2,7 +2,7 @@ import Glibc
 
 /// What standard output or standard error can show.
 struct Terminal: Equatable, Sendable {
-    /// In cells. nil when it is no terminal, but a pipe or a file: then nothing is shortened.
+    /// In cells. nil for a pipe or a file: then nothing is shortened.
     var width: Int?
     var hasStyles = false
     var hasLinks = false

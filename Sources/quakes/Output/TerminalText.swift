@@ -48,7 +48,7 @@ func shortened(_ text: String, beforeTailTo width: Int) -> String {
     return shortened(String(text[..<comma]), to: room) + text[comma...]
 }
 
-/// The words on lines of at most this width, where they fit. A word that ends in an underscore goes on without a space.
+/// The words on lines of at most this width, where they fit. A word that ends in an underscore joins the next one without a space.
 func filled(_ words: [String], to width: Int) -> [String] {
     var lines: [String] = []
     for word in words {

@@ -8,7 +8,7 @@ struct BackfillCommand: AsyncParsableCommand {
         discussion: """
             The stretch is divided into windows that hold fewer events than the service returns at once. Each window is \
             imported like a feed. Without --min-magnitude, events that the service no longer has are deleted, as by an \
-            import. If a backfill is interrupted, run the same command again: it goes on where it stopped.
+            import. If a backfill is interrupted, run the same command again: it resumes where it stopped.
 
             A service that does not count its events, or has no GeoJSON, is read in smaller windows, and in the standard's \
             text.

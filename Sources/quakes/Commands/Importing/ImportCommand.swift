@@ -17,17 +17,17 @@ struct ImportCommand: AsyncParsableCommand {
             content.
 
             An event service is one of \(EventService.registered.compactMap(\.name).joined(separator: ", ")), or the URL of \
-            another one up to its version number (https://HOST/fdsnws/event/1/). It is asked for all that it has revised or \
-            deleted since the last time, however old the earthquakes are. The feeds go by origin time, and never say what \
+            another one up to its version number (https://HOST/fdsnws/event/1/). It is asked for everything that it has revised or \
+            deleted since the last time, however old the earthquakes are. The feeds go by origin time, and miss what \
             comes later:
 
                 quakes import all_hour all_day usgs --every 1m
 
-            A service that does not know when it revised its events is asked for the last 3 days each time, and for the \
+            A service that can't be asked for revisions is asked for the last 3 days each time, and for the \
             last 30 once a day.
 
-            The URL of another Quakes' changes (http://HOST:8080/changes) makes the table the same as that one's. A daemon waits \
-            for each change, whatever --every says.
+            The URL of another Quakes' changes (http://HOST:8080/changes) makes the table equal to theirs. A daemon waits \
+            for each change, regardless of --every.
 
             New events are inserted, changed ones are updated, and equal ones are not touched. A record that is older \
             than the stored one changes nothing. A feature that cannot be imported is kept in import.reject, and the \
@@ -50,7 +50,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Fail if more features than this are rejected: a number or a percentage. (default: 10 or 1%, whichever is greater)",
+            "Fail if more features than this are rejected: a number or a percentage. (default: the greater of 10 and 1%)",
             valueName: "n|p%"))
     var maxRejects: RejectLimit = .standard
 
@@ -75,7 +75,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "From when on the first sweep of an event service asks for revisions, such as 90d. (default: 31d)",
+            "How far back the first sweep of an event service asks for revisions, such as 90d. (default: 31d)",
             valueName: "date"))
     var since: TimeArgument?
 
@@ -187,7 +187,7 @@ struct ImportCommand: AsyncParsableCommand {
         EventService(source).map { max(every, sweepEvery?.duration ?? $0.pace) } ?? every
     }
 
-    /// Each run has a connection of its own, so a failure in one run does not affect the next.
+    /// Each run has its own connection, so a failure in one run does not affect the next.
     private func importAgainAndAgain(
         _ source: FeedSource, _ every: Duration, into database: Database
     ) async throws {
@@ -207,7 +207,7 @@ struct ImportCommand: AsyncParsableCommand {
                 if summary.failure == nil { continue }
                 if case .done = ending { ending = .notRun }
             }
-            // The service has been asked, whatever the database said then.
+            // The service has been asked, even if the database failed then.
             if isService, [.notRun, .unreached].contains(ending), summary.run != nil { ending = .done }
             if let remark = schedule.remark(on: ending) { database.logger.notice("\(source): \(remark)") }
             let next = schedule.next(after: ending, startedAt: start, now: .now, using: &random)
@@ -256,7 +256,7 @@ struct ImportCommand: AsyncParsableCommand {
         do {
             summary = try await database.namingGrants(for: .writer) {
                 try await importer.run(source) { progress in
-                    // A feed that has come in one piece is imported before anybody could read the line.
+                    // A feed that has come in one piece is imported before the line could be read.
                     if progress.arrival.bytes != progress.arrival.length {
                         line.show(ProgressState(progress, of: source))
                     }

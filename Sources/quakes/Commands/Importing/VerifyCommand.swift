@@ -7,9 +7,9 @@ struct VerifyCommand: AsyncParsableCommand {
         commandName: "verify",
         abstract: "Compare a stretch of the table with an event service, and repair it.",
         discussion: """
-            Each event that the table and the service do not agree about is listed: missing here, older or newer here than \
-            there, different in a version of the same time, or surplus, which the service does not have. What was revised \
-            less than 15 minutes ago is left out, because the worker may not have asked for it yet.
+            Lists each event in which the table and the service differ: missing here, older or newer here than \
+            there, different in a version of the same time, or surplus, which the service does not have. Events revised \
+            less than 15 minutes ago are left out, because the worker may not have asked for them yet.
 
             The exit code is 0 if they agree, and 65 if they do not. With --repair, the windows of time in which something was \
             found are imported again, each in one transaction. The exit code is then 0, or 65 if something is left as it was:

@@ -6,15 +6,15 @@ struct ForgetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
         abstract:
-            "Drop what is kept about a source that is no longer imported, or about a reader that is no more.",
+            "Drop the records of a source that is no longer imported, or of a removed reader.",
         discussion: """
             quakes status then no longer shows the source, and no longer expects it to be fresh. Its runs and an unfinished \
             backfill are dropped. The earthquakes, their history and the rejects stay:
 
                 quakes forget all_month
 
-            Of a named reader, its position is dropped. quakes status --max-lag, the metrics and the reports then no longer \
-            count it, and quakes prune no longer keeps what it needs. If the reader still follows under that name, it \
+            --reader drops a named reader's position. quakes status --max-lag, the metrics and the reports then no longer \
+            count it, and quakes prune no longer keeps history for it. If the reader still follows under that name, it \
             reports its position again within seconds:
 
                 quakes forget --reader NAME

@@ -9,7 +9,7 @@ struct MigrateCommand: AsyncParsableCommand {
         discussion: """
             Each migration is one transaction. If several processes migrate at once, the work is done only once.
 
-            --roles creates four roles that nobody logs in as, and gives each what it needs and no more. It is safe to \
+            --roles creates four roles that can't log in, and gives each the least privilege it needs. It is safe to \
             repeat, and has to be repeated after each version that brings new tables. Then grant each login one role:
 
                 grant quakes_writer to importer;      imports and deletes

@@ -10,7 +10,7 @@ struct PruneCommand: AsyncParsableCommand {
             If a named reader was seen in the last 24 hours, the history that it still needs stays too. A reader that \
             comes back after its history was removed takes a fresh snapshot.
 
-            Runs, and rejects that no feed has shown since, have an age of their own, --keep-runs. The last run and the \
+            Runs, and rejects that no feed has shown since, are kept for --keep-runs. The last run and the \
             last successful run of each source always stay, and so do runs that have not ended or that a kept reject names.
             """)
 
@@ -18,7 +18,7 @@ struct PruneCommand: AsyncParsableCommand {
     var keep: DurationArgument
 
     @Option(
-        help: ArgumentHelp("Keep no more history than this, whatever readers need.", valueName: "duration"))
+        help: ArgumentHelp("Keep no more history than this, even if readers need it.", valueName: "duration"))
     var keepAtMost: DurationArgument?
 
     @Option(

@@ -23,7 +23,7 @@ struct StatusCommand: AsyncParsableCommand {
             their data may be shown. It needs no database.
 
             Without --reader, --max-lag looks at every reader that ever reported its position under a name. A probe of one \
-            reader should name it. quakes forget --reader drops one that is no more.
+            reader should name it. quakes forget --reader drops a removed one.
             """)
 
     @Argument(help: "Only these sources. (default: all)")

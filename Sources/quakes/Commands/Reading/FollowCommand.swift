@@ -9,7 +9,7 @@ struct FollowCommand: AsyncParsableCommand {
         abstract: "Keep a local view up to date, or stream the changes.",
         discussion: """
             --view FILE keeps the earthquakes in a SQLite file, in the tables quake and position. Both tables change \
-            together, so each change arrives exactly once, whatever is killed on the way. Other programs can read the \
+            together, so each change arrives exactly once, even if processes are killed. Other programs can read the \
             file at the same time.
 
             --format ndjson writes each change to standard output as one line of JSON, in the order of tokens. Each pass \

@@ -44,7 +44,7 @@ extension PlotCommand {
         func daysLater(_ time: Instant) -> Double {
             Double(time.milliseconds - mainshock.time.milliseconds) / 86_400_000
         }
-        // How long the catalogue goes on after the mainshock, without a gap if that is known.
+        // How far the catalogue reaches after the mainshock, without a gap if that is known.
         let end = try await heldUntil(mainshock)
         let known =
             if let end { end } else { try await first { _ in }?.time ?? mainshock.time }

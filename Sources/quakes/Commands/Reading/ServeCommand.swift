@@ -71,7 +71,7 @@ struct ServeCommand: AsyncParsableCommand {
     var metricsListen: ListeningAddress?
 
     @Flag(
-        help: "Tell nobody who made a change: the author and the context in /changes and /history are null.")
+        help: "Hide who made a change: the author and the context in /changes and /history are null.")
     var hideAuthors = false
 
     @Flag(
@@ -82,7 +82,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "After SIGTERM, how long to accept clients while /health is 503, so that a load balancer sends nobody any more.",
+            "After SIGTERM, how long to accept clients while /health is 503, so that a load balancer stops sending clients.",
             valueName: "duration"))
     var drainTime = DurationArgument(argument: "0s")!
 

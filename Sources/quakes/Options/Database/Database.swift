@@ -10,7 +10,7 @@ struct Database: Sendable {
     let isLocal: Bool
     let logger: Logger
 
-    /// A writer needs the schema of its own version; a reader can use a newer one too.
+    /// A writer needs the schema of this version; a reader can use a newer one too.
     func withConnection<Result>(
         for purpose: Roles.Purpose, _ body: (Connection) async throws -> Result
     ) async throws -> Result {

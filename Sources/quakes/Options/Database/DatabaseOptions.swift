@@ -30,8 +30,8 @@ struct DatabaseOptions: ParsableArguments {
 
     /// nil for the private cluster.
     ///
-    /// - Throws: `NoDatabase` when nothing names a database and nobody is at a terminal to see a private one start. A
-    ///   scheduled job that lost its secret must not fill a database that nobody reads.
+    /// - Throws: `NoDatabase` when nothing names a database and no terminal would show that a private one starts. A
+    ///   scheduled job that lost its secret must not fill the wrong database.
     func resolve(_ environment: Environment) throws -> ConnectionOptions? {
         if local { return nil }
         if let url = database ?? environment["DATABASE_URL"] {

@@ -10,7 +10,7 @@ struct FetchArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Whom a service's operators can write to, such as mail@example.org; goes into the User-Agent.",
+            "How a service's operators can reach you, such as mail@example.org; goes into the User-Agent.",
             valueName: "address"))
     var contact: String?
 

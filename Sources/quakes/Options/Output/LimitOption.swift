@@ -18,7 +18,7 @@ struct LimitOption: ParsableArguments {
     }
 }
 
-/// How many rows are shown, and whether somebody asked for that.
+/// How many rows are shown, and whether the user asked for that.
 struct RowLimit: Sendable {
     /// nil for all.
     var rows: Int?

@@ -6,19 +6,19 @@ struct SectionOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Of a section: where it begins, in degrees, or at which town.", valueName: "lat,lon|town"),
+            "For a section: where it begins, in degrees, or at which town.", valueName: "lat,lon|town"),
         transform: NearPoint.init)
     var from: NearPoint?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Of a section: where it ends.", valueName: "lat,lon|town"),
+        help: ArgumentHelp("For a section: where it ends.", valueName: "lat,lon|town"),
         transform: NearPoint.init)
     var to: NearPoint?
 
     @Option(
         help: ArgumentHelp(
-            "Of a section: how wide the strip is whose events it shows, half of it on either side. (default: 100)",
+            "For a section: the width of the strip whose events it shows, half on either side. (default: 100)",
             valueName: "km"))
     var width: Double?
 

@@ -156,7 +156,7 @@ struct SelectionOptions: ParsableArguments {
         }
     }
 
-    /// Whose events they are, in words, such as `GFZ or EMSC`; nil for anybody's.
+    /// Whose events they are, in words, such as `GFZ or EMSC`; nil for all.
     var source: String? {
         if !agency.isEmpty {
             return agency.flatMap(\.self).map { $0.name.uppercased() }.joined(separator: " or ")

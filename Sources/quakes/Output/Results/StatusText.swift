@@ -6,8 +6,8 @@ struct Status: Sendable {
     let imports: ImportStatus
     let history: HistoryStatus
 
-    /// Everything that is older or further behind than allowed. Sources that nobody imports regularly do not count, unless
-    /// they are asked for: a file is imported once and does not grow old.
+    /// Everything that is older or further behind than allowed. Sources that are not imported regularly do not count, unless
+    /// they are named: a file is imported once and does not grow old.
     func complaints(maxAge: Duration?, maxLag: Duration?, asked: [FeedSource]) -> [String] {
         var complaints: [String] = []
         if let maxAge {
@@ -26,7 +26,7 @@ struct Status: Sendable {
                 // So old that quakes prune does not wait for it either.
                 let remedy =
                     reader.silence > .seconds(86_400)
-                    ? ", last seen \(reader.silence.rough) ago; if it is no more: quakes forget --reader \(reader.name)"
+                    ? ", last seen \(reader.silence.rough) ago; if it was removed: quakes forget --reader \(reader.name)"
                     : ""
                 complaints.append("reader \(reader.name) is \(reader.behind.rough) behind\(remedy)")
             }
