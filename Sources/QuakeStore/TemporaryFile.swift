@@ -1,7 +1,7 @@
 import Dispatch
 import Glibc
 
-/// A temporary file without a name, in `TMPDIR`, else in /var/tmp: on many systems, /tmp is in memory. It is gone with this
+/// A temporary file without a name, in `TMPDIR`, else in /var/tmp: on many systems, /tmp is in memory. It disappears with this
 /// object, and with the process.
 public final class TemporaryFile: Sendable {
     private let descriptor: Int32
@@ -22,7 +22,7 @@ public final class TemporaryFile: Sendable {
     }
 
     deinit {
-        // Not open if `init` failed. A disk takes its time to take the room of a long file back, for which nobody has to wait.
+        // Not open if `init` failed. Freeing a large file is slow, so it is closed in the background.
         if descriptor >= 0 { DispatchQueue.global().async { [descriptor] in close(descriptor) } }
     }
 

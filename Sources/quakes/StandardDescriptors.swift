@@ -5,8 +5,8 @@ enum StandardDescriptors {
     /// Opens `/dev/null` in place of each standard descriptor that is closed. Otherwise the next file or socket gets its
     /// number, and results are written into it, such as a database's connection.
     ///
-    /// Input and output fail as if they were still closed: a result that nobody gets must not look like success. What is
-    /// said on standard error is lost without a word.
+    /// Input and output fail as if they were still closed: a result that does not arrive must not look like success.
+    /// Messages on standard error are lost silently.
     ///
     /// Call it before anything else: Swift's own event loop opens descriptors too.
     static func reserve() {

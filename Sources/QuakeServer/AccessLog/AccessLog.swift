@@ -4,8 +4,8 @@ import Synchronization
 
 /// Writes one line for each request: a JSON object.
 ///
-/// Requests never wait for it. What is written to a pipe that nobody reads is dropped beyond some thousand lines, as is what the
-/// disk has no room for, and counted.
+/// Requests never wait for it. Lines for a pipe that is not read are dropped beyond some thousand, as are lines for a full
+/// disk, and counted.
 public final class AccessLog: Sendable {
     private let descriptor: Int32
     private let queue = DispatchQueue(label: "access log")
@@ -35,7 +35,7 @@ public final class AccessLog: Sendable {
             state.withLock { state in
                 state.waiting -= 1
                 if error != 0 { state.dropped += 1 }
-                // Once nobody can read it any more, the descriptor may soon be that of something else. A full disk may have
+                // Once it has no reader, the descriptor may soon be that of something else. A full disk may have
                 // room again.
                 if error == EPIPE || error == EBADF { state.isBroken = true }
             }

@@ -18,8 +18,8 @@ struct LoggedRequest: Sendable {
     var referrer: String?
     var agent: String?
 
-    /// A target with the values of those parameters only that the service knows: all others may be anything, such as keys
-    /// that were meant for somebody else.
+    /// A target with the values of known parameters only: others may hold anything, such as keys that were meant for another
+    /// service.
     static func target(_ path: String, query: String?) -> String {
         guard let query else { return path }
         let parts = query.split(separator: "&", omittingEmptySubsequences: false).map { part in

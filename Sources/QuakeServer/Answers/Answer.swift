@@ -12,7 +12,7 @@ struct Answer: Sendable {
     var cacheSeconds = 0
     /// A year, which is as long as a cache can be told (RFC 9111, 5.2.2.1, and RFC 8246).
     static let forEver = 31_536_000
-    /// Whether it is the same for ever, whatever the catalogue's state: it has a tag of its own.
+    /// Whether it stays the same in every state of the catalogue: it has its own tag.
     var isImmutable = false
     /// Who has to be waited for until the database is asked.
     var lane = Lane.short

@@ -46,7 +46,7 @@ final class AnswerWriter: Sendable {
 
     /// Hands over the next bytes of the body.
     ///
-    /// - Throws: `CancellationError` when the client is gone.
+    /// - Throws: `CancellationError` when the client has left.
     func write(_ bytes: [UInt8]) throws {
         guard !bytes.isEmpty else { return }
         let piece = state.withLock { state in
@@ -80,7 +80,7 @@ final class AnswerWriter: Sendable {
 
     /// Appends the event of a row.
     ///
-    /// - Throws: `RowError`; `CancellationError` when the client is gone.
+    /// - Throws: `RowError`; `CancellationError` when the client has left.
     func append(_ row: inout Row) throws {
         // The closure of a lock cannot take the row along.
         var taken = row
@@ -98,7 +98,7 @@ final class AnswerWriter: Sendable {
 
     /// The state that was noted last.
     var catalogue: CatalogueState? { state.withLock { $0.catalogue } }
-    /// Whether an error can no longer become an answer of its own.
+    /// Whether it is too late to answer with an error.
     var hasWritten: Bool { state.withLock { $0.hasWritten } }
     /// How many events the body has, as far as they were appended.
     var rows: Int { state.withLock { $0.rows } }

@@ -9,7 +9,7 @@ struct Delivery: Sendable {
     let responder: Responder
     let answer: Answer
     let request: HTTPRequest
-    /// For whom it is counted.
+    /// The address whose limits it counts against.
     let customer: ClientAddress?
     private let isCompressed: Bool
     /// What the answer is kept under if it is short; nil for one that is not kept.
@@ -82,7 +82,7 @@ struct Delivery: Sendable {
                 guard let read = writer.catalogue else { throw CancellationError() }
                 state = read
             } catch {
-                // Nobody is there to be told.
+                // No client is left to be told.
                 if client.isGone { throw error }
                 var reply = responder.reply(to: error, on: request)
                 if let state = writer.catalogue {
@@ -166,7 +166,7 @@ struct Delivery: Sendable {
                         try await answer.write(connection, state, writer)
                     }
                 }
-                // It may wait for room, or for the disk: here, where nobody else waits with it.
+                // It may wait for room, or for the disk: here, where nothing else waits with it.
                 try writer.finish()
             }
         }

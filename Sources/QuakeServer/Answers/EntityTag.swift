@@ -29,7 +29,7 @@ struct EntityTag: Equatable, CustomStringConvertible {
 
     /// Whether a value of `If-None-Match` names it. The comparison is the weak one, as it has to be there.
     ///
-    /// - Parameter isThere: whether it is known that the answer is no error; only then does `*` name it.
+    /// - Parameter isThere: whether the answer is known not to be an error; only then does `*` match it.
     func isNamed(by condition: String?, isThere: Bool) -> Bool {
         guard let condition else { return false }
         let own = description.dropFirst(2)

@@ -46,7 +46,7 @@ final class RecentAnswers: Sendable {
         }
     }
 
-    /// Whether something is kept under this key, of whatever state.
+    /// Whether something is kept under this key, of any state.
     func has(_ key: String) -> Bool {
         kept.withLock { $0.bodies[ExactText(key)] != nil }
     }

@@ -5,8 +5,8 @@ import QuakeStore
 // One answer to a client that asks for the changes again and again: those from its position up to the newest one, as soon as
 // there is one. Its last line is the position to go on from, which is the client's own if there was nothing in time.
 //
-// All who ask from the same position get the same bytes, so that a cache in front asks once for all of them. What it then
-// holds stays true: whoever takes it later goes on from its end.
+// All who ask from the same position get the same bytes, so that a cache in front asks once for all of them. The kept
+// answer stays true: a later client continues from its end.
 extension ChangesDelivery {
     /// How long a cache may give changes to others, in seconds. Who comes later gets a longer stretch at once.
     private static let keptFor = 60
@@ -82,7 +82,7 @@ extension ChangesDelivery {
         try await output.finish()
     }
 
-    /// Where the client goes on in the live passes; nil if it has to read from the history.
+    /// Where the client continues in the live passes; nil if it has to read from the history.
     private func place(in ring: LiveRing) -> LivePlace? {
         let position: Position? =
             switch request.start {

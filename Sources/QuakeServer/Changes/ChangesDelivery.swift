@@ -7,7 +7,7 @@ import QuakeStore
 struct ChangesDelivery: Sendable {
     let responder: Responder
     let request: ChangesRequest
-    /// For whom it is counted.
+    /// The address whose limits it counts against.
     let customer: ClientAddress?
     let isHead: Bool
 
@@ -99,7 +99,7 @@ struct ChangesDelivery: Sendable {
         let loop = live.loop(channel.eventLoop)
         return try await channel.eventLoop.submit {
             [request, live, settings] () -> NIOLoopBound<LiveClient> in
-            // It may have left just now, which is no error.
+            // It may have left just now, which is not an error.
             guard channel.isActive else { throw CancellationError() }
             let client = LiveClient(request.form, for: customer, live, loop, settings)
             try channel.pipeline.syncOperations.addHandler(client, position: .first)

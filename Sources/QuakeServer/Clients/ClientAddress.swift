@@ -25,7 +25,7 @@ struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     var isVersion4: Bool { bits & ~0xFFFF_FFFF == Self.version4 }
     /// Whether it is the one that this machine has for itself.
     var isLoopback: Bool { self == .loopback || bits == 1 }
-    /// Whom it stands for: of IPv6, each customer has at least a network of 64 bits.
+    /// The key of rate limits: an IPv6 customer has at least a network of 64 bits.
     var customer: ClientAddress { isVersion4 ? self : prefix(64) }
 
     /// With zeros behind so many bits of 128.

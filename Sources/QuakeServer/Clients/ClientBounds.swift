@@ -13,7 +13,7 @@ final class ClientBounds: Sendable {
 
     init(_ settings: ServerSettings) { self.settings = settings }
 
-    /// How often somebody was refused.
+    /// How many requests were refused.
     var refused: [Kind: Int] { state.withLock { $0.refused } }
 
     private func limit(_ kind: Kind) -> Int {

@@ -44,7 +44,7 @@ public struct TrustedProxies: Sendable {
         return client
     }
 
-    /// For whom a request is counted; nil for this machine, and for a proxy that names nobody.
+    /// The address whose limits a request counts against; nil for this machine, and for a proxy that names no client.
     func customer(behind peer: ClientAddress, _ fields: HTTPFields) -> ClientAddress? {
         if contains(peer) ? !fields.contains(.xForwardedFor) : peer.isLoopback { return nil }
         return client(behind: peer, fields).customer

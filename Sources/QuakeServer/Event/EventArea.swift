@@ -42,7 +42,7 @@ extension QuakeSelection {
 }
 
 extension QuakeSelection.Circle {
-    /// A circle of 180 degrees is the whole earth, whatever the last digit of a distance.
+    /// A circle of 180 degrees is the whole earth, even if the last digit of a distance is rounded.
     fileprivate static func kilometres(_ degrees: ClosedRange<Double>) -> ClosedRange<Double> {
         let greatest = degrees.upperBound >= 180 ? .infinity : degrees.upperBound * kilometresPerDegree
         return degrees.lowerBound * kilometresPerDegree...greatest

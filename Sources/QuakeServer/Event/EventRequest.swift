@@ -89,13 +89,13 @@ struct EventRequest: Sendable {
         return selection.deleted == .excluded && selection.values[.code] == nil
     }
 
-    /// A name, or several with dots in between. Anything else might be a script of somebody else's.
+    /// A name, or several with dots in between. Anything else might be a foreign script.
     private static func callback(_ parameters: EventParameters, _ format: EventFormat) throws -> String? {
         guard let callback = parameters.text(.callback) else { return nil }
         guard format == .geojson else { throw parameters.wrong(.callback, "needs format=geojson") }
         guard callback.utf8.count <= 100,
             callback.wholeMatch(of: #/[A-Za-z_$][A-Za-z0-9_$]*(\.[A-Za-z_$][A-Za-z0-9_$]*)*/#) != nil
-        else { throw parameters.wrong(.callback, "is no name of a function") }
+        else { throw parameters.wrong(.callback, "is not the name of a function") }
         return callback
     }
 
@@ -118,7 +118,7 @@ struct EventRequest: Sendable {
 }
 
 extension QuakeSelection {
-    /// The events with these properties, in whatever order.
+    /// The events with these properties, in any order.
     init(filter parameters: EventParameters) throws {
         self.init()
         try setTimes(parameters)
@@ -141,7 +141,7 @@ extension QuakeSelection {
             return
         }
         if moment.utf8.allSatisfy(\.isDigit) {
-            guard let token = Int(moment) else { throw parameters.wrong(.asof, "is no token") }
+            guard let token = Int(moment) else { throw parameters.wrong(.asof, "is not a token") }
             asOf = .token(token)
         } else {
             // Also as the service prints committed_at, with an offset.

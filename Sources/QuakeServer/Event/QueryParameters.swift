@@ -1,6 +1,6 @@
 /// The parameters of a URL, of what is behind its `?`: decoded, in the order in which they were written.
 ///
-/// - Throws: `Refusal` for what is no text: a `%` without two hexadecimal digits, bytes that are not UTF-8, and control
+/// - Throws: `Refusal` for invalid text: a `%` without two hexadecimal digits, bytes that are not UTF-8, and control
 ///   characters.
 func queryParameters(_ query: String) throws -> [(name: String, value: String)] {
     func decoded(_ bytes: Substring.UTF8View) throws -> String {

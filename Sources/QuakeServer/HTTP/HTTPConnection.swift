@@ -74,9 +74,9 @@ extension Responder {
         return HTTPConnection(client: client, service: self)
     }
 
-    /// Notes what a client has sent that is no request.
+    /// Notes that a client has sent a malformed request.
     ///
-    /// - Parameter status: that of the refusal, or 0 if nobody is there to be told.
+    /// - Parameter status: that of the refusal, or 0 if the client has left.
     func noteUnreadable(from client: Client, status: Int) {
         metrics.count { $0.answer("unreadable", status: status) }
         accessLog?.write(

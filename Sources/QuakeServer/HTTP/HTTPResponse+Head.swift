@@ -71,7 +71,7 @@ extension HTTPResponse {
 extension HTTPField.Name {
     /// The token of the catalogue's state that an answer is made of.
     static let quakesToken = HTTPField.Name("Quakes-Token")!
-    /// The whole position of that state: where a stream of changes goes on.
+    /// The whole position of that state: where a stream of changes continues.
     static let quakesPosition = HTTPField.Name("Quakes-Position")!
     static let referrerPolicy = HTTPField.Name("Referrer-Policy")!
     static let xAccelBuffering = HTTPField.Name("X-Accel-Buffering")!

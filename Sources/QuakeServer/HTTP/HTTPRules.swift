@@ -19,7 +19,7 @@ final class HTTPRules: ChannelDuplexHandler {
     private var hasBegun = false
     /// Whether the connection ends with this answer.
     private var isLast = false
-    /// Whether nothing is read or written any more.
+    /// Whether reading and writing have ended.
     private var isOver = false
     /// Closes the connection if the other side does not.
     private var closing: Scheduled<Void>?
@@ -40,7 +40,7 @@ final class HTTPRules: ChannelDuplexHandler {
         guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
         (request, hasBegun) = (head, false)
         client.begin(head)
-        // Nobody who asks for another protocol gets it, and the decoder reads nothing behind such a request.
+        // No request for another protocol is granted, and the decoder reads nothing behind such a request.
         isLast =
             !client.takesChunks || !head.isKeepAlive || head.method == .CONNECT
             || head.headers.contains(name: "upgrade")
@@ -48,7 +48,7 @@ final class HTTPRules: ChannelDuplexHandler {
         context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 
-    /// Refuses what is no request, unless an answer is being written. That one is the last.
+    /// Refuses a malformed request, unless an answer is being written. That one is the last.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let isTooLong =
             error is ByteToMessageDecoderError.PayloadTooLargeError
@@ -67,7 +67,7 @@ final class HTTPRules: ChannelDuplexHandler {
         let sentence =
             isTooLong
             ? "The head of a request may have \(service.settings.headSize) bytes and \(ServerSettings.headFields) fields."
-            : "This is no request of HTTP/1.1."
+            : "Malformed HTTP request."
         let body = ByteBuffer(string: "\(sentence)\n")
         let fields: HTTPHeaders = [
             "Content-Type": "text/plain; charset=utf-8", "Content-Length": "\(body.readableBytes)",
@@ -81,7 +81,7 @@ final class HTTPRules: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // Whoever closes one side may wait for an answer, or be gone: there is no telling until something is written. A
+        // A client that closes one side may wait for an answer, or have left: only writing tells. A
         // stream has no end to wait for.
         if event as? ChannelEvent == .inputClosed, request != nil {
             if hasBegun, client.isStream { return context.close(promise: nil) }

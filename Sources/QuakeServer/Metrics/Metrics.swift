@@ -13,7 +13,7 @@ final class Metrics: Sendable {
         var rows = 0
         var bytes = 0
 
-        /// - Parameter status: 0 if nobody was there to be told.
+        /// - Parameter status: 0 if the client had left.
         mutating func answer(_ route: String, status: Int) {
             requests[Answered(route: route, status: status), default: 0] += 1
         }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// The other end of one connection: what is being done for it ends when it goes away.
 final class Client: Sendable {
-    /// The other end of the connection; nil if it is no address of the Internet.
+    /// The other end of the connection; nil if it is not an Internet address.
     private let peer: ClientAddress?
     private let proxies: TrustedProxies
     /// Whether it is one too many of its address.
@@ -33,7 +33,7 @@ final class Client: Sendable {
         return peer == nil && address == .loopback ? "-" : address.description
     }
 
-    /// For whom a request is counted; nil for those who are not told apart.
+    /// The address whose limits a request counts against; nil for clients that are not told apart.
     func customer(_ fields: HTTPFields) -> ClientAddress? {
         proxies.customer(behind: peer ?? .loopback, fields)
     }
@@ -58,7 +58,7 @@ final class Client: Sendable {
     /// Whether the request that is being answered is of HTTP/1.1. To others, the end of the connection is that of the body.
     var takesChunks: Bool { state.withLock { $0.takesChunks } }
 
-    /// Whether what is being answered has no end of its own.
+    /// Whether the current answer is an endless stream.
     var isStream: Bool {
         get { state.withLock { $0.isStream } }
         set { state.withLock { $0.isStream = newValue } }

@@ -68,7 +68,7 @@ struct Connections: Sendable {
         }
     }
 
-    /// Accepts nobody any more, and closes each connection as soon as nothing is being answered on it. `HTTPRules` sees to it
+    /// Stops accepting connections, and closes each one as soon as it has no answer under way. `HTTPRules` sees to it
     /// that this does not take for ever.
     func end() {
         quiescing.initiateShutdown(promise: nil)

@@ -4,9 +4,9 @@ import Synchronization
 final class Ending: Sendable {
     enum Phase {
         case serving
-        /// Load balancers are told to send nobody any more. Who comes all the same is served.
+        /// Load balancers are told to stop sending clients. New requests are still served.
         case draining
-        /// Nobody is accepted. Answers under way go on for a while.
+        /// No new connections are accepted. Answers under way may still take a while.
         case closing
     }
 

@@ -47,7 +47,7 @@ public struct QuakeServer: Sendable {
             sessions: sessions, settings: settings, logger: logger, accessLog: accessLog)
         let connections = try await Connections(
             address, responder, metricsAddress == nil ? .everything : .clients, limit: settings.connections)
-        // Few ask for them, and nobody else is to be in their way.
+        // A separate address, so that clients don't get in the way of monitoring.
         let monitoring: Connections?
         do {
             monitoring =
@@ -66,7 +66,7 @@ public struct QuakeServer: Sendable {
                 for _ in 0..<settings.sessions { group.addTask { await sessions.keepOne() } }
                 group.addTask {
                     do {
-                        // When a document is settled that changes nothing, nobody notifies.
+                        // A settled document that changes nothing sends no notification.
                         let follower = Follower(
                             options, view: responder.live, name: nil, logger: logger)
                         try await follower.run(

@@ -33,7 +33,7 @@ final class Responder: Sendable {
     /// What is answered on an address.
     enum Scope {
         case everything
-        /// All but the metrics, which are on an address of their own.
+        /// All but the metrics, which are on another address.
         case clients
         /// The metrics, and health.
         case monitoring
@@ -112,7 +112,7 @@ final class Responder: Sendable {
         let customer = client.customer(request.headerFields)
         switch result {
         case .reply(var reply):
-            // A body may come for ever; nobody reads it.
+            // The body is not read, and may be endless.
             if request.hasBody { reply.headers[.connection] = "close" }
             try await output.send(reply, toHead: request.method == .head, settings)
         case .answer(let answer):
@@ -158,7 +158,7 @@ final class Responder: Sendable {
         default:
             throw Refusal(405, "This service only answers GET, HEAD and OPTIONS.")
         }
-        guard !request.hasBody else { throw Refusal(413, "This service takes no bodies.") }
+        guard !request.hasBody else { throw Refusal(413, "Request bodies are not accepted.") }
         switch route {
         case .health: return .reply(health)
         case .metrics where client.scope != .clients:

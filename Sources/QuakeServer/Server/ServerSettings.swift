@@ -57,10 +57,10 @@ public struct ServerSettings: Sendable {
     public var idleTime = Duration.seconds(60)
     /// How long a client may take to read some tens of kilobytes.
     public var readTime = Duration.seconds(30)
-    /// How long somebody who has closed one side of the connection is waited for until the answer begins: a program that
-    /// waits for it, or nobody.
+    /// How long to keep a connection whose client has closed one side before the answer begins: the client may still be waiting
+    /// for it.
     public var halfClosedTime = Duration.seconds(5)
-    /// How long what a client still sends is thrown away after the last answer, so that it can read that one.
+    /// How long to discard what a client still sends after the last answer, so that it can read that one.
     public var lingeringTime = Duration.seconds(5)
     /// How long the database may work on one statement.
     public var statementTime = Duration.seconds(60)
@@ -70,14 +70,13 @@ public struct ServerSettings: Sendable {
     public var longStretch = 10_000
     /// How long a client may wait for the next changes.
     public var pollTime = Duration.seconds(60)
-    /// How long somebody waits for a hot standby that has not come to their position yet, before they have to start anew.
+    /// How long a client waits for a hot standby that is behind the client's position, before it has to start over.
     public var behindTime = Duration.seconds(30)
     /// How long one request may take altogether.
     public var requestTime = Duration.seconds(600)
-    /// How long, once it is to end, the server still accepts clients, while `/health` tells load balancers to send nobody any
-    /// more.
+    /// How long the server still accepts clients after SIGTERM, while `/health` tells load balancers to stop sending them.
     public var drainTime = Duration.zero
-    /// How long answers under way may go on after that.
+    /// How long answers under way may take after that.
     public var endingTime = Duration.seconds(5)
 
     public init(version: String) {

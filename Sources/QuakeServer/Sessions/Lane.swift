@@ -11,7 +11,7 @@ enum Lane {
     /// What is known to be long before it starts: a past, deletions, a snapshot, a long way through the history or the table.
     case costly
 
-    /// What waits in front of short questions only if nothing of its own kind is under way.
+    /// The lanes that go before short questions only if none of their kind is under way.
     fileprivate static let slow = [Lane.costly, .long]
 }
 

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// Requests wait in line for one, a line for each lane. Among the addresses of those who wait, it is the turn of the one that
 /// has had none for the longest time. A line of requests is bounded: when it is full, the address that has the most in it has one
-/// less. Whoever comes while the database is away is refused at once. Lost connections are opened again for as long as it takes.
+/// less. Requests are refused at once while the database is unreachable. Lost connections are opened again for as long as it takes.
 final class Sessions: Sendable {
     private let options: ConnectionOptions
     private let settings: ServerSettings
@@ -20,7 +20,7 @@ final class Sessions: Sendable {
         var use = LaneUse()
         /// Those who wait, the first one first.
         var line: [Waiting] = []
-        /// When each address had its last turn, as long as somebody waits.
+        /// When each address had its last turn, as long as anything waits.
         var turns: [ClientAddress?: Int] = [:]
         /// What ends the life of each connection that is open.
         var keepers: [ObjectIdentifier: CheckedContinuation<Void, any Error>] = [:]
@@ -35,8 +35,8 @@ final class Sessions: Sendable {
             line.indices.filter { line[$0].lane == lane && !line[$0].isPatient }
         }
 
-        /// Takes somebody out of a full line for somebody of this address: the last one of the address that has the most
-        /// there. nil if no other address has more.
+        /// Makes room in a full queue for this address: removes the last entry of the address with the most entries. nil if no other
+        /// address has more.
         mutating func giveWay(
             in lane: Lane, to address: ClientAddress?
         ) -> CheckedContinuation<Connection, any Error>? {
@@ -47,7 +47,7 @@ final class Sessions: Sendable {
             return line.remove(at: last).continuation
         }
 
-        /// Who is next, if there is a session for somebody who waits.
+        /// The next one to get a session, if one is idle.
         mutating func next() -> (
             continuation: CheckedContinuation<Connection, any Error>, connection: Connection
         )? {
@@ -96,10 +96,10 @@ final class Sessions: Sendable {
         }
     }
 
-    /// Runs `body` with a connection that nobody else uses meanwhile.
+    /// Runs `body` with exclusive use of a connection.
     ///
     /// - Parameters:
-    ///   - address: for whom; nil for those who are not told apart.
+    ///   - address: the client's; nil for clients that are not told apart.
     ///   - isPatient: whether to wait however many do.
     /// - Throws: `Refusal` 503 if there is no room or no database; `CancellationError`; what `body` throws.
     func use<Result>(
@@ -190,7 +190,7 @@ final class Sessions: Sendable {
     }
 
     /// Closes all connections, those in use once they are given back: a lost one tells that the server has restarted, or that it
-    /// is frozen or cut off and another one is the leader by now. Each request would find that out anew, and wait for it.
+    /// is frozen or cut off and another one is the leader by now. Otherwise each request would wait to find that out.
     func doubt() {
         let idle = state.withLock { state in
             let idle = state.idle.compactMap { state.keepers.removeValue(forKey: ObjectIdentifier($0)) }
@@ -205,7 +205,7 @@ final class Sessions: Sendable {
 
     private func offer(_ connection: Connection) {
         state.withLock { state in
-            // The keeper is gone when the server is being stopped.
+            // The keeper is missing when the server is being stopped.
             if state.keepers[ObjectIdentifier(connection)] != nil { state.idle.append(connection) }
         }
         passOn()
@@ -238,7 +238,7 @@ final class Sessions: Sendable {
                 guard !Task.isCancelled else { return }
                 if error is Doubtful { continue }
                 logger.warning("\(hasConnected ? "a session was lost" : "no session"): \(error)")
-                // It was lost by use, so that the next attempt is no flood.
+                // It was lost by use, so that retrying at once is not a flood.
                 if hasConnected { continue }
                 noteFailure("\(error)")
                 do { try await Task.sleep(for: backoff.next()) } catch { return }
@@ -246,7 +246,7 @@ final class Sessions: Sendable {
         }
     }
 
-    /// Lends a connection to whoever needs one, until it is lost.
+    /// Lends a connection to requests, until it is lost.
     private func lend(_ connection: Connection) async throws {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in

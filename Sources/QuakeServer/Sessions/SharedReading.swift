@@ -2,7 +2,7 @@ import Synchronization
 
 /// A value that many ask for at the same time, and that is read for all of them at once.
 ///
-/// Whoever asks while a reading runs waits for the next one, because the value may have changed since that one began. The
+/// A caller that asks while a reading runs waits for the next one, because the value may have changed since that one began. The
 /// first of them then reads for all who wait.
 final class SharedReading<Value: Sendable>: Sendable {
     private let read: @Sendable () async throws -> Value

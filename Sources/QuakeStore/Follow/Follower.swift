@@ -45,12 +45,12 @@ public struct Follower<V: ReaderView>: Sendable {
         }
     }
 
-    /// Follows until the task is cancelled. After an outage it goes on where it was, with growing, random waits between its
-    /// attempts, which begin anew after each pass.
+    /// Follows until the task is cancelled. After an outage it resumes where it was, with growing, random waits between its
+    /// attempts, which are reset after each pass.
     ///
     /// - Parameters:
-    ///   - persistently: whether it tries again after every error, and behind a pooler that gives it no session of its own asks
-    ///     now and then instead of listening.
+    ///   - persistently: whether it tries again after every error, and polls instead of listening behind a pooler in transaction
+    ///     mode.
     ///   - told: told the catalogue's state after each pass, changed or not: the view is then at that state or before it. States
     ///     may be skipped.
     ///   - lost: told when the connection is lost.
@@ -156,7 +156,7 @@ public struct Follower<V: ReaderView>: Sendable {
 public struct PollInterval: Sendable {
     /// While it listens.
     public var listening: Duration
-    /// Where it cannot listen: on a hot standby, and behind a pooler that gives it no session of its own.
+    /// Where it cannot listen: on a hot standby, and behind a pooler in transaction mode.
     public var standby: Duration
     /// How long the server may take to give a sign of life before the connection counts as lost.
     public var answer: Duration

@@ -24,7 +24,7 @@ public struct Pass: Sendable {
     var isPrepared = false
     /// Whether it is read in a transaction that holds the table already.
     var isHeld = false
-    /// Counts the rows; nil when nobody wants to know.
+    /// Counts the rows; nil if that is not needed.
     var counter: PassCounter?
 
     /// The snapshot is not the expected one. No row was handed over.
@@ -48,8 +48,8 @@ public struct Pass: Sendable {
     private var rows: Query {
         if freshStart != nil { return "code, true, \(unescaped: table.expressions) from only public.quake" }
         // A view needs only the last change to a key, so this is cheaper than history.changes, which returns every
-        // change. Looks rows up one by one through the primary key, whatever the planner estimates: its statistics may
-        // be older than the last load.
+        // change. Looks rows up one by one through the primary key, because the planner's statistics may be
+        // older than the last load.
         return """
             changed.key, quake.code is not null, \(unescaped: table.expressions)
             from history.changed_keys(\(after), 'quake') as changed (key)

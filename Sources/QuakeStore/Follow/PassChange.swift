@@ -9,7 +9,7 @@ public struct PassChange {
     /// The code of the event that it changed.
     public let key: String
     public let isInsert: Bool
-    /// The event as the pass's snapshot has it; nil if it is gone, and for all but the last change of the event.
+    /// The event as the pass's snapshot has it; nil if it was deleted, and for all but the last change of the event.
     public let row: Quake?
     /// What the change overwrote.
     public let before: [(property: Property, value: Quake.Value)]

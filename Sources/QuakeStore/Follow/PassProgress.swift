@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How far a long pass is: the first one of a start, or one that begins anew.
+/// How far a long pass is: the first one of a start, or a fresh snapshot.
 public struct PassProgress: Sendable, Equatable {
     /// Whether the pass takes a snapshot of the table; otherwise it catches up with the changes.
     public let isSnapshot: Bool

@@ -69,7 +69,7 @@ struct PassReader<V: ReaderView> {
 
     /// Applies everything up to this moment, without first checking whether there is anything.
     ///
-    /// - Parameter isPrepared: whether its query is prepared, which takes a session. Somebody who has heard a notification
+    /// - Parameter isPrepared: whether its query is prepared, which takes a session. A caller that has heard a notification
     ///   has one.
     @discardableResult
     mutating func applyPass(isPrepared: Bool = false) async throws -> Position {
@@ -101,7 +101,7 @@ struct PassReader<V: ReaderView> {
             } catch let error as PostgresError
                 where wasKnown && (error.isUndefinedObject || error.hasChangedShape)
             {
-                // The query names columns that are gone, or that have another type by now.
+                // The query names columns that were dropped, or that have another type by now.
                 self.table = nil
                 freshStart = freshStart ?? .altered
             } catch let error as PostgresError where error.sqlState == "40001" && pass.isPrepared {
@@ -176,11 +176,11 @@ struct PassReader<V: ReaderView> {
 
 /// What a reader does that comes to a hot standby which is behind it.
 public enum WhenBehind: Sendable {
-    /// It waits for so long, and then starts anew.
+    /// It waits for this time, and then starts over.
     case wait(Duration)
     /// It throws `StandbyBehind`.
     case fail
-    /// It starts anew.
+    /// It starts over.
     case startAnew
 }
 

@@ -75,7 +75,7 @@ extension Position {
         )[0].decode("is_far")
     }
 
-    /// The position of somebody who knows the token only: that of the last transaction up to it. If the history does not
+    /// The position for a reader that knows the token only: that of the last transaction up to it. If the history does not
     /// have it, this is a position that does not hold.
     public static func known(by token: Int, on connection: Connection) async throws -> Position {
         let operation = "find a token"

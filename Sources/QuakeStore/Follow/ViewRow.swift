@@ -13,7 +13,7 @@ public enum ViewValue {
     case text(UnsafeRawBufferPointer)
 }
 
-/// A row of the followed table, or the fact that it is gone. Read once, column by column.
+/// A row of the followed table, or its deletion. Read once, column by column.
 public struct ViewRow {
     /// The key, in UTF-8.
     public let code: UnsafeRawBufferPointer
@@ -44,7 +44,7 @@ public struct ViewRow {
 }
 
 extension ViewValue {
-    /// Reads PostgreSQL's binary form of a time. Infinity, which is no moment, is the text that PostgreSQL writes.
+    /// Reads PostgreSQL's binary form of a time. Infinity is the text that PostgreSQL writes.
     fileprivate init(microsecondsSince2000 microseconds: Int64) {
         self =
             switch microseconds {

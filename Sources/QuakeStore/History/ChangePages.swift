@@ -21,7 +21,7 @@ struct ChangePages {
         try await connection.execute(script: Self.settings, to: "read the history")
     }
 
-    /// Every look-up goes through an index, whatever the planner's statistics say: they may be older than the last load.
+    /// Every look-up goes through an index, because the planner's statistics may be older than the last load.
     static let settings = """
         set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off;
         set local jit = off; set local max_parallel_workers_per_gather = 0; \(HistoryText.settings)

@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// What changed between two moments of the history. It never changes, however the table goes on: rows are as of its end.
+/// What changed between two moments of the history. It never changes, even if the table does: rows are as of its end.
 public struct HistoryStretch: Sendable {
     public let after: End
     public let until: End
@@ -77,13 +77,13 @@ public struct StretchError: Error, CustomStringConvertible {
 // The lines of changes, as a query that follows a SELECT.
 extension HistoryStretch {
     /// What is set for the transaction that reads them: rows are looked up by index, as the functions of the history do,
-    /// whatever the planner's statistics say. They may be older than the last load.
+    /// because the planner's statistics may be older than the last load.
     static let byIndex: KeyValuePairs = ["jit": "off", "enable_seqscan": "off"]
 
     /// Each change after a token, up to another one if there is one, of the events that are selected at either end.
     ///
-    /// What is wide is looked up line by line, at the end. Until then, tokens and keys are enough: sorting whole rows would
-    /// take gigabytes of temporary files. All is looked up by index, whatever the planner believes.
+    /// Wide values are looked up line by line, at the end. Until then, tokens and keys are enough: sorting whole rows would
+    /// take gigabytes of temporary files. Everything is looked up by index.
     static func lines(of selection: QuakeSelection?, after: Int, until: Int = .max) -> Query {
         let decided: Query = selection.map { decisions($0, after: after, until: until) } ?? ""
         let (selected, condition) = selection == nil ? ("", "") : (", change.selected", "where ever")

@@ -1,5 +1,5 @@
 /// The history keeps values as text within JSON. A reader that puts them back into rows has to make text of these in the same way,
-/// whatever the settings of the server, the database or the login.
+/// with any settings of the server, the database and the login.
 enum HistoryText {
     /// What `history.record` and `history.changes` set, too.
     static let shaping: KeyValuePairs = [

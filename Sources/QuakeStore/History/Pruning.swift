@@ -1,6 +1,6 @@
 import PostgreSQL
 
-/// Removes history, and records of runs and rejects, that nobody needs any more.
+/// Removes old history, and old records of runs and rejects.
 public struct Pruning: Sendable {
     /// History younger than this always stays.
     public var keep: Duration

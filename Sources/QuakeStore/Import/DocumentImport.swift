@@ -25,7 +25,7 @@ struct DocumentImport {
     private var bytesRead = 0
     /// What people should know of the document, or of its answers.
     private(set) var notes: [String] = []
-    /// That the document, or one of its answers, was broken off. What it lists is imported all the same.
+    /// Set if the document, or one of its answers, was broken off. Its events are still imported.
     private var breach: FeedError?
     /// Set once the first batch has been imported and more may follow.
     private var lanes: [Lane] = []
@@ -172,7 +172,7 @@ struct DocumentImport {
         intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
     }
 
-    /// Imports what has been read of several answers, before the next one: each of them was made at a moment of its own.
+    /// Imports what has been read of several answers, before the next one: each of them was made at another moment.
     mutating func importBatches(_ group: inout LaneTasks) async throws {
         for lane in intake.batches.indices where intake.batches[lane].count > 0 {
             try await importBatch(lane, &group)
@@ -219,7 +219,7 @@ struct DocumentImport {
         try Task.checkCancellation()
         if let failure {
             logger.warning(
-                "import \(source): goes on with \(lanes.count) of \(count) connections: \(failure)")
+                "import \(source): continues with \(lanes.count) of \(count) connections: \(failure)")
         }
         intake.divide(by: lanes.count)
     }
@@ -238,7 +238,7 @@ struct DocumentImport {
     private func settling(isLast: Bool) -> Settling {
         let identity: FeedIdentity? =
             if let sweep {
-                // Each answer is of its own moment. The sweep as a whole is of the first, when nobody can have known more.
+                // Each answer is of another moment. The sweep as a whole is of the first, the only one that all of them include.
                 sweep.identity
             } else if let window {
                 scanner.isIncomplete

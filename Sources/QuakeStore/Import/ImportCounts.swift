@@ -20,9 +20,9 @@ public struct ImportCounts: Sendable, Equatable {
     public var retracted = 0
     /// Size of the document after inflation, in bytes.
     public var bytes = 0
-    /// Rejected features whose id can't be read, so that nobody knows which events they are.
+    /// Rejected features whose id can't be read.
     var unreadable = 0
-    /// Deletions that name nobody. They are rejected, but no fault of the answer: nearly half of the USGS's are like that.
+    /// Deletions without an id. They are rejected, but not a fault of the answer: nearly half of the USGS's are like that.
     var unnamed = 0
     /// Whether the document says that it was generated in the future.
     var isAhead = false

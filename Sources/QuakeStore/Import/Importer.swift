@@ -2,7 +2,7 @@ import Feed
 import Logging
 import PostgreSQL
 
-/// Imports feeds into a database, in constant memory whatever the feed's size.
+/// Imports feeds of any size into a database, in constant memory.
 public struct Importer: Sendable {
     public struct Options: Sendable {
         /// The number of features per transaction; with several lanes, the number that they hold together.
@@ -23,7 +23,7 @@ public struct Importer: Sendable {
         package var now: @Sendable () -> Instant = { .now }
         /// How many events an event service gives at once; nil for what is known of it.
         package var sweepLimit: Int?
-        /// The interval at which a daemon imports the source; nil for a run of its own.
+        /// The interval at which a daemon imports the source; nil for a single run.
         public var every: Duration?
 
         public init() {}
@@ -67,15 +67,15 @@ public struct Importer: Sendable {
     /// Imports one feed, and records the run in `import.run`.
     ///
     /// A document that fits one batch is imported whole or not at all. If a longer document turns out to be broken, the
-    /// batches already committed stay. The summary reports whatever goes wrong after the run began, as its outcome and
+    /// batches already committed stay. The summary reports everything that goes wrong after the run began, as its outcome and
     /// failure.
     ///
     /// If the server says that the feed has not changed since its last successful import, no run is recorded. Only
     /// `import.feed` notes that the feed was checked.
     ///
     /// - Throws: `SourceBusy` when another process is importing the source; `FeedError` for a file that is not there and never
-    ///   was imported, which is a name spelt wrongly rather than a source; `PostgresError` when the run can't begin. What a
-    ///   daemon is to import is a source all the same: a monitor has to see that it fails.
+    ///   was imported, which is a name spelt wrongly rather than a source; `PostgresError` when the run can't begin. A
+    ///   daemon's source is recorded even then: a monitor has to see that it fails.
     public func run(
         _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
     ) async throws -> ImportSummary {
@@ -106,12 +106,12 @@ public struct Importer: Sendable {
             }
             try await log.unlock(summary.run)
         } catch let error as PostgresError where error.connectionLost && summary.failure != nil {
-            // The lock is gone with the connection, and the run is still open: the source's next run closes it.
+            // The lock was lost with the connection, and the run is still open: the source's next run closes it.
         }
         return summary
     }
 
-    /// - Returns: nil if the source is no event service.
+    /// - Returns: nil if the source is not an event service.
     private func sweep(_ window: ImportWindow?, _ log: RunLog) async throws -> Sweep? {
         guard window == nil, var service = EventService(log.source) else { return nil }
         service.limit = options.sweepLimit ?? service.limit

@@ -51,7 +51,7 @@ struct RunLog {
                        or not pg_visible_in_snapshot(deleted.transaction, feed.snapshot)))
         """
 
-    /// Whatever their source: nobody may ever import a file or standard input again.
+    /// A file may never be imported again, so this closes dead runs of every source.
     private func closeDeadRuns() async throws {
         try await connection.repeating(
             """
@@ -95,7 +95,7 @@ struct RunLog {
     }
 
     /// Records the run, locks it, and makes it the context that the history records. One statement, so that a
-    /// cancellation leaves no run open, and nobody sees the run before it is locked.
+    /// cancellation leaves no run open, and the run is never visible before it is locked.
     ///
     /// The commit does not wait for the disk: what the run changes is committed later, and nothing that was committed
     /// earlier can then be missing.

@@ -2,7 +2,7 @@ import AsyncAlgorithms
 import Feed
 import Synchronization
 
-/// Reads a source in a task of its own, and hands its chunks to the task that imports them. So a lane that has failed ends
+/// Reads a source in a separate task, and hands its chunks to the task that imports them. So a lane that has failed ends
 /// the run at once, even if the source is a pipe that has nothing to say for hours.
 ///
 /// One chunk is read ahead, and no more: a fast source waits.

@@ -4,7 +4,7 @@ import PostgreSQL
 /// Follows the changes of another Quakes over HTTP, so that this table becomes the same.
 ///
 /// An answer has all that changed after a position, and ends with the next position. Both are taken in by one transaction: after
-/// a crash at any point, the next run goes on exactly there. If the other one says that the position no longer holds, it sends
+/// a crash at any point, the next run resumes exactly there. If the other one says that the position no longer holds, it sends
 /// all its rows instead.
 struct Mirror {
     let stream: ChangesSource
@@ -26,7 +26,7 @@ struct Mirror {
         summary.feed = "\(log.source)"
         do {
             let position = try await position()
-            // Only the answer to a position may be that nothing has changed, which is no run.
+            // Only the answer to a position may be that nothing has changed, which is not recorded as a run.
             if position == nil, !options.isDryRun { summary.run = try await log.begin() }
             let lines = try await read(after: position, progress)
             if lines.isPositionOnly, position != nil {

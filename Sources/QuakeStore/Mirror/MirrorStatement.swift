@@ -4,7 +4,7 @@ import Feed
 enum MirrorStatement {
     /// The temporary tables for the lines of one answer, and the function that takes them in.
     ///
-    /// The other one's rows are right: they overwrite, whatever their `updated`. Of each key, the last change counts. An event
+    /// The other one's rows are right: they overwrite, even with an older `updated`. For each key, the last change counts. An event
     /// that was deleted there is deleted here, for the same reason, and by the author there. So is an event that a snapshot
     /// lacks. The brake holds both: events that are too many to go stay, and so does the position, while the other rows are
     /// taken in.

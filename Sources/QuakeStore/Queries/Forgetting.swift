@@ -3,7 +3,7 @@ import PostgreSQL
 
 /// Drops what is kept about sources and readers that are no more.
 public enum Forgetting {
-    /// Drops what is kept about a source that is no longer imported: its validators, its cursor, its runs, and its unfinished backfill.
+    /// Drops the records of a source that is no longer imported: its validators, cursor, runs and unfinished backfill.
     ///
     /// Earthquakes and history stay, and so do rejects. A run that a reject names stays for its sake, marked as forgotten.
     /// The source's row in `import.lock` stays too: another session may be waiting for it.
@@ -45,7 +45,7 @@ public enum Forgetting {
         return count
     }
 
-    /// Drops the position of a named reader that is no more. A reader that still follows under that name reports its
+    /// Drops the position of a removed reader. A reader that still follows under that name reports its
     /// position again within seconds.
     ///
     /// - Throws: `UnknownReader`; `PostgresError`.

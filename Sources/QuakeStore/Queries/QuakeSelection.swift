@@ -79,7 +79,7 @@ public struct QuakeSelection: Sendable {
         "\(ordered(columns, table)) limit \(limit) offset \(offset)"
     }
 
-    /// The first of them, `most` at most. It is planned for so many, whatever the limit is.
+    /// The first of them, at most `most`. The planner plans for that number, not for the limit.
     func shortQuery(_ columns: String, most: Int) -> Query {
         """
         select * from (\(ordered(columns, "only public.quake")) limit \(unescaped: "\(most)")) as few
@@ -162,7 +162,7 @@ public struct QuakeSelection: Sendable {
 }
 
 extension QuakeSelection {
-    /// What it looks at to decide on an event: the code, and whatever narrows it.
+    /// The properties by which it selects: the code, and all that have a condition.
     var properties: Set<Property> {
         var all: Set<Property> = [.code]
         if since != nil || until != nil { all.insert(.time) }

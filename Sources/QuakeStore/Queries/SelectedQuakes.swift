@@ -40,7 +40,7 @@ extension QuakeSelection {
     ///
     /// - Parameters:
     ///   - most: how many there are at most.
-    ///   - connection: has a session of its own.
+    ///   - connection: with its own session.
     /// - Throws: `PostgresError`; with `40001` if the table was rewritten after the statement's snapshot was taken, to which it is
     ///   empty.
     public func readAtOnce(
@@ -106,7 +106,7 @@ public struct SelectedQuakes {
             rowsOf: selection.query(properties.list(), from: source), to: "read earthquakes", body)
     }
 
-    /// The code that an event goes on under: sources give an event the code of another network when they prefer its origin. The
+    /// The current code of a renamed event: sources give an event the code of another network when they prefer its origin. The
     /// reasons of deletions in the history say so, and a code may change several times.
     ///
     /// - Returns: a code in the table; nil if the event was not renamed, if it is not there under its last code either, or if

@@ -45,7 +45,7 @@ extension CommitTime: RowDecodable, Bindable {
 
     public static func next(in row: inout Row) throws -> CommitTime? {
         try row.nextInteger().map { microseconds in
-            // The ends are infinity, which is no moment.
+            // The ends stand for infinity.
             guard microseconds != .min, microseconds != .max else { throw RowError.other }
             return CommitTime(microseconds: Int(microseconds) + of2000)
         }

@@ -61,7 +61,7 @@ public enum PostGIS {
         declare
             grantee text;
         begin
-            -- Whoever may read report.event may read this, too.
+            -- Readers of report.event may read this, too.
             for grantee in select distinct case g.grantee when 0 then 'public' else g.grantee::regrole::text end
                            from pg_class c, aclexplode(c.relacl) as g
                            where c.oid = 'report.event'::regclass and g.privilege_type = 'SELECT' and g.grantee <> c.relowner

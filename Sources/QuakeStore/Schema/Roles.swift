@@ -1,6 +1,6 @@
 import PostgreSQL
 
-/// A database's four roles. Nobody logs in as one of them: they are granted to logins.
+/// A database's four roles. They can't log in: they are granted to logins.
 ///
 /// Roles belong to the whole server, their privileges to one database. `establish` brings both up to date for this
 /// version, and may be called any number of times.

@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// One sweep of an event service: all that it has revised and deleted since the last one, whatever the origin times.
+/// One sweep of an event service: everything that it has revised and deleted since the last one, with any origin time.
 ///
 /// It states who is there and who was deleted. The cursor is the service's own clock when a sweep began.
 /// It moves only when all of that sweep is in, so a sweep that fails, or is killed, is made again.
@@ -22,8 +22,8 @@ struct Sweep: Sendable {
     var deletions = StatedDeletions()
     /// When a complete sweep last asked for the longer time; nil if never.
     let lastLong: Instant?
-    /// Whether it may lack events that are there, so that nobody is missing: it was too large for one answer, and what moves from
-    /// one part to another meanwhile is in none of them; or an answer may have been cut off.
+    /// Whether it may lack existing events, so that its gaps delete nothing: it was too large for one answer, and an event that moves
+    /// from one part to another meanwhile is in none of them; or an answer may have been cut off.
     var isPartial = false
 
     /// How far sweeps overlap. What the service revises becomes visible a little later, and its servers' clocks differ.
@@ -31,7 +31,7 @@ struct Sweep: Sendable {
     /// How far the first sweep looks back.
     private static let firstLook = 31 * day
 
-    /// Goes on from what `import.sweep` keeps of the service.
+    /// Continues from the service's row in `import.sweep`.
     ///
     /// - Parameter name: the service's name there.
     init(
@@ -94,13 +94,13 @@ struct Sweep: Sendable {
 
     private static let day: Int64 = 86_400_000
 
-    /// Whether the service's clock now shows an earlier time than the cursor: one of the two was wrong, and nobody knows since
-    /// when.
+    /// Whether the service's clock now shows an earlier time than the cursor: one of the two was wrong, since an unknown
+    /// time.
     var isCursorAhead: Bool {
         cursor.map { $0.milliseconds > moment.milliseconds + Self.overlap / 2 } ?? false
     }
 
-    /// Goes on as if it were the first.
+    /// Continues as if it were the first.
     mutating func startOver() {
         cursor = nil
         made = nil

@@ -254,7 +254,7 @@ public struct Verification: Sendable {
     ///
     /// An answer without any event repairs nothing, unless the service said twice that it has none.
     ///
-    /// - Throws: whatever ends one of them, such as `BrakeHeld`.
+    /// - Throws: the error that ends one of them, such as `BrakeHeld`.
     public func repair(_ outcome: Outcome) async throws -> Repair {
         var repair = Repair()
         let service = outcome.service

@@ -126,7 +126,7 @@ struct EventRequestTests {
         ("offset=0", "offset=0 is not between 1 and 1000000000000000"),
         ("limit=1.0", "limit=1.0 is not a whole number"), ("limit=%2B1", "limit=+1 is not a whole number"),
         ("limit=99999999999999999999", "limit=99999999999999999999 is not a whole number"),
-        ("asof=99999999999999999999", "asof=99999999999999999999 is no token"),
+        ("asof=99999999999999999999", "asof=99999999999999999999 is not a token"),
         (
             "asof=99999-01-01",
             "asof=99999-01-01 is neither a position, a token nor a time such as 2014-04-15 or 2014-04-15T12:22:47.5"
@@ -144,8 +144,8 @@ struct EventRequestTests {
         ("format=csv&kmlanimated=true", "kmlanimated=true needs format=kml"),
         ("format=kml&includedeleted=true", "includedeleted=true needs format=geojson or format=csv"),
         ("callback=f", "callback=f needs format=geojson"),
-        ("format=geojson&callback=alert(1)//", "callback=alert(1)// is no name of a function"),
-        ("format=geojson&callback=a..b", "callback=a..b is no name of a function"),
+        ("format=geojson&callback=alert(1)//", "callback=alert(1)// is not the name of a function"),
+        ("format=geojson&callback=a..b", "callback=a..b is not the name of a function"),
         ("orderby=depth", "orderby=depth is not one of time, time-asc, magnitude, magnitude-asc"),
         ("nodata=200", "nodata=200 is not one of 204, 404"),
         ("eventtype=a,,b", "eventtype=a,,b has an empty element"),

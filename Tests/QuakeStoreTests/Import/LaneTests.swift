@@ -49,7 +49,7 @@ struct LaneTests {
 
             #expect(summary.failure == nil)
             #expect(summary.figures == [200, 0, 0, 0, 0])
-            #expect(log.lines.contains { $0.contains("goes on with \(connections) of 3 connections") })
+            #expect(log.lines.contains { $0.contains("continues with \(connections) of 3 connections") })
         }
     }
 

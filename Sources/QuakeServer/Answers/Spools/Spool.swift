@@ -8,8 +8,8 @@ import Synchronization
 /// They wait in memory while they are few, else in a temporary file without a name, so that the session is free as soon as
 /// the database is done. Without readers, nothing can be written any more.
 ///
-/// A disk may take its time, and so may finding room: only the thread of the session waits for that, and those of a pool for
-/// files. Nobody does under the lock, for which the few threads of all answers would wait.
+/// Disks may be slow, and so may finding room: only the session's thread and a pool's threads for files wait for that. Nothing waits
+/// under the lock, which would block the few threads of all answers.
 final class Spool: Sendable {
     private let room: SpoolRoom
     /// Whether everyone reads from the beginning, whenever they come. Otherwise there is one reader, and what it has read is
@@ -70,7 +70,7 @@ final class Spool: Sendable {
     ///
     /// - Parameter isLast: whether no further bytes will come.
     /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Refusal` when there is no room for it;
-    ///   `CancellationError` when nobody reads any more.
+    ///   `CancellationError` when it has no readers left.
     func append(_ bytes: [UInt8], isLast: Bool = false) throws {
         let isInMemory = try state.withLock { state in
             try checkIsRead(state)
@@ -178,12 +178,12 @@ final class Spool: Sendable {
         func leave() { spool.leave(id) }
     }
 
-    /// Lets somebody read from the beginning.
+    /// Adds a reader from the beginning.
     ///
     /// - Parameters:
     ///   - closing: closes the connection of a client that has to go because it is slow.
     ///   - abandoned: told if the client was the last one to leave.
-    /// - Returns: nil if nothing is there any more, because the writing side failed or everyone has left.
+    /// - Returns: nil if the writing side failed or all readers have left.
     func reader(
         closing: @escaping @Sendable () -> Void, abandoned: @escaping @Sendable () -> Void = {}
     ) -> Reader? {

@@ -3,9 +3,9 @@ import Synchronization
 
 /// How much of all answers and streams together waits for clients, in memory and in temporary files.
 ///
-/// When the files are full, whoever writes waits a moment for one whose clients all stand still, and these go: of a file that
-/// many read, nothing is free before the last of them has gone. If there is none, the slowest go: those that would take longest
-/// to read what waits for them. Nobody is refused because of them.
+/// When the files are full, a writer waits a moment for a file whose clients have all stopped reading, and these are dropped: a
+/// file is free only when its last reader has left. If there is none, the slowest are dropped: those that would take longest to
+/// read the rest. Other clients are not refused because of them.
 final class SpoolRoom: Sendable {
     private let settings: ServerSettings
     private let state = Mutex(State())
@@ -50,7 +50,7 @@ final class SpoolRoom: Sendable {
     /// Makes room in files for so many bytes, and may block its thread for some seconds: only that of a connection to the
     /// database. Never under the lock of a spool: another one may have to go.
     ///
-    /// - Throws: `Refusal` 503 if nobody can go.
+    /// - Throws: `Refusal` 503 if no client can be dropped.
     func takeFile(_ count: Int) throws {
         let begin = ContinuousClock.now
         while true {
@@ -71,7 +71,7 @@ final class SpoolRoom: Sendable {
         }
     }
 
-    /// How long to wait for a file that nobody reads any more.
+    /// How long to wait for a file without readers.
     private static let patience = Duration.seconds(5)
 
     func giveFile(_ count: Int) { state.withLock { $0.files -= count } }
@@ -99,7 +99,7 @@ final class SpoolRoom: Sendable {
 final class SpoolReader: Sendable {
     /// Tells the files apart.
     let file: ObjectIdentifier
-    /// Ends the reading, and gives the room back if nobody else reads the file.
+    /// Ends the reading, and gives the room back if the file has no other readers.
     let drop: @Sendable () -> Void
     private let state = Mutex(State())
 

@@ -23,7 +23,7 @@ final class CatchUp: ReaderView {
 
     private static let pieceSize = 64 << 10
 
-    /// - Parameter ended: told when nobody reads it any more.
+    /// - Parameter ended: called when it has no readers left.
     init(
         _ start: ChangesRequest.Start, _ form: StreamForm, epoch: Int, in room: SpoolRoom,
         ended: @escaping @Sendable (CatchUp) -> Void
@@ -37,12 +37,12 @@ final class CatchUp: ReaderView {
         state.withLock { $0.reading = task }
     }
 
-    /// Lets somebody read from the beginning.
+    /// Adds a reader from the beginning.
     ///
     /// - Parameters:
-    ///   - ring: what the reader goes on with from the end.
+    ///   - ring: where the reader continues at the end.
     ///   - closing: closes the connection of a client that has to go because it is slow.
-    /// - Returns: nil if nobody can go on from its end any more, or it was given up.
+    /// - Returns: nil if no reader can continue from its end, or it was given up.
     func reader(leadingTo ring: LiveRing, closing: @escaping @Sendable () -> Void) -> Spool.Reader? {
         if let (position, signature) = reached,
             ring.place(after: position, of: signature, epoch: epoch) == nil
@@ -76,7 +76,7 @@ final class CatchUp: ReaderView {
             return false
         }
         state.withLock { $0.position = position }
-        // What it writes may wait for room, or for the disk: on the connection's thread, where nobody else waits with it.
+        // What it writes may wait for room, or for the disk: on the connection's thread, where nothing else waits with it.
         _ = try await connection.run { connection in
             try await applyPass(over: connection, whenBehind: whenBehind, logger: logger)
         }

@@ -35,7 +35,7 @@ final class CatchUps: Sendable {
     /// Lets a client read a pass from this start on. Others may have begun it before, as long as one can go on from its end.
     ///
     /// - Parameters:
-    ///   - customer: for whom it is counted.
+    ///   - customer: the address whose limits it counts against.
     ///   - closing: closes the connection of a client that has to go because it is slow.
     func reader(
         _ start: ChangesRequest.Start, _ form: StreamForm, for customer: ClientAddress?,
@@ -64,13 +64,13 @@ final class CatchUps: Sendable {
 
     private func read(_ catchUp: CatchUp, for customer: ClientAddress?) async {
         do {
-            // Somebody who has followed elsewhere may be ahead of a standby. Waiting holds no session.
+            // A client that has followed elsewhere may be ahead of a standby. Waiting holds no session.
             let end = ContinuousClock.now + settings.behindTime
             while true {
                 let isEarly = ContinuousClock.now < end
                 do {
-                    // Whoever asks for all rows, or gets them, asks for much. How much a stretch of the history is, the
-                    // database knows.
+                    // All rows are much, asked for or not. The database knows the size of a stretch of the
+                    // history.
                     var isRead = false
                     if catchUp.start != .snapshot, isEarly {
                         isRead = try await read(catchUp, .short, .fail, for: customer)

@@ -9,12 +9,12 @@ import Synchronization
 ///
 /// ## Who owns what
 /// - **A pass** is kept here once, as lines, for a while: up to `passSize` bytes of all passes, the newest one last. A client
-///   is a place in them. If it takes so long that its place is gone, it is dropped, and can resume from its last position.
-/// - **A filter** is applied to a pass once, on a queue of its own, to values that the pass carries. What is kept of it are
+///   is a place in them. If it is so slow that its place is dropped, it is disconnected, and can resume from its last position.
+/// - **A filter** is applied to a pass once, on a separate queue, to values that the pass carries. What is kept of it are
 ///   two bits for each change, with the pass. Clients without a filter do not wait for it.
 /// - **A piece** is what is written at once, some 32 KiB in one form. It is made when the first client needs it, and shared
 ///   by all that are at the same place. A client has one piece at a time, so that memory does not grow with filters. A piece
-///   lives as long as somebody is at it; the newest ones are kept a moment longer.
+///   lives as long as a client is at it; the newest ones are kept a moment longer.
 /// - **The bound over all pieces** is `pieceSize`. Only clients that do not read keep pieces alive. Beyond the bound, the one
 ///   that has not moved for the longest time is dropped, and no other waits.
 /// - **What is not here** comes from the database, by `CatchUps`.
@@ -105,7 +105,7 @@ final class LiveChanges: ReaderView, Sendable {
         pieces.forget()
     }
 
-    /// Hands over each client on its event loop, and wakes whoever waits.
+    /// Hands over each client on its event loop, and wakes the waiting ones.
     ///
     /// - Parameter filters: only those who have one of these; nil for all.
     private func wake(
@@ -190,7 +190,7 @@ final class LiveChanges: ReaderView, Sendable {
         state.withLock { $0.stalled[ObjectIdentifier(client)] = nil }
     }
 
-    /// One at a time: what it holds is free only when its event loop has come to it. A moment is no reason to drop anybody.
+    /// One at a time: what it holds is free only when its event loop has come to it. A moment is not a reason to drop a client.
     private func dropSlowest() {
         let slowest = state.withLock { state -> (@Sendable () -> Void)? in
             guard !state.isDropping, let slowest = state.stalled.min(by: { $0.value.since < $1.value.since }),
@@ -213,14 +213,14 @@ final class LiveChanges: ReaderView, Sendable {
 
     func apply(_ pass: Pass) async throws -> Position {
         let (hasClients, hasFilters) = state.withLock { state in
-            // Nobody is sent what would then be given up: who comes meanwhile reads from the history.
+            // Nothing is sent that would then be given up: new clients read from the history meanwhile.
             if state.clients == 0 { state.ring.clear() }
             return (state.clients > 0, state.filters > 0)
         }
         guard pass.freshStart == nil, let start = position(), hasClients else {
             let position = try await pass.skip()
             if let reason = pass.freshStart, reason != .first {
-                logger.notice("\(reason); the clients that follow the changes start anew")
+                logger.notice("\(reason); the clients that follow the changes start over")
             }
             skip(to: position, pass.table.signature)
             return position
@@ -270,7 +270,7 @@ final class LiveChanges: ReaderView, Sendable {
         wake { $0.goOn($1) }
     }
 
-    /// Goes on elsewhere. Whoever is following reads from the history what is in between.
+    /// Continues elsewhere. Followers read the part in between from the history.
     private func skip(to position: Position, _ signature: String) {
         let hasClients = state.withLock { state in
             state.ring.clear()

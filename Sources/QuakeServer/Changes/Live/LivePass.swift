@@ -11,7 +11,7 @@ final class LivePass: Sendable {
     let end: Position
     let madeAt = ContinuousClock.now
     let lines: ChangeLines
-    /// What filters look at; nil if the pass was read while nobody had one.
+    /// What filters look at; nil if the pass was read without any.
     private let quakes: ChangedQuakes?
     private let state = Mutex(State())
 
@@ -49,7 +49,7 @@ final class LivePass: Sendable {
     /// - Parameters:
     ///   - customer: who asks; nil for those who are not told apart.
     ///   - limit: how many filters one address may bring.
-    ///   - apply: told if nobody has asked for this filter before. It applies it elsewhere: that may take long.
+    ///   - apply: called if the filter is new to this pass. It applies the filter elsewhere, because that may take long.
     func selected(
         by filter: ChangeFilter, for customer: ClientAddress?, limit: Int, _ apply: () -> Void
     ) -> Selected {

@@ -20,11 +20,11 @@ struct LiveRing {
         passes.indices.contains(number - first) ? passes[number - first] : nil
     }
 
-    /// Where somebody goes on who has come this far; nil if that is not known here.
+    /// Where a client at this position continues; nil if that is not known here.
     ///
     /// - Parameters:
     ///   - signature: the table's, when they got what they have.
-    ///   - epoch: that in which the position was read from the database; nil if somebody else names it.
+    ///   - epoch: that in which the position was read from the database; nil if a client names it.
     func place(after position: Position, of signature: String?, epoch: Int?) -> LivePlace? {
         if let epoch {
             guard epoch == self.epoch else { return nil }

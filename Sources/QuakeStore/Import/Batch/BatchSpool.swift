@@ -1,5 +1,5 @@
 /// Bytes that are written once and read back. Only the last few MiB stay in memory; older bytes are in a temporary file
-/// without a name, which is gone with the process. A small spool never touches the disk.
+/// without a name, which disappears with the process. A small spool never touches the disk.
 ///
 /// What is appended in one piece can be read back in one piece.
 final class BatchSpool {
@@ -44,7 +44,7 @@ final class BatchSpool {
         return try (file?.read(range) ?? []).withUnsafeBufferPointer(body)
     }
 
-    /// Reads the file's bytes at once, if they are no more than this: whoever wants all pieces in another order would
+    /// Reads the file's bytes at once, if they are no more than this: reading all pieces in another order would
     /// otherwise read the file once for each of them.
     ///
     /// - Parameter room: where to put them: it belongs to the spool until `removeAll` returns it.

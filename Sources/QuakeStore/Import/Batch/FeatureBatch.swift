@@ -19,7 +19,7 @@ final class FeatureBatch: @unchecked Sendable {
         /// The line of the document, if it goes by lines.
         let line: Int?
         fileprivate let keptCount: Int32
-        /// What stands in a document that is no GeoJSON, behind the feature made from it.
+        /// The original text of a document that is not GeoJSON, behind the feature made from it.
         fileprivate let source: (start: Int, count: Int32)?
         /// Whether it is one of the events that a service says were deleted.
         var isDeletion = false

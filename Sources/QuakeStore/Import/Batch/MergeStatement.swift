@@ -68,8 +68,8 @@ enum MergeStatement {
     /// Which rows of a batch the server needs: those that the table lacks, or has otherwise. The others are noted as
     /// present, if the document may settle.
     ///
-    /// Nobody can settle between this statement and the merge, because of the lock. Whatever else changes an equal row
-    /// meanwhile comes after this document, as it would after the merge.
+    /// The lock prevents settling between this statement and the merge. Any other change of an equal row meanwhile comes after
+    /// this document, as it would after the merge.
     static func needed(
         _ rows: (codes: BoundArray<String>, numbers: BoundArray<Int64>), _ seed: Int64, _ settling: Settling
     ) -> Query {
@@ -96,8 +96,8 @@ enum MergeStatement {
     /// Says what to do with each row of `incoming`, which has one row per code, in code order. Notes the features as present
     /// in the document if it may settle.
     ///
-    /// A feature is older when the row was revised later, unless nobody says when either was: see `areUndated`. What newer documents know better is not there any more. The result
-    /// is narrow: an unchanged feature is not copied.
+    /// A feature is older when the row was revised later, unless neither says when: see `areUndated`. Features that newer
+    /// documents contradict were removed before. The result is narrow: an unchanged feature is not copied.
     private static func compared(_ settling: Settling) -> Query {
         """
         compared as materialized (
@@ -111,8 +111,8 @@ enum MergeStatement {
         """
     }
 
-    /// Whether nobody says when the row and the feature were revised: then `updated` is the origin time, which a revision may
-    /// move either way, and what is stated later counts. Against a version with a time of its own, one without is the older.
+    /// Whether neither the row nor the feature says when it was revised: then `updated` is the origin time, which a revision may
+    /// move either way, and the later statement counts. A version without a time of revision is older than one with it.
     private static func areUndated(_ feature: String) -> String {
         "(quake.updated = quake.time and \(feature).updated = \(feature).time)"
     }

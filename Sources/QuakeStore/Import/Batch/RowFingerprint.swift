@@ -24,7 +24,7 @@ package struct RowFingerprint: Equatable {
         value = Int64(bitPattern: hash.value)
     }
 
-    /// The number of the server's row, as SQL. The columns are listed, so that one that somebody has added does not matter.
+    /// The number of the server's row, as SQL. The columns are listed, so that an added one does not matter.
     package static func ofServer(_ seed: Int64) -> Query {
         "hash_record_extended(row(\(unescaped: columns)), \(seed))"
     }

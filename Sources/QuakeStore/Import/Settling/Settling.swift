@@ -1,12 +1,12 @@
 import Feed
 import PostgreSQL
 
-/// What one document states about who is there and who is gone, and what the table has to do about it. The rules, and what
+/// What one document states about which events exist and which are gone, and the changes to the table that follow. The rules, and what
 /// is kept for them, stand at the beginning of `migrations/0004_settling.sql`.
 ///
 /// In each of the document's transactions, `age` comes before its features are merged. If the document turns out to be late,
-/// `sift` takes away what newer ones know better. Whoever merges notes the features in `pg_temp.present`, and in the last
-/// transaction `settle` deletes what the document shows to be gone.
+/// `sift` removes what newer ones contradict. The merge notes the features in `pg_temp.present`, and in the last transaction
+/// `settle` deletes the events that are gone according to the document.
 struct Settling {
     /// When the document was made; nil while that is unknown.
     let made: Instant?
@@ -16,13 +16,13 @@ struct Settling {
     let notesPresence: Bool
     let retraction: Importer.Retraction
     let rejectLimit: RejectLimit
-    /// Whether the document is a sweep, which says of no event that it is gone because it lacks it.
+    /// Whether the document is a sweep, in which a missing event is not gone.
     let isSweep: Bool
     /// The service that takes back the later versions which were found in the table; nil for all but a repair.
     var corrector: String?
     /// What the document speaks of. Set with the last batch of a document that can be settled.
     var identity: FeedIdentity?
-    /// What the document says is gone, and since when. It counts without an identity, too: any document may say so.
+    /// The events that the document says are gone, and since when. It counts without an identity, too: any document may say so.
     var deletions = StatedDeletions()
 
     // MARK: Presence
@@ -52,7 +52,7 @@ struct Settling {
                 """, to: "prepare for the document's features")
     }
 
-    /// A rejected feature is present in the document all the same.
+    /// A rejected feature still counts as present in the document.
     static let noteRejects: Query = """
         insert into pg_temp.present (code, is_current)
         select code, false from pg_temp.rejected where code is not null
@@ -103,8 +103,8 @@ struct Settling {
 
     /// Deletes what the document shows to be gone, unless too many features were rejected, or the id of one can't be read:
     /// that feature could be any event. With such a feature, a sweep shows neither that an event was renamed nor that one is
-    /// missing, only who was deleted: its cursor could never move past the feature otherwise. So does a document that is no feed,
-    /// which only says who is gone.
+    /// missing, only what was deleted: its cursor could never move past the feature otherwise. The same holds for a document that is not a
+    /// feed, which only says what is gone.
     ///
     /// - Parameters:
     ///   - counts: the counts of the last batch.
