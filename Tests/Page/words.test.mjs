@@ -31,7 +31,7 @@ test("A moment of another day has its date", () => {
 
 test("Reasons of the history are said in words", () => {
   assert.equal(format.reason("retracted by all_day"), "No longer in the agency’s feed all_day");
-  assert.equal(format.reason("superseded by us1"), "It goes on as us1");
+  assert.equal(format.reason("superseded by us1"), "Now listed as us1");
   assert.equal(format.reason("deleted by earthquake.usgs.gov"), "Deleted by earthquake.usgs.gov");
   assert.equal(format.reason("a person's own words"), "a person's own words");
 });

@@ -1,4 +1,4 @@
-// Which events somebody is alerted to. Pure: notify.js shows them.
+// Which events cause alerts. Pure: notify.js shows them.
 
 import { distance, fromRow, isAmong } from "./quake.js";
 
@@ -53,8 +53,8 @@ const matches = (quake, wish, now) =>
   && (!wish.near || distance(quake, wish) <= wish.radius);
 
 /**
- * The events that a pass of changes makes somebody's concern, the largest first: those that match now and did not before, and
- * were never told, also not under another code.
+ * The events of a pass that cause an alert, the largest first: those that match now and did not before, and were never alerted
+ * to, also not under another code.
  */
 export function crossing(changes, wish, told, now) {
   const byKey = new Map();
@@ -72,7 +72,7 @@ export function crossing(changes, wish, told, now) {
   return found.sort(byMagnitude);
 }
 
-/** After a fresh start, nobody knows what changed: those count that were revised since `heard`. */
+/** After a fresh start, the changes are unknown: events count that were revised since `heard`. */
 export const since = (quakes, heard, wish, told, now) =>
   quakes.filter((quake) => quake.updated > heard && matches(quake, wish, now) && !isAmong(quake, told)).sort(byMagnitude);
 

@@ -71,7 +71,7 @@ export class Catalogue {
     return kind;
   }
 
-  /** Forgets the marks, and what is gone with them. */
+  /** Forgets the marks, and the deleted events with them. */
   clearMarks() {
     for (const [code, { kind }] of this.marks) {
       if (kind === "withdrawn" || kind === "left") this.quakes.delete(code);

@@ -7,7 +7,7 @@ export class Controls {
   #settings;
   #told;
 
-  /** - told.chosen(changes, how): somebody changed settings */
+  /** - told.chosen(changes, how): the user changed settings */
   constructor(told) {
     this.#told = told;
     on("change", (target) => target.closest("dialog") || this.#changed(target));

@@ -41,7 +41,7 @@ export class Detail {
    * Shows an event. `quake` is null if it is not among the selected ones: its story then tells what it is.
    *
    * The heading takes the focus if `isChosen`, or if the focus was on what is replaced. What is shown already stays as it is,
-   * a selection of text in it too; only how long ago it was goes on.
+   * a selection of text in it too; only the age is updated.
    */
   show(code, quake, mark, zone, now, isChosen) {
     const shown = { code, quake, mark, zone, agency: quake && agency(quake) };
@@ -111,7 +111,7 @@ export class Detail {
       told = await story(code, loading.signal);
     } catch (error) {
       if (loading.signal.aborted) return;
-      const reason = error.status === 404 ? "There has never been an event with this code here." : "Its story cannot be loaded now.";
+      const reason = error.status === 404 ? "There has never been an event with this code here." : "Couldn’t load its story.";
       box.append(element("p", "", reason));
       return;
     }
@@ -127,7 +127,7 @@ export class Detail {
     if (told.steps.length > 0 && told.steps[0].change.operation !== "insert") {
       box.append(element("p", "", "Earlier revisions are no longer kept."));
     }
-    if (told.steps.length === 0) box.append(element("p", "", "It has not changed since history begins."));
+    if (told.steps.length === 0) box.append(element("p", "", "It has not changed since history began."));
     const list = element("ol", "");
     for (const step of told.steps) list.append(this.#step(step, zone));
     box.append(list);
@@ -156,10 +156,10 @@ export class Detail {
       element("span", "facts", format.time(moment, zone), source ? " · " : "", foreign(source)), changes, then);
   }
 
-  /** Why it went; where it goes on under another code, a way there. */
+  /** Why it was deleted; with a way to its new code, if it has one. */
   #reason(reason) {
     const code = /^superseded by (\S+)$/.exec(reason)?.[1];
-    return code ? element("span", "", "It goes on as ", button(code, () => this.#told.chosen(code), "quiet")) : foreign(format.reason(reason));
+    return code ? element("span", "", "Now listed as ", button(code, () => this.#told.chosen(code), "quiet")) : foreign(format.reason(reason));
   }
 }
 

@@ -1,4 +1,4 @@
-// Making elements. Texts become text nodes, whatever they hold: nothing here reads markup.
+// Making elements. Texts become text nodes: nothing here reads markup.
 
 /** @returns {any} */
 export const byId = (id) => document.getElementById(id);

@@ -72,7 +72,7 @@ export class Dots {
     return marked.some(([{ code }]) => this.#pulses.has(code));
   }
 
-  /** A dot; a diamond for what is no earthquake. */
+  /** A dot; a diamond if it is not an earthquake. */
   #sprite(number, r, isDiamond, ratio) {
     const size = Math.round(r * 2) / 2;
     const key = (number * 1000 + size) * 2 + Number(isDiamond);

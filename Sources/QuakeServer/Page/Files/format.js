@@ -106,7 +106,7 @@ export const count = (number, one, many = `${one}s`) =>
 /** `retracted by all_day` says little to who has not read the manual. */
 export function reason(text) {
   const [, verb, name] = /^(superseded|retracted|deleted) by (\S+)$/.exec(text) ?? [];
-  if (verb === "superseded") return `It goes on as ${name}`;
+  if (verb === "superseded") return `Now listed as ${name}`;
   if (verb === "retracted") return `No longer in the agency’s feed ${name}`;
   return verb === "deleted" ? `Deleted by ${name}` : text;
 }

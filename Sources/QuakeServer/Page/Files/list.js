@@ -113,7 +113,7 @@ export class QuakeList {
     return row;
   }
 
-  /** Brings a row up to date. What has not changed is left alone: somebody may be selecting or clicking it. */
+  /** Brings a row up to date. Unchanged parts are left alone: the user may be selecting or clicking them. */
   #fill(row, index) {
     const quake = this.#quakes[index];
     const { marks, zone, now, colouring, areMany, selected } = this.#context;

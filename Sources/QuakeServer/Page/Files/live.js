@@ -4,13 +4,13 @@ import { fromRow } from "./quake.js";
 import { root } from "./service.js";
 
 /**
- * Follows from a position on, until it is closed. Survives restarts of the server and cuts of the network: it goes on after
+ * Follows from a position on, until it is closed. Survives restarts of the server and cuts of the network: it resumes after
  * the last position that it has taken.
  *
  * - told.opened(): the server has answered
  * - told.reached(position, changes): a pass is whole
  * - told.restarted(position, quakes): a fresh start, with all selected events
- * - told.cut(): the connection is gone; another one is being tried
+ * - told.cut(): the connection was lost; another one is being tried
  */
 export class Live {
   #position;

@@ -19,7 +19,7 @@ const surveyTime = 60_000;
  * @property {string | null} shown which selection the catalogue is of; null if it is of none
  * @property {{ kind: "contradiction" | "refused" | "unreachable", text: string | null } | null} trouble
  * @property {"closed" | "opening" | "open" | "lost"} stream
- * @property {string | null} position what the stream goes on after
+ * @property {string | null} position the position after which the stream continues
  * @property {number | null} awaited the token that the stream has to have reached when the server is asked again
  * @property {boolean} isReachable
  * @property {boolean} hasDatabase
@@ -78,7 +78,7 @@ const selecting = ["period", "from", "to", "minmag", "maxmag", "asof"];
 const selected = (settings) => JSON.stringify(selecting.map((name) => settings[name]));
 
 const handlers = {
-  /** Somebody chose `changes`. `how` is what becomes of the URL: push, replace or nothing. */
+  /** The user chose `changes`. `how` is what becomes of the URL: push, replace or nothing. */
   chosen(state, act, { changes, how = "push", delay = 0 }) {
     const before = state.settings;
     if ("asof" in changes) pause(state, act);
@@ -136,7 +136,7 @@ const handlers = {
     const isRefused = status === 400;
     state.trouble = isRefused ? { kind: "refused", text: message }
       : { kind: "unreachable", text: status ? message : null };
-    // What is there is of another selection: nobody may take it for this one.
+    // The shown events are of another selection, and must not be taken for this one.
     if (isRefused || state.shown !== selected(state.settings)) empty(state, act);
     if (!isRefused) wait(act, "retry", retryTime + chance * retryTime);
   },
@@ -157,7 +157,7 @@ const handlers = {
     if (changes.length > 0) act("apply", { changes });
   },
 
-  /** The stream began anew, with all events. */
+  /** The stream started over, with all events. */
   restarted: (state, act, { position, quakes }) => {
     state.position = position;
     state.omitted = 0;

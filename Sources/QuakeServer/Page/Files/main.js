@@ -32,7 +32,7 @@ let state;
 let loading = new AbortController();
 let live = null;
 const timers = new Map();
-/** Shows everything anew, at the next frame. */
+/** Shows everything again, at the next frame. */
 const refresh = atNextFrame(() => {
   controls.show(state.settings);
   view.show();

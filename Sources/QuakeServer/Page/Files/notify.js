@@ -1,4 +1,4 @@
-// Alerts about new earthquakes, for who asks for them: a selection of its own, whatever the page shows. The wish stays in this
+// Alerts about new earthquakes, if switched on: with their own selection, independent of the page's. The wish stays in this
 // browser: a link never turns them on.
 
 import * as alerts from "./alerts.js";
@@ -72,7 +72,7 @@ export class Alerts {
     this.#live = null;
     delete byId("open-notify").dataset.watching;
     if (!this.#wish.on) return this.#turn.give();
-    // While somebody types a number, each digit is a wish.
+    // While the user types a number, each digit is a wish.
     this.#starting = setTimeout(() => this.#turn.take(() => this.#follow()), 400);
   }
 
@@ -146,7 +146,7 @@ export class Alerts {
 
   #locate() {
     if (!navigator.geolocation || !window.isSecureContext) {
-      this.#note.textContent = "This browser tells its place only to pages with HTTPS.";
+      this.#note.textContent = "This browser gives its location only to pages with HTTPS.";
       return;
     }
     this.#note.textContent = "Looking for your place …";
@@ -155,7 +155,7 @@ export class Alerts {
         this.#note.textContent = "";
         this.#takePlace(coords);
       },
-      () => (this.#note.textContent = "The browser does not tell where this is."),
+      () => (this.#note.textContent = "The browser does not give its location."),
       { timeout: 20_000 });
   }
 
@@ -187,7 +187,7 @@ export class Alerts {
     this.#note.textContent = answer === "granted" ? "" : "The browser does not allow alerts; there is only the sound.";
   }
 
-  /** Each event has a notification of its own: a later one with the same `tag` would take its place. */
+  /** Each event has its own notification: a later one with the same `tag` would take its place. */
   #alert(title, text, tag) {
     if (this.#wish.sound) this.#beep();
     if (!("Notification" in window) || Notification.permission !== "granted") return;

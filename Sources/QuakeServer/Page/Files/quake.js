@@ -31,7 +31,7 @@ export function typeLabel(quake) {
 
 const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** Tells the events whose place, or code, has these words, whatever their accents. */
+/** Matches events whose place, or code, has these words, with or without accents. */
 export function placeFilter(search) {
   const words = folded(search).split(/\s+/).filter(Boolean);
   return ({ place, code }) => {

@@ -9,7 +9,7 @@ const labels = {
   depth: ["0–10 km", "10–35", "35–70", "70–150", "150–300", "300 and more"],
   age: ["last hour", "6 hours", "day", "week", "older"],
 };
-/** As many agencies have a colour of their own. */
+/** This many agencies have their own colour. */
 const most = 6;
 
 /**

@@ -24,7 +24,7 @@ async function ask(path, signal, cache = "default") {
 /**
  * The selected events, the newest first: all of them, or as many as the server gives at once.
  *
- * Returns { quakes, total, position }: how many match, and what /changes goes on after.
+ * Returns { quakes, total, position }: how many match, and the position for /changes.
  */
 export async function load(selection, asof, signal) {
   const query = new URLSearchParams(selection);
@@ -51,7 +51,7 @@ export async function load(selection, asof, signal) {
 
 /**
  * The story of an event, the oldest change first: [{ change, before, after }], with the event's states before and after
- * each change as far as history tells them. And the event as it is now, null if it is gone.
+ * each change as far as history tells them. And the event as it is now, null if it was deleted.
  */
 export async function story(code, signal) {
   // Just after a commit, a conditional request may still be answered with 304: this one follows on a change.

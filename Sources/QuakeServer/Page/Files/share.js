@@ -1,4 +1,4 @@
-// Giving this view to somebody else.
+// Sharing this view.
 
 import { byId } from "./dom.js";
 

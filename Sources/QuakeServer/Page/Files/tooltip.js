@@ -1,4 +1,4 @@
-// What the pointer, or the keyboard, is on: beside it, so that nobody has to look elsewhere.
+// What the pointer, or the keyboard, is on, shown beside it.
 
 import { byId, element, foreign } from "./dom.js";
 import * as format from "./format.js";

@@ -14,7 +14,7 @@ export class Turn {
   }
 
   /**
-   * Calls `begin` as soon as it is this tab's turn, at once if it is already. Who waits already goes on waiting.
+   * Calls `begin` as soon as it is this tab's turn, at once if it is already. A tab that waits already keeps waiting.
    *
    * @param {() => void} begin
    */

@@ -31,14 +31,14 @@ export class View {
   #isChosen = false;
   /** The event that is to be brought into view once it is here, and whether the map moves for it. */
   #awaited = null;
-  /** An event that is not among the selected ones, and shown all the same. */
+  /** An event that is shown although it is not selected. */
   #found = null;
   /** The event that was left for the list. */
   #left = null;
   #moving = null;
 
   /**
-   * - told.chosen(changes, how, delay): somebody changed settings
+   * - told.chosen(changes, how, delay): the user changed settings
    * - told.moved(view): the map has come to rest at [latitude, longitude, zoom]
    * - told.played(moment, begin, end), told.paused()
    * - told.redrawn(): something else is in view, so that the list may be another one

@@ -46,7 +46,7 @@ export function warnings(state) {
   if (trouble?.kind === "unreachable" || !state.isReachable || state.stream === "lost") {
     told.push(`${trouble?.text ?? "The connection is lost."} What you see may be out of date. Trying again.`);
   }
-  if (!state.hasDatabase) told.push("The server has lost its database. What you see may be out of date.");
+  if (!state.hasDatabase) told.push("The server has lost its database. The page may be outdated.");
   if (isLate(state)) {
     told.push(
       `The feed is late: its newest document is of ${format.time(feed.generated, settings.zone, false)} `
@@ -68,7 +68,7 @@ export function emptiness(state, selected) {
     return { text: "Nothing can match.", offers: [["All magnitudes, last day", { minmag: null, maxmag: null, period: "day", from: null, to: null }]] };
   }
   if (trouble?.kind === "refused") return { text: "There is nothing to show.", offers: [["Back to now", { asof: null }]] };
-  if (trouble || !state.isReachable) return { text: "The list cannot be loaded now. It comes by itself.", offers: [] };
+  if (trouble || !state.isReachable) return { text: "Couldn’t load the list. Retrying.", offers: [] };
   if (isLoading(state)) return null;
   if (selected > 0 && settings.search) {
     return { text: `No place here matches “${settings.search}”.`, offers: [["Clear the search", { search: null }]] };
