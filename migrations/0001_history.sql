@@ -96,7 +96,7 @@ comment on column history.change.reason is 'Why: the setting history.reason at t
 comment on column history.change.before is
     'What was overwritten: null for an insert, the old values of the changed columns for an update, the whole row for a delete.';
 
--- Inserts are in it, too, and cost a load a second index: without them, the history of one event is a scan of everybody's.
+-- Inserts are in it, too, and cost a load a second index: without them, reading the history of one event is a scan of everything.
 -- By the key alone: equal keys are kept once, new events have codes beside each other and so change few pages, and it takes
 -- each key that the unique index of the tracked table takes. A hash index has neither of the first two, and a BRIN index
 -- still has to read a part of all there is.
@@ -479,7 +479,7 @@ comment on function history.record() is 'Trigger: records the rows that one stat
 --
 -- A deferred constraint trigger is fired as the transaction commits, or before that by SET CONSTRAINTS ALL IMMEDIATE. What the
 -- transaction changes afterwards, in other deferred triggers for example, joins the row that has the token: until the commit,
--- nobody else sees any of it.
+-- no other session sees any of it.
 create function history.commit() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -573,7 +573,7 @@ begin
         join pg_index i on i.indrelid = a.attrelid and i.indisunique and i.indimmediate and i.indpred is null
              and i.indnkeyatts = 1 and i.indkey[0] = a.attnum
         where a.attrelid = tracked and a.attname = key and a.atttypid = 'text'::regtype and a.attnotnull) then
-        raise exception '% can''t be tracked by %: a key is a text column, not null, with a unique index of its own', tracked, key
+        raise exception '% can''t be tracked by %: a key is a text column, not null, with its own unique index', tracked, key
             using errcode = 'invalid_table_definition';
     end if;
     -- A table that was renamed keeps its name in the history.

@@ -34,7 +34,7 @@ create table public.quake (
     extra jsonb,
     imported_at timestamptz not null default now(),
     -- The limits that Sources/Feed/Model/Property.swift declares, for every other writer: one absurd value would break the
-    -- reports for everybody. NaN is greater than any number.
+    -- reports for everyone. NaN is greater than any number.
     constraint quake_magnitude check (magnitude between -12 and 12),
     constraint quake_position check (latitude between -90 and 90 and longitude between -360 and 360 and depth between -6400 and 6400),
     constraint quake_numbers check (

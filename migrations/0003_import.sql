@@ -25,7 +25,7 @@ create table import.run (
     every interval,
     forgotten boolean not null default false,
     snapshot pg_snapshot not null default pg_current_snapshot(),
-    -- Here and below: one absurd value would break status, metrics and reports for everybody.
+    -- Here and below: one absurd value would break status, metrics and reports for everyone.
     constraint run_times check (
         started between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
         and finished between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
@@ -221,7 +221,7 @@ comment on column import.last_run.is_monitored is
     'Whether a monitor should expect the source to be fresh: a daemon imports it, or it is a URL that was imported successfully at least once. A file, standard input and a URL that never worked do not count.';
 
 -- What tells sources apart whose URLs differ only in what is secret. The worker marks their names with a hash of the secret
--- under this key. Whoever had it could try guesses, so only workers read it.
+-- under this key. With the key one could try guesses, so only workers read it.
 
 create table import.source_key (
     is_only boolean not null unique default true check (is_only),
@@ -265,7 +265,7 @@ begin
         insert into import.lock (name) values (name) on conflict do nothing;
         select l.* into last from import.lock l where l.name = name for update;
     end if;
-    -- Whoever gets the lock of the last run, or has it already, may keep it: the lock counts how often.
+    -- A session that gets the lock of the last run, or has it already, may keep it: the lock counts how often.
     if last.key = 0 or not pg_try_advisory_lock(last.key) then
         if exists (select from pg_locks k
                    where k.locktype = 'advisory' and k.granted and k.pid = last.pid
@@ -273,7 +273,7 @@ begin
                      and k.objsubid = 1 and (k.classid::bigint << 32 | k.objid::bigint) = last.key) then
             return false;
         end if;
-        -- Somebody else has it, so this run needs another one.
+        -- Another session has it, so this run needs another one.
         last.key := ('x' || translate(left(gen_random_uuid()::text, 18), '-', ''))::bit(64)::bigint;
         perform pg_advisory_lock(last.key);
     end if;

@@ -152,7 +152,7 @@ comment on column report.event.depth_km is 'Depth of the hypocentre, in km; nega
 comment on column report.event.magnitude is 'Magnitude; can be negative.';
 comment on column report.event.magnitude_type is 'Method behind the magnitude, such as mww, ml or md.';
 comment on column report.event.magnitude_class is 'micro below 3, minor from 3, light from 4, moderate from 5, strong from 6, major from 7, great from 8; sorted in this order.';
-comment on column report.event.energy_joule is 'Radiated seismic energy, in joule: log10 E = 4.8 + 1.5 M; null if it is no earthquake or has no magnitude.';
+comment on column report.event.energy_joule is 'Radiated seismic energy, in joule: log10 E = 4.8 + 1.5 M; null if it is not an earthquake or has no magnitude.';
 comment on column report.event.event_type is 'Kind of event: earthquake, quarry blast, explosion, ice quake and others.';
 comment on column report.event.is_earthquake is 'Whether it is an earthquake; an event without a type counts as one. Faster than a condition on event_type, because the planner knows how many there are.';
 comment on column report.event.region is 'What follows the last comma of the place name, or all of it.';
@@ -251,7 +251,7 @@ begin atomic
                case when n > 1 then sqrt((n * second - first * first) / (100.0 * n * n * (n - 1)))
                end::double precision as mean_error
         from moment),
-    -- Also the bins without an earthquake. What no magnitude can be is no reason to count for ever.
+    -- Also the bins without an earthquake. An impossible magnitude must not make it count for ever.
     grid as (
         select g as tenths, (select coalesce(sum(bin.n), 0) from bin where bin.tenths >= g)::double precision as larger
         from complete, generate_series(greatest(complete.tenths, -200), least((select max(bin.tenths) from bin), 200)) as g),
@@ -553,7 +553,7 @@ comment on column report.agency_comparison.code_2 is 'The second agency''s event
 comment on column report.agency_comparison.time_difference_s is 'How much later the second agency''s origin time is, in seconds.';
 comment on column report.agency_comparison.distance_km is 'Distance between the epicentres, in km.';
 comment on column report.agency_comparison.depth_difference_km is 'How much deeper the second agency''s event is, in km.';
-comment on column report.agency_comparison.magnitude_difference is 'How much larger the second agency''s magnitude is. Mind the types: an mb is no Mw.';
+comment on column report.agency_comparison.magnitude_difference is 'How much larger the second agency''s magnitude is. Mind the types: an mb is not an Mw.';
 comment on column report.agency_comparison.magnitude_1 is 'The first agency''s magnitude.';
 comment on column report.agency_comparison.magnitude_type_1 is 'The method behind it.';
 comment on column report.agency_comparison.magnitude_2 is 'The second agency''s magnitude.';
@@ -604,7 +604,7 @@ comment on function report.agency_comparison(text, text, timestamptz, timestampt
     'Events of two agencies that may be one earthquake, with what the agencies differ in: origins within a window of time and distance, by default the 16 s and 100 km within which the USGS associates events (Product Distribution Layer, DefaultAssociator). In a dense sequence an event may be in several pairs: is_nearest picks one. The magnitude asked for is that of the first agency.';
 
 -- `extra` has what QuakeML says of mechanisms (Sources/Feed/XMLEvents/QuakeMLExtra.swift). Any writer may put something else
--- there: what is no number that fits is null here.
+-- there: anything but a number that fits is null here.
 create view report.focal_mechanism as
 select time as origin_time, code, net as network, magnitude, magnitude_type, place, latitude, longitude, depth as depth_km,
        (number ->> 'strike1')::double precision as strike1_deg, (number ->> 'dip1')::double precision as dip1_deg,
@@ -853,7 +853,7 @@ comment on column report.feed_health.last_run is 'Number of the last run.';
 comment on column report.feed_health.last_outcome is 'How that run ended: running, done, failed or cancelled.';
 comment on column report.feed_health.last_started_at is 'When that run began.';
 comment on column report.feed_health.last_error is 'What went wrong in that run.';
-comment on column report.feed_health.runs_24h is 'Runs that began in the last 24 hours, null if none; asking for an unchanged feed is no run.';
+comment on column report.feed_health.runs_24h is 'Runs that began in the last 24 hours, null if none; a request for an unchanged feed is not a run.';
 comment on column report.feed_health.failed_24h is 'How many of them failed.';
 comment on column report.feed_health.rejected_24h is 'Features that those runs could not import.';
 comment on column report.feed_health.median_duration_24h_s is 'Median duration of those runs, in seconds.';

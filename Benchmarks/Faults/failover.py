@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs Quakes on a PostgreSQL cluster whose machines fail by turns, and checks that nothing is lost, or that it is said.
+"""Runs Quakes on a PostgreSQL cluster whose machines fail by turns, and checks that nothing is lost unnoticed.
 
 Three nodes under Patroni with etcd, each in a network namespace, and haproxy before them, configured as in deploy/patroni. On
 them a daemon that imports a feed every second, ten followers (views and streams; some at the standbys, some through haproxy),
-`quakes serve` with clients of /changes, and psql, which writes rows that are known: each one in a process of its own, with
-connect_timeout=2. How long psql is kept from writing is the yardstick for all others.
+`quakes serve` with clients of /changes, and psql, which writes known rows: each one in its own process, with
+connect_timeout=2. How long psql can't write is the yardstick for all others.
 
 With synchronous replication, every row that was confirmed has to be in the table, every stream has to bring it exactly once,
-tokens never go back, and nobody starts anew. Without it, what was lost is counted, and who had seen it has to have said so. In
-both cases no program may end, and at the end every view, stream and client has to equal the table.
+tokens never go back, and no reader starts over. Without it, lost rows are counted, and readers that had seen them have to have
+said so. In both cases no program may end, and at the end every view, stream and client has to equal the table.
 
     Benchmarks/Faults/failover.py [--minutes M] [--async] [--no-watchdog] [--clients N]
 """
@@ -71,7 +71,7 @@ class Failover:
         return node.boot
 
     def kill_patroni(self):
-        """The server is left alone. Without a watchdog, it goes on as if it were the leader."""
+        """The server is left alone. Without a watchdog, it behaves like the leader."""
         node = self.nodes.wait_for("a node leads", self.nodes.leader)
         node.patroni.kill()
         node.patroni.wait()
@@ -106,8 +106,8 @@ class Failover:
     def restart_all(self):
         self.nodes.patronictl("restart", "quakes", "--force")
 
-    def build_anew(self):
-        """A standby is built anew from the leader, and a switchover follows."""
+    def rebuild(self):
+        """A standby is rebuilt from the leader, and a switchover follows."""
         standby = next(node for node in self.nodes.nodes if not node.is_leader())
         standby.reinitialize()
         time.sleep(2)
@@ -115,7 +115,7 @@ class Failover:
 
     FAULTS = {"switchover": switch_over, "server killed": kill_server, "machine lost": power_cut, "machine frozen": freeze,
               "machine cut off": cut_off, "server and Patroni killed": kill_server_and_patroni, "Patroni killed": kill_patroni,
-              "etcd's leader killed": kill_etcd, "rolling restart": restart_all, "standby built anew": build_anew}
+              "etcd's leader killed": kill_etcd, "rolling restart": restart_all, "standby rebuilt": rebuild}
 
     def run(self):
         self.let_go_on(10)
@@ -137,7 +137,7 @@ class Failover:
         # Until everything has gone on.
         undone = time.monotonic()
         pulses = [pulse for group in self.groups().values() for pulse in group]
-        self.nodes.wait("everything goes on", lambda: self.check() or self.nodes.is_whole() and all(
+        self.nodes.wait("everything runs again", lambda: self.check() or self.nodes.is_whole() and all(
             pulse.beats and pulse.beats[-1] > undone + TTL for pulse in pulses))
         end = time.monotonic()
         said = []
@@ -211,7 +211,7 @@ class Failover:
         silent += ["a client" for client in self.site.clients if client.seen & set(lost) and not client.snapshots]
         print(f"{len(self.known.confirmed)} known rows were confirmed, {len(lost)} of them lost{self.moments(lost)}, and {self.known.warned} with a warning; {doubled} came twice; tokens went back "
               f"{back} times; {sum(starts.values())} fresh starts ({', '.join(f'{name} {count}' for name, count in starts.items() if count) or 'none'}); "
-              f"the watchdog reset {self.nodes.resets} machines, and {self.nodes.mended} standbys had to be built anew by hand; the slowest answer took {self.site.slowest:.1f} s")
+              f"the watchdog reset {self.nodes.resets} machines, and {self.nodes.mended} standbys had to be rebuilt by hand; the slowest answer took {self.site.slowest:.1f} s")
         print(f"{len(self.views)} views, {len(self.streams)} streams and {len(self.site.clients)} clients equal the table of {len(codes)} rows")
         if silent:
             print(f"FAILED: had seen what was lost, and did not say so: {', '.join(silent)}")
@@ -240,7 +240,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--async", action="store_true", dest="is_async", help="without synchronous replication")
-    parser.add_argument("--no-watchdog", action="store_true", help="an old leader that comes back goes on for a while")
+    parser.add_argument("--no-watchdog", action="store_true", help="an old leader that comes back leads for a while")
     parser.add_argument("--clients", type=int, default=200)
     options = parser.parse_args()
     if not os.access(QUAKES, os.X_OK):

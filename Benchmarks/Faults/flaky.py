@@ -47,7 +47,7 @@ class Feeds(http.server.ThreadingHTTPServer):
                     # The feed can only withdraw what was not revised in the last 5 minutes.
                     self.updated[code] = now - 600_000
                 codes = [code for code in codes if self.chance.random() < 0.98]
-            # Each is a service of its own: what one lacks, the other may have.
+            # They are different services: what one lacks, the other may have.
             host = "127.0.0.1" if settles else "other.example"
             features = [self.feature(code, host, now) for code in codes]
             document = {"type": "FeatureCollection", "features": features}

@@ -123,7 +123,7 @@ class Node:
             return None
 
     def reinitialize(self):
-        """Has it built anew, as patronictl reinit does."""
+        """Has it rebuilt, as patronictl reinit does."""
         with contextlib.suppress(OSError):
             urllib.request.urlopen(f"http://{self.address}:8008/reinitialize", data=b'{"force": true}', timeout=10).close()
 
@@ -257,8 +257,8 @@ class Nodes:
 
     def is_whole(self):
         """Whether one node leads, the others stream from it, and what a commit waits for is there. A standby that does not stream
-        for 40 s is built anew, as a person would do: after an old leader was stopped in the middle of its log, the server may
-        wait for the rest of a record that nobody has, and Patroni 3.0 does not notice."""
+        for 40 s is rebuilt, as a person would do: after an old leader was stopped in the middle of its log, the server may
+        wait for the rest of a record that is lost, and Patroni 3.0 does not notice."""
         leader = self.leader()
         replication = (leader.status("patroni") or {}).get("replication") or [] if leader else []
         streaming = {standby["application_name"]: standby for standby in replication if standby.get("state") == "streaming"}

@@ -247,7 +247,7 @@ class Client(Stream):
 
 
 class Site(Program):
-    """quakes serve, its clients, and somebody who asks it a new question again and again."""
+    """quakes serve, its clients, and a client that keeps asking new questions."""
 
     def __init__(self, home, url, count):
         super().__init__(home, "serve", url, "serve", "--listen", "127.0.0.1:0")

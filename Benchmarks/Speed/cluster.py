@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Cluster:
-    """A migrated private server in a folder of its own. Both are removed at the end.
+    """A migrated private server in its own folder. Both are removed at the end.
 
         with Cluster(wal_level="logical") as cluster:
             cluster.sql("select 1")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures what one client of `quakes serve` costs the others.
 
-Each row is something that one curious client can do. It is done to a server of its own, while others ask for what is
-short: how long they wait and how much memory and disk it takes is printed beside the goals of the design.
+Each row is something that one curious client can do. It is done to its own server, while others ask short
+questions: how long they wait and how much memory and disk it takes is printed beside the goals of the design.
 
     filters      200 streams with 200 filters, then one commit of 20,000 rows; the same with one filter for all
     snapshots    100 snapshots of all events, which are read slowly
@@ -16,8 +16,8 @@ short: how long they wait and how much memory and disk it takes is printed besid
 With --through, all ask through a proxy, as deploy/proxies has it. The figures are of one run. The server of the
 database is a private cluster that exists only for the run. The proxies are Debian's (scripts/tools proxies).
 
-With --soak, all of them come at once for so many minutes, each from an address of its own, beside a worker that commits and
-people who ask for what is ordinary.
+With --soak, all of them come at once for so many minutes, each from its own address, beside a worker that commits and
+ordinary clients.
 
     Benchmarks/Speed/fair.py [--events N] [--rows NAME,…] [--through nginx|haproxy|varnish] [--soak MINUTES] [--json]
 """
@@ -216,7 +216,7 @@ def slow(cluster, options):
 
 @row
 def deletions(cluster, options):
-    path = EVENTS + "?format=csv&nodata=204&eventid=nobody{number}"
+    path = EVENTS + "?format=csv&nodata=204&eventid=none{number}"
     with Service(cluster) as service:
         def longest():
             others = Others(service, [path])
@@ -276,7 +276,7 @@ def soak(cluster, options):
 # MARK: the hostile
 
 class Hostile:
-    """A process that does something again and again, from an address of its own."""
+    """A process that does something again and again, from its own address."""
 
     def __init__(self, service, number, body):
         self.name, self.over, self.count = body.__name__, multiprocessing.Event(), multiprocessing.Value("i", 0)
@@ -521,7 +521,7 @@ class Slow(Sockets):
         self.pieces = []
         for number in range(count):
             client = socket.socket()
-            # Answers that nobody reads may not wait in this machine's memory.
+            # Unread answers may not wait in this machine's memory.
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 10)
             address = number // self.PER_ADDRESS
             client.bind((f"127.1.{address // 250}.{address % 250 + 2}", 0))
@@ -569,7 +569,7 @@ def up_to_position(url):
 
 
 class Others:
-    """Somebody who asks for short things all the time, in a process of his own, and notes the longest wait for each."""
+    """A client in its own process that asks short questions all the time, and notes the longest wait for each."""
 
     def __init__(self, service, paths, ask=whole):
         self.ask, self.url = ask, service.url

@@ -196,7 +196,7 @@ def counters(cluster):
 
 
 class Listener:
-    """Counts notifications over a connection of its own. Without psycopg, it counts tokens: each has one notification."""
+    """Counts notifications over its own connection. Without psycopg, it counts tokens: each has one notification."""
 
     def __init__(self, cluster):
         self.cluster = cluster

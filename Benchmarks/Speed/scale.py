@@ -12,7 +12,7 @@ with the same table; the goal is 0.8 of its time. How soon a listing shows three
 as well; among many events it should take at most three times as long as among few.
 
 Reports are read whole by EXPLAIN ANALYZE, which does not send their rows. Memory is that of the client, and of the
-server process that has most memory of its own, which leaves the shared buffers out. The `-wal` is the greatest size
+server process with the most private memory, which leaves the shared buffers out. The `-wal` is the greatest size
 that SQLite's log had while the view was written.
 
 The second part makes changes by updating events, 20,000 in a transaction, and shows what each takes in the tables and
@@ -193,7 +193,7 @@ class Steps:
 
 
 class Peaks(threading.Thread):
-    """Looks 20 times a second how much memory of its own a server process has, and how large a file is. The results are
+    """Looks 20 times a second how much private memory a server process has, and how large a file is. The results are
     the greatest figures, in MB."""
 
     def __init__(self, cluster, log=None):
@@ -227,7 +227,7 @@ class Peaks(threading.Thread):
 
 
 def own_memory(process):
-    """MB that the process shares with nobody; 0 when it has ended."""
+    """MB of private memory; 0 when it has ended."""
     try:
         with open(f"/proc/{process}/status") as status:
             return next(int(line.split()[1]) / 1024 for line in status if line.startswith("RssAnon"))

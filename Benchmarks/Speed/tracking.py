@@ -3,7 +3,7 @@
 
 Small writes: pgbench, where each transaction updates one random row. By default, PostgreSQL's commits wait until they
 are on disk (fsync and synchronous_commit on). Go by that figure. With synchronous_commit off, the disk no longer hides
-what tracking costs. Nobody listens here; Benchmarks/Speed/follow.py measures with listeners.
+what tracking costs. Without listeners; Benchmarks/Speed/follow.py measures with listeners.
 
 Bulk writes: the first load of a synthetic feed, the same feed again, and the same feed with every event revised.
 

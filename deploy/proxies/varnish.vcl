@@ -25,6 +25,6 @@ sub vcl_recv {
 }
 
 sub vcl_backend_response {
-    # Whoever asks again shall not get what is older than it may be.
+    # No answer is older than its Cache-Control allows.
     set beresp.grace = 0s;
 }

@@ -3,7 +3,7 @@
 ///
 /// `https://host/feed?format=geojson&apikey=…` becomes `https://host/feed?format=geojson&…`. In a database, digits tell URLs
 /// apart that differ only in what is left out: `https://host/feed?format=geojson&…#1a2b3c4d`. They take a key that only
-/// workers know, so that nobody can try guesses. The name of a name is that name.
+/// workers know, so that guesses can't be tried. The name of a name is that name.
 struct SourceName: CustomStringConvertible {
     let description: String
     /// What is left out of the query; nil if that is nothing.
