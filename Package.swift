@@ -134,7 +134,8 @@ let package = Package(
             ]
         ),
         .executableTarget(
-            name: "ScanBenchmark", dependencies: ["Feed", "PostgreSQL", "QuakeStore"], path: "Benchmarks/Speed/Scan"
+            name: "ScanBenchmark", dependencies: ["Feed", "PostgreSQL", "QuakeStore"],
+            path: "Benchmarks/Speed/Scan"
         ),
         // What the tests' servers encrypt with.
         .systemLibrary(
