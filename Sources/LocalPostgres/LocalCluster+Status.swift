@@ -1,9 +1,7 @@
 import Glibc
 
 extension LocalCluster {
-    /// What a cluster is doing.
     public enum Status: Sendable, Equatable {
-        /// There is no cluster in the home.
         case absent
         /// There is a cluster, but no server is running.
         case stopped(majorVersion: Int)

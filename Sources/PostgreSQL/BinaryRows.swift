@@ -32,7 +32,6 @@ public struct BinaryRows: Sendable {
         }
     }
 
-    /// Appends rows that were encoded before.
     public mutating func append(rows: UnsafeBufferPointer<UInt8>) {
         extend(by: rows.count) { $0.append(rows) }
     }

@@ -34,7 +34,6 @@ public struct Query: Sendable, ExpressibleByStringInterpolation {
         }
     }
 
-    /// The statement, with this text for each value.
     func text(_ value: (Parameter) throws -> String) rethrows -> String {
         var text = ""
         for piece in pieces {

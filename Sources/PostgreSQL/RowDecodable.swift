@@ -76,7 +76,6 @@ extension Array: RowDecodable where Element: RowElement {
     public static func next(in row: inout Row) throws -> [Element]? { try Element.nextArray(in: &row) }
 }
 
-/// What an array can be decoded of.
 public protocol RowElement {
     static var arrayTypes: [UInt32] { get }
     static func nextArray(in row: inout Row) throws -> [Self]?

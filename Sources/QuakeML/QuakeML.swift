@@ -172,7 +172,6 @@ extension UnsafeRawBufferPointer {
     fileprivate var characterCount: Int { reduce(0) { $0 + ($1 & 0xC0 == 0x80 ? 0 : 1) } }
 }
 
-/// The schema's types of events.
 private enum EventType {
     /// What older feeds call them.
     static let synonyms = [

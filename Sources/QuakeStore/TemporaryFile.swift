@@ -83,7 +83,6 @@ public final class TemporaryFile: Sendable {
     }
 }
 
-/// A temporary file can't be used.
 public struct TemporaryFileError: Error, CustomStringConvertible {
     let operation: String
     let code: Int32

@@ -3,7 +3,6 @@ import CMalloc
 import Glibc
 import UnixSignals
 
-/// The command line.
 @main
 struct Quakes: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

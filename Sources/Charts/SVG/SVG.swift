@@ -92,7 +92,6 @@ struct SVG {
             "<circle class=\"\(name)\" cx=\"\(Self.number(centre.x))\" cy=\"\(Self.number(centre.y))\" r=\"\(Self.number(radius))\"/>\n"
     }
 
-    /// The data of a path through the points.
     static func path(_ points: [Point], isClosed: Bool = false) -> String {
         guard let first = points.first else { return "" }
         return points.dropFirst().reduce(into: "M\(pair(first))") { $0 += "L\(pair($1))" }

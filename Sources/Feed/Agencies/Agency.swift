@@ -46,7 +46,6 @@ public struct Agency: Sendable, Equatable {
             || (network == "" ? Self.networksOfComCat.contains(net) : net == network)
     }
 
-    /// The host of its event service.
     public var host: String { FeedIdentity.host(of: service) ?? "" }
 
     /// What to write where its data are shown, such as `GFZ Helmholtz Centre for Geosciences, GEOFON (CC BY 4.0,
@@ -81,7 +80,6 @@ extension Agency {
     /// Whether a name belongs to an agency or to a network of ComCat, so that no other id may begin with it.
     static func isTaken(_ name: String) -> Bool { networksOfComCat.contains(name) || named(name) != nil }
 
-    /// By the prefixes of their ids.
     static let byPrefix = Dictionary(
         uniqueKeysWithValues: known.flatMap { agency in agency.prefixes.map { ($0, agency) } })
 

@@ -39,7 +39,6 @@ struct StatedName {
 /// 5. Any other authority, without a URL.
 /// 6. Otherwise `unknown`, without a URL. Numbers of several agencies overlap, so the day belongs to the code.
 struct EventNaming {
-    /// The agency whose service the document comes from.
     let agency: Agency?
     /// Where the event service is from which the document comes; nil for any other document.
     let host: String?

@@ -7,7 +7,6 @@ struct DecimalText {
     private let fraction: Slice<UnsafeBufferPointer<UInt8>>
     private let exponent: Int
 
-    /// What a text says.
     enum Reading {
         case number(DecimalText)
         /// `NaN` or `INF`, which a number of XML may be, or a word for nothing.

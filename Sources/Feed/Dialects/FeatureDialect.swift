@@ -52,7 +52,6 @@ struct FeatureDialect {
 /// A feature that can be written in the USGS's form.
 private protocol Translatable {
     var members: FeatureMembers { get }
-    /// Whether it says that there is no such event.
     var isGone: Bool { get }
     /// The member that says when it was revised.
     var revised: StaticString { get }

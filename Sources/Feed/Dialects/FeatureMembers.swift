@@ -97,7 +97,6 @@ struct FeatureMembers {
 }
 
 extension JSONCursor {
-    /// Skips a value, and returns where it is.
     fileprivate mutating func skippedValue() throws(JSONError) -> Range<Int> {
         skipWhitespace()
         let start = position

@@ -31,7 +31,6 @@ enum TimeText {
 }
 
 extension DigitReader<Slice<UnsafeBufferPointer<UInt8>>> {
-    /// Takes one of the characters, and returns it.
     fileprivate mutating func take(oneOf characters: StaticString) -> Unicode.Scalar? {
         guard let first = rest.first, characters.withUTF8Buffer({ $0.contains(first) }) else { return nil }
         rest.removeFirst()

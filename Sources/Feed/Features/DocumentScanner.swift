@@ -30,7 +30,6 @@ public struct DocumentScanner {
         self.mayBeEmpty = mayBeEmpty
     }
 
-    /// For the document that a source gives.
     public init(of source: FeedSource) {
         let query = source.eventQuery
         self.init(

@@ -268,7 +268,6 @@ public struct FeatureScanner {
         state = .afterValue
     }
 
-    /// Reads the captured value, which is a string.
     private func readString(_ bytes: UnsafeBufferPointer<UInt8>) throws -> JSONText {
         var cursor = JSONCursor(bytes)
         do {

@@ -69,7 +69,6 @@ public struct Validators: Sendable, Equatable {
 /// The result of reading a feed. `freshFor` is how long the server promises that nothing changes (`Cache-Control:
 /// max-age`); nil if it promises nothing.
 public enum FetchResult: Sendable, Equatable {
-    /// All of the feed was handed over.
     case document(Validators?, freshFor: Duration?)
     /// The feed has not changed since the validators were taken. Nothing was handed over.
     case notModified(freshFor: Duration?)

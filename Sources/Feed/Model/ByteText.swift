@@ -101,7 +101,6 @@ extension UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
     }
 
-    /// Whether it is a digit of ASCII.
     @inlinable
     package var isDigit: Bool { self &- UInt8(ascii: "0") <= 9 }
 

@@ -1,6 +1,5 @@
 /// What a feed says about itself in its `metadata` member. Any of it may be missing.
 public struct FeedMetadata: Sendable, Equatable {
-    /// When the document was generated.
     public var generated: Instant?
     public var url: String?
     /// How many features the document says it has.

@@ -127,7 +127,6 @@ public enum Property: Int, CaseIterable, Sendable {
         case time
         /// A list of texts, which the feed separates by commas.
         case list
-        /// A JSON object.
         case json
     }
 }

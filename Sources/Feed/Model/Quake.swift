@@ -9,7 +9,6 @@ public struct Quake: Sendable, Equatable {
         case flag(Bool)
         case time(Instant)
         case list([String])
-        /// One JSON object.
         case json(String)
     }
 

@@ -45,7 +45,6 @@ extension EventService {
         return "\(url)query?format=\(format)\(question.parameters)&orderby=time-asc\(limit)"
     }
 
-    /// The URL of their number.
     public func countURL(of question: Question) -> String {
         "\(url)count?format=text\(question.parameters)"
     }

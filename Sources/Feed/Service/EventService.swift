@@ -44,7 +44,6 @@ public struct EventService: Sendable, Hashable {
 
     public static let usgs = EventService(name: "usgs", url: "https://earthquake.usgs.gov/fdsnws/event/1/")
 
-    /// The services that have a name.
     public static let registered: [EventService] =
         [usgs]
         + [

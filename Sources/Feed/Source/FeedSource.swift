@@ -1,4 +1,3 @@
-/// Where a feed comes from.
 public enum FeedSource: Sendable, Hashable {
     case standardInput
     case file(String)

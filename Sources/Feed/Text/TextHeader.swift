@@ -16,7 +16,6 @@ struct TextHeader {
     /// Those that the standard does not have, by their names in small letters. One with a name that stands for something else
     /// in a feature is left out.
     private(set) var others: [(name: String, index: Int)] = []
-    /// Whether the depth is in metres instead of kilometres.
     private(set) var isDepthInMetres = false
     /// What people should know about the names.
     private(set) var notes: [String] = []

@@ -6,7 +6,6 @@ struct TextScanner {
     /// How long a row may be, in bytes.
     static let lineLimit = 64 << 10
 
-    /// The number of rows so far.
     private(set) var count = 0
     /// The number of lines so far that are neither rows nor comments, or too long to be read. They are handed over as rejects.
     private(set) var strays = 0

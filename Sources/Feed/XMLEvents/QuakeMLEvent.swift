@@ -8,7 +8,6 @@ struct QuakeMLEvent {
         let kind: QuakeMLPart
         /// Its public id.
         let id: Range<Int>
-        /// Its fields' places.
         var fields: Range<Int>
     }
 

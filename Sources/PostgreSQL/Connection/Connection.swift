@@ -20,7 +20,6 @@ import QueueExecutor
 public actor Connection {
     private let executor = QueueExecutor(label: "postgresql.connection")
     let notices: NoticeLog
-    /// The options with which the connection was opened.
     public nonisolated let options: ConnectionOptions
     /// nil before the connection is opened and after it is closed.
     var handle: OpaquePointer?

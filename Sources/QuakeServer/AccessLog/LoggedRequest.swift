@@ -4,7 +4,6 @@ import HTTPTypes
 /// What the access log says of a request.
 struct LoggedRequest: Sendable {
     let time = Instant.now
-    /// The address of the client.
     let client: String
     var method = ""
     /// Without what may be a secret. Empty if the request could not be read.

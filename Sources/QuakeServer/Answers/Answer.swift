@@ -34,7 +34,6 @@ struct Answer: Sendable {
 struct Reply: Sendable {
     var status = 200
     var contentType = "text/plain; charset=utf-8"
-    /// Further headers.
     var headers: HTTPFields = [:]
     var body: [UInt8] = []
 }

@@ -15,7 +15,6 @@ final class AnswerWriter: Sendable {
 
     private struct State: ~Copyable {
         var compressor: GzipEncoder?
-        /// What writes the events.
         var encoder: (any EventEncoder)?
         /// What is not compressed yet.
         var bytes: [UInt8] = []

@@ -2,7 +2,6 @@ import Feed
 import HTTPTypes
 import QuakeStore
 
-/// A request for the stream of changes, checked.
 struct ChangesRequest: Sendable {
     let form: StreamForm
     let start: Start

@@ -14,7 +14,6 @@ struct StreamForm: Sendable, Hashable {
     enum Syntax: Sendable {
         /// Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
         case events
-        /// One line of JSON each.
         case lines
 
         var contentType: String {
@@ -52,7 +51,6 @@ struct StreamForm: Sendable, Hashable {
         return chunk
     }
 
-    /// The kinds of lines.
     enum Kind {
         case snapshot, row, change, position
 
@@ -92,7 +90,6 @@ struct StreamForm: Sendable, Hashable {
         endLine(&bytes)
     }
 
-    /// A position as a line.
     func line(of position: Position) -> ByteBuffer {
         var bytes: [UInt8] = []
         append(position, to: &bytes)

@@ -4,7 +4,6 @@ import HTTPTypes
 public struct TrustedProxies: Sendable {
     private let networks: [Network]
 
-    /// An address, or a network of them.
     public struct Network: Sendable {
         private let prefix: ClientAddress
         private let bits: Int

@@ -1,7 +1,6 @@
 import Feed
 import QuakeStore
 
-/// A request to the event service, checked.
 struct EventRequest: Sendable {
     let format: EventFormat
     /// What an answer without events is: 204, 404, or nil for what is usual for the format.

@@ -37,7 +37,6 @@ enum FeedScope: Sendable, Equatable {
         }
     }
 
-    /// Selects its events.
     var selection: QuakeSelection {
         var selection = QuakeSelection()
         if case .agency(let agency) = self { selection.agency = agency }

@@ -21,7 +21,6 @@ struct SummaryFeed: Sendable, Equatable {
         case geojson, csv, quakeml, atom
         case kml(EventKML.Form)
 
-        /// By the ending of the path.
         static let endings: [(ending: String, form: Form)] =
             [(".geojson", .geojson), (".csv", .csv), (".quakeml", .quakeml), (".atom", .atom)]
             + EventKML.Color.allCases.flatMap { color in

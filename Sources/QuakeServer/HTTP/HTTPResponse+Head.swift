@@ -5,7 +5,6 @@ import QuakeStore
 // The heads of responses.
 
 extension HTTPResponse {
-    /// The head of an answer from this state.
     init(
         _ answer: Answer, _ state: CatalogueState, isCompressed: Bool, status: Int, _ settings: ServerSettings
     ) {

@@ -13,7 +13,6 @@ final class HTTPRules: ChannelDuplexHandler {
 
     private let client: Client
     private let service: Responder
-    /// The request that is being answered.
     private var request: HTTPRequestHead?
     /// Whether the head of its answer is written.
     private var hasBegun = false

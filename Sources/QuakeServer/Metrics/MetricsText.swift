@@ -22,7 +22,6 @@ struct MetricsText {
         text += "\(name)\(list.isEmpty ? "" : "{\(list)}") \(value)\n"
     }
 
-    /// A gauge with one sample.
     mutating func gauge(
         _ name: String, _ meaning: String, _ value: some CustomStringConvertible
     ) {
@@ -30,7 +29,6 @@ struct MetricsText {
         sample(name, [], value)
     }
 
-    /// A gauge with a sample for each value of a label.
     mutating func gauge<Value: CustomStringConvertible>(
         _ name: String, _ meaning: String, by label: String,
         _ samples: [(String, Value)]
@@ -39,7 +37,6 @@ struct MetricsText {
         for (subject, value) in samples { sample(name, [(label, subject)], value) }
     }
 
-    /// A counter with one sample.
     mutating func counter(_ name: String, _ meaning: String, _ value: Int) {
         family(name, .counter, meaning)
         sample(name, [], value)

@@ -16,7 +16,6 @@ struct PageCard: Sendable {
         description = "\(kind), \(quake.time.shortText) UTC\(depth)"
     }
 
-    /// The page with this title and description.
     func written(into index: String) -> String {
         let (title, description) = (xmlEscaped(title), xmlEscaped(description))
         return

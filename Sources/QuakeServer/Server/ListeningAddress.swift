@@ -27,7 +27,6 @@ public enum ListeningAddress: Sendable, Equatable, CustomStringConvertible {
         return .descriptor(3)
     }
 
-    /// The same with the port that was taken.
     public func with(port: Int?) -> ListeningAddress {
         guard case .port(let host, _) = self, let port else { return self }
         return .port(host: host, port)

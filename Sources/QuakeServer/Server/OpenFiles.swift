@@ -1,7 +1,6 @@
 import Glibc
 import NIOCore
 
-/// The files and connections that the process has open.
 enum OpenFiles {
     /// What the process itself may need beside its clients: the database, logs, libraries, and three for each event loop.
     private static let own = 64 + 3 * System.coreCount

@@ -8,7 +8,6 @@ enum Route: Sendable {
     case detail(String, FeedScope)
     /// Which periods the catalogue holds whole.
     case coverage
-    /// The stream of changes.
     case changes
     /// The story of the event with this code.
     case history(String)
@@ -16,7 +15,6 @@ enum Route: Sendable {
     case event(String)
     /// The page, alone or in a frame of another site.
     case index(isFramed: Bool)
-    /// A file of the page.
     case page(PageFile)
     case unknown
 

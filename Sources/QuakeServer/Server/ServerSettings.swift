@@ -23,7 +23,6 @@ public struct ServerSettings: Sendable {
     public var waitingRequests = 200
     /// How many connections clients may hold. Further ones wait to be accepted.
     public var connections = 10_000
-    /// How many clients may follow the changes.
     public var streams = 8000
     /// How many connections one client address may hold, and how many streams.
     public var perAddress = 500
@@ -51,7 +50,6 @@ public struct ServerSettings: Sendable {
     public var targetLength = 2000
     /// The size of a request's head, in bytes.
     public var headSize = 16 << 10
-    /// How many fields it may have.
     static let headFields = 100
     /// How long a client may take to send a request, or to send the next one.
     public var idleTime = Duration.seconds(60)
@@ -62,17 +60,14 @@ public struct ServerSettings: Sendable {
     public var halfClosedTime = Duration.seconds(5)
     /// How long to discard what a client still sends after the last answer, so that it can read that one.
     public var lingeringTime = Duration.seconds(5)
-    /// How long the database may work on one statement.
     public var statementTime = Duration.seconds(60)
     /// How long the database may work on what is known to be long: a snapshot, or a long stretch of the history.
     public var costlyTime = Duration.seconds(300)
     /// From how many changes on a stretch of the history is long.
     public var longStretch = 10_000
-    /// How long a client may wait for the next changes.
     public var pollTime = Duration.seconds(60)
     /// How long a client waits for a hot standby that is behind the client's position, before it has to start over.
     public var behindTime = Duration.seconds(30)
-    /// How long one request may take altogether.
     public var requestTime = Duration.seconds(600)
     /// How long the server still accepts clients after SIGTERM, while `/health` tells load balancers to stop sending them.
     public var drainTime = Duration.zero

@@ -14,7 +14,6 @@ final class SharedReading<Value: Sendable>: Sendable {
     }
 
     private enum Turn {
-        /// To read, and to tell these.
         case read([CheckedContinuation<Turn, Never>])
         case told(Result<Value, any Error>)
     }

@@ -13,7 +13,6 @@ public struct Backfill: Sendable {
     public struct Options: Sendable {
         /// It says how many events it returns at once.
         public var service = EventService.usgs
-        /// The earliest origin time.
         public var from: Instant
         /// The end of the origin times, exclusive; nil means now or, when resuming, the end of the unfinished backfill.
         public var to: Instant?
@@ -29,7 +28,6 @@ public struct Backfill: Sendable {
         }
     }
 
-    /// The progress of a backfill.
     public struct Progress: Sendable, Equatable {
         public var events = 0
         /// How many events the service counted at the start; 0 if it does not count.
@@ -193,7 +191,6 @@ public struct Backfill: Sendable {
     }
 }
 
-/// An unfinished backfill covers a different stretch.
 public struct BackfillDiffers: Error, Equatable, CustomStringConvertible {
     public let unfinished: Range<Instant>
 

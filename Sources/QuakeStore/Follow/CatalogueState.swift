@@ -21,7 +21,6 @@ public struct CatalogueState: Sendable, Equatable {
     public let shape: String
     /// When the newest transaction was committed.
     public let committedAt: Instant
-    /// When history begins.
     public let beginning: Instant
     /// The newest document of each feed that was settled.
     public private(set) var settled: [SettledDocument] = []

@@ -1,10 +1,8 @@
-/// Why a view starts over with a fresh snapshot.
 public enum FreshStart: Sendable, Equatable, CustomStringConvertible {
     /// The view holds nothing yet.
     case first
     /// The history after the view's token was pruned.
     case pruned(after: Int)
-    /// The database holds a different store.
     case otherStore
     /// The view's token is higher than any in this database: transactions that the view had seen were lost.
     case future(Int, newest: Int)

@@ -11,7 +11,6 @@ import Synchronization
 public struct Pass: Sendable {
     /// nil when the view continues from its position; otherwise the view drops what it holds.
     public let freshStart: FreshStart?
-    /// The table as it is in this snapshot.
     public let table: TableShape
 
     /// The view's position.

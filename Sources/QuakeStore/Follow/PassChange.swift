@@ -4,7 +4,6 @@ import PostgreSQL
 /// One change of a pass, with the values that selections look at. The bytes of its line are valid only until the closure
 /// that was given it returns.
 public struct PassChange {
-    /// The change as one line of JSON.
     public let line: UnsafeRawBufferPointer
     /// The code of the event that it changed.
     public let key: String

@@ -1,7 +1,6 @@
 import Logging
 import PostgreSQL
 
-/// Reads pass after pass over one connection and hands them to a view.
 struct PassReader<V: ReaderView> {
     let connection: Connection
     let view: V
@@ -13,7 +12,6 @@ struct PassReader<V: ReaderView> {
     var whenBehind = WhenBehind.wait(.seconds(30))
     /// Told how far the next pass is, if that may be a long one.
     private(set) var observer: (@Sendable (PassProgress) -> Void)?
-    /// The view's position.
     private(set) var position: Position?
     /// The view's token before its last pass.
     private(set) var start: Int?
@@ -180,7 +178,6 @@ public enum WhenBehind: Sendable {
     case wait(Duration)
     /// It throws `StandbyBehind`.
     case fail
-    /// It starts over.
     case startAnew
 }
 

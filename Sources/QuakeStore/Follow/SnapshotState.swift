@@ -2,7 +2,6 @@ import PostgreSQL
 
 /// What one snapshot says about a reader.
 struct SnapshotState: Sendable {
-    /// The snapshot's own position.
     let position: Position
     /// The table's `TableShape.signature` when the snapshot was taken.
     let shape: String

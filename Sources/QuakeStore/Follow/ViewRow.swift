@@ -31,7 +31,6 @@ public struct ViewRow {
         isGone = !isThere
     }
 
-    /// The value of the next column, which is of this kind.
     public mutating func next(_ kind: ColumnKind) throws -> ViewValue {
         switch kind {
         case .text: try rest.nextBytes().map { .text($0) } ?? .null

@@ -1,6 +1,5 @@
 import PostgreSQL
 
-/// All that the history keeps of one event.
 public enum EventStory {
     /// Hands over each change, the oldest first, as one line of JSON with the columns of `history.changes` but without `row`;
     /// and then `{"row":{…}}`, the event as it is now, or `{"row":null}` if it is not there.

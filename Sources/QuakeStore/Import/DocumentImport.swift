@@ -7,7 +7,6 @@ import PostgreSQL
 /// The first batch is imported on its own: most documents have only one. In a longer document, batches are filled while
 /// earlier ones are imported, by one lane or several.
 struct DocumentImport {
-    /// The tasks of its lanes.
     typealias LaneTasks = ThrowingTaskGroup<Void, any Error>
 
     private let log: RunLog

@@ -4,7 +4,6 @@ import Synchronization
 public struct ImportCounts: Sendable, Equatable {
     /// Features of the document.
     public var seen = 0
-    /// Events that were new.
     public var inserted = 0
     /// Events whose row was changed.
     public var updated = 0
@@ -46,7 +45,6 @@ public struct ImportCounts: Sendable, Equatable {
     /// Whether the batch changed anything other than the counts.
     var changedRows: Bool { inserted + updated + superseded + retracted + rejected > 0 }
 
-    /// Whether no more was rejected than is allowed.
     func pass(_ limit: RejectLimit) -> Bool {
         limit.allows(rejected: rejected - unnamed, of: seen - unnamed)
     }

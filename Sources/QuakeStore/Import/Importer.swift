@@ -39,7 +39,6 @@ public struct Importer: Sendable {
         case never
     }
 
-    /// The progress of a run.
     public struct Progress: Sendable {
         /// How many bytes of the document have been read, after inflation.
         public var bytes: Int

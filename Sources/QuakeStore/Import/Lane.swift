@@ -43,7 +43,6 @@ struct Lane: Sendable {
         filled.finish()
     }
 
-    /// Imports batches up to the last one.
     func run(_ batchImport: BatchImport) async throws {
         defer { close() }
         try await importAll(batchImport)

@@ -117,7 +117,6 @@ struct RunLog {
         "select set_config('history.context', \(context(of: run)), false)"
     }
 
-    /// The context that the history records for a run.
     private static func context(of run: Int) -> String { "run \(run)" }
 
     /// Records the outcome, even when the task is cancelled. Only a successful run also keeps the validators, so that a

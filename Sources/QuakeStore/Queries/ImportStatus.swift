@@ -27,7 +27,6 @@ public struct ImportStatus: Sendable, Equatable {
         /// Whether a monitor should expect it to be fresh: a daemon imports it, or it is a URL that was imported
         /// successfully at least once. A file, a pipe and a URL that never worked do not grow old.
         public let isMonitored: Bool
-        /// The last run.
         public let run: Int
         public let outcome: String
         public let started: Instant

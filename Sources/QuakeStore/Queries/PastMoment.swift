@@ -1,7 +1,6 @@
 import Feed
 import PostgreSQL
 
-/// A moment in the table's past.
 public enum PastMoment: Sendable, Equatable {
     /// After the transaction with this token.
     case token(Int)

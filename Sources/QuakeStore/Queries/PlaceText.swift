@@ -16,7 +16,6 @@ public struct PlaceText: Sendable, Equatable {
         characters = text.unicodeScalars.map(Self.cases)
     }
 
-    /// Whether it is part of a name.
     public func isPart(of place: String) -> Bool {
         let scalars = Array(place.unicodeScalars)
         guard scalars.count >= characters.count else { return false }

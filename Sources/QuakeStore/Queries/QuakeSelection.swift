@@ -17,7 +17,6 @@ public struct QuakeSelection: Sendable {
     public var place: PlaceText?
     public var near: Circle?
     public var box: Box?
-    /// Only the event with this code.
     public var code: String?
     /// Only events whose numbers are within these limits. An event that lacks the number is left out.
     public var ranges: [Property: ClosedRange<Double>] = [:]
@@ -26,7 +25,6 @@ public struct QuakeSelection: Sendable {
     /// Only events to which one of these networks contributed: the one whose event it is, or any of its `sources`. The case of
     /// ASCII letters does not matter.
     public var contributors: [String]?
-    /// Only events of this agency.
     public var agency: Agency?
     /// Only events that were revised after this moment. A deletion counts as a revision.
     public var updatedAfter: Instant?
@@ -213,7 +211,6 @@ extension String {
 }
 
 extension Quake {
-    /// Whether a number is there, and within a range.
     fileprivate func has(_ property: Property, within range: ClosedRange<Double>) -> Bool {
         let number = self[property].number ?? self[property].integer.map(Double.init)
         return number.map(range.contains) ?? false

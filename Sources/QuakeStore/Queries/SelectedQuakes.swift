@@ -74,7 +74,6 @@ public struct SelectedQuakes {
     fileprivate let connection: Connection
     fileprivate let selection: QuakeSelection
 
-    /// What is selected from.
     private var source: Query {
         let codes = selection.codes
         return switch selection.deleted {

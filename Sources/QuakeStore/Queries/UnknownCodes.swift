@@ -1,6 +1,5 @@
 import PostgreSQL
 
-/// There are no earthquakes with these codes.
 public struct UnknownCodes: Error, Equatable, CustomStringConvertible {
     public let codes: [String]
     /// What follows from that, such as `nothing was deleted`.

@@ -26,7 +26,6 @@ public struct Report: Sendable, Equatable {
         public var kind: ColumnKind { type == "numeric" ? .number : ColumnKind(sqlType: type) }
     }
 
-    /// How times are formatted.
     public enum TimeForm: String, Sendable {
         /// Such as `2019-07-06T03:19:53.040Z`.
         case iso8601 = #"YYYY-MM-DD"T"HH24:MI:SS.MS"Z""#

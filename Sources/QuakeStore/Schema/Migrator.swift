@@ -193,7 +193,6 @@ public struct Migrator: Sendable {
 
 /// Why this version can't use a database.
 public enum MigrationError: Error, Equatable, CustomStringConvertible {
-    /// These migrations are missing.
     case behind([String])
     /// The database was migrated by a newer version.
     case ahead(Int)

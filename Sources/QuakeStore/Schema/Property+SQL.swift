@@ -7,7 +7,6 @@ extension Property {
     static let assignments = allCases.filter { $0 != .code }
         .map { "\($0.column) = excluded.\($0.column)" }.joined(separator: ", ")
 
-    /// Whether a number is within a range.
     func condition(_ range: ClosedRange<Double>) -> Query {
         // Without its values, a plan takes a range for few rows, and sorts them all. No column with a limit holds NaN, which
         // is beyond infinity to the server.
@@ -61,7 +60,6 @@ extension Query {
 }
 
 extension Property.Kind {
-    /// The type of its columns.
     var sqlType: String {
         switch self {
         case .text: "text"

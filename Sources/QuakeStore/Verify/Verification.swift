@@ -9,7 +9,6 @@ import PostgreSQL
 public struct Verification: Sendable {
     public struct Options: Sendable {
         public var service = EventService.usgs
-        /// The earliest origin time.
         public var from: Instant
         /// The end of the origin times, exclusive.
         public var to: Instant
@@ -43,9 +42,7 @@ public struct Verification: Sendable {
     public enum Kind: String, Sendable, CaseIterable {
         /// The table does not have it.
         case missing
-        /// The table has an earlier version.
         case older
-        /// The table has a later version than the service.
         case newer
         /// The table has other values in a version of the same time.
         case different
@@ -61,7 +58,6 @@ public struct Verification: Sendable {
         /// How many of them could not be read, and are not compared.
         public var rejected = 0
         public var requests = 0
-        /// The windows that were asked for, with how many events each has.
         var windows: [(window: Range<Instant>, events: Int)] = []
         /// The service, with what is known by now of what it can do.
         var service = EventService.usgs
@@ -237,7 +233,6 @@ public struct Verification: Sendable {
 
     // MARK: Repair
 
-    /// What a repair did.
     public struct Repair: Sendable {
         public var counts = ImportCounts()
         /// How much of what was found is as it was.

@@ -39,7 +39,6 @@ struct WrongUsage: CustomStringConvertible {
             .map { "\(name(of: root)) \($0)" }
     }
 
-    /// The message about a refused value, and what it may be.
     private static func hint(_ message: String) -> String? {
         let form = #/The value '(?s:.*)' is invalid for '(?:--[a-z-]+ )?<([^<>]+)>'/#
         guard let match = message.wholeMatch(of: form) else { return nil }

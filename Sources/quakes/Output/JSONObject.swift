@@ -15,12 +15,10 @@ struct JSONObject: ExpressibleByDictionaryLiteral, JSONConvertible {
     var jsonText: String { "{\(members.joined(separator: ","))}" }
 }
 
-/// What can stand in JSON.
 protocol JSONConvertible {
     var jsonText: String { get }
 }
 
-/// Text that is JSON already.
 struct RawJSON: JSONConvertible {
     let jsonText: String
 

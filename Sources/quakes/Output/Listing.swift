@@ -1,7 +1,6 @@
 import ArgumentParser
 import Synchronization
 
-/// A column of a table, and what it shows of a row.
 struct Column<Row>: Sendable {
     let layout: TableColumn
     let cell: @Sendable (Row) -> TableCell
@@ -20,7 +19,6 @@ struct Column<Row>: Sendable {
     }
 }
 
-/// How rows are written.
 enum ListingForm<Row>: Sendable {
     case table([Column<Row>])
     /// - Parameter empty: the whole document if there are no rows; nil for its head and its tail.
@@ -28,12 +26,10 @@ enum ListingForm<Row>: Sendable {
         head: String = "", separator: String = "", tail: String = "", empty: String? = nil,
         @Sendable (Row) -> String)
 
-    /// One JSON object on each line.
     static func lines(_ object: @escaping @Sendable (Row) -> JSONObject) -> Self {
         .document { object($0).jsonText + "\n" }
     }
 
-    /// One JSON array, with an object on each line.
     static func array(_ object: @escaping @Sendable (Row) -> JSONObject) -> Self {
         .document(head: "[\n", separator: ",\n", tail: "\n]\n", empty: "[]\n") { object($0).jsonText }
     }
@@ -46,7 +42,6 @@ enum ListingForm<Row>: Sendable {
     }
 }
 
-/// The forms of a list that has no others.
 enum LineFormat: String, ExpressibleByArgument, CaseIterable {
     case table, ndjson
 
@@ -112,7 +107,6 @@ final class Listing<Row>: Sendable {
 }
 
 extension Array {
-    /// As the rows of a table.
     func table(_ columns: [Column<Element>], at terminal: Terminal) -> String {
         let listing = Listing(.table(columns), at: terminal)
         return map(listing.text).joined() + listing.rest()

@@ -1,6 +1,5 @@
 import Glibc
 
-/// Standard output, for results.
 enum StandardOutput {
     static func print(_ text: String) {
         write(text + "\n")

@@ -32,7 +32,6 @@ extension Terminal {
         return environment["VTE_VERSION"].flatMap { Int($0) }.map { $0 >= 5000 } ?? true
     }
 
-    /// What a descriptor leads to.
     init(_ descriptor: Int32) {
         var size = winsize()
         let isMeasured = ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0

@@ -207,7 +207,6 @@ final class Spool: Sendable {
 
     private enum Taken {
         case bytes(ByteBuffer)
-        /// They are in the file.
         case part(TemporaryFile, Range<Int>)
         /// There are none yet.
         case nothing

@@ -31,7 +31,6 @@ final class SpoolRoom: Sendable {
 
     init(_ settings: ServerSettings) { self.settings = settings }
 
-    /// The bytes in files.
     var files: Int { state.withLock { $0.files } }
     /// How many clients have gone because they were slow.
     var dropped: Int { state.withLock { $0.dropped } }

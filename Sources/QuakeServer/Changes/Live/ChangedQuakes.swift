@@ -53,7 +53,6 @@ struct ChangedQuakes: Sendable {
     /// About how much memory it takes.
     var size: Int { images.count * 2 * Property.count * MemoryLayout<Quake.Value>.stride + 4 * changed.count }
 
-    /// Decides on each change.
     func selected(by selection: QuakeSelection) -> SelectedChanges {
         let decisions = images.map { image -> (ever: Bool, now: Bool) in
             let now = image.last.map(selection.contains) ?? false

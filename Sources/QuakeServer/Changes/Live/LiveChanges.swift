@@ -37,7 +37,6 @@ final class LiveChanges: ReaderView, Sendable {
         var loops: [ObjectIdentifier: LiveLoop] = [:]
         /// The clients whose piece is not written yet: since when, and what drops them.
         var stalled: [ObjectIdentifier: (since: ContinuousClock.Instant, drop: @Sendable () -> Void)] = [:]
-        /// Whether one of them is being dropped.
         var isDropping = false
         /// Those who wait for a pass, or for their filter to be applied.
         var waiting: [ObjectIdentifier: (waiter: LiveWaiter, filter: ChangeFilter?)] = [:]
@@ -83,7 +82,6 @@ final class LiveChanges: ReaderView, Sendable {
         }
     }
 
-    /// The clients of an event loop.
     func loop(_ loop: any EventLoop) -> LiveLoop {
         state.withLock { state in
             if let known = state.loops[ObjectIdentifier(loop)] { return known }
@@ -165,7 +163,6 @@ final class LiveChanges: ReaderView, Sendable {
         wake(having: applied) { $0.goOn($1) }
     }
 
-    /// The piece of a pass that begins with a line.
     func piece(_ form: StreamForm, _ selected: SelectedChanges?, of pass: LivePass, from line: Int)
         -> LivePiece
     {

@@ -185,7 +185,6 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
 enum LiveEnd: Sendable {
     /// Its connection is closed.
     case gone
-    /// The server is ending.
     case ended
     /// What follows this position has to be read from the history.
     case restart(after: Position)

@@ -116,7 +116,6 @@ struct ChangeLines: Sendable {
         bytes[(index == 0 ? 0 : ends[index - 1].end)..<ends[index].end]
     }
 
-    /// The first line after a token.
     func first(after token: Int) -> Int {
         var (low, high) = (0, ends.count)
         while low < high {

@@ -48,7 +48,6 @@ final class LivePieces: Sendable {
 
     fileprivate func grow(by count: Int) { size.withLock { $0 += count } }
 
-    /// The piece that begins with a line of a pass.
     func piece(_ form: StreamForm, _ selected: SelectedChanges?, of pass: LivePass, from line: Int)
         -> LivePiece
     {
@@ -66,6 +65,5 @@ final class LivePieces: Sendable {
         }
     }
 
-    /// Forgets those that are kept.
     func forget() { state.withLock { $0 = State() } }
 }

@@ -60,9 +60,7 @@ struct LiveRing {
     }
 }
 
-/// A place between two passes, or in one.
 struct LivePlace {
-    /// The number of the next pass to send.
     var next: Int
     /// Where to go on in that pass; nil for its beginning.
     var line: Int?

@@ -9,7 +9,6 @@ protocol EventEncoder: Sendable {
     /// What stands in front of so many events.
     func head(of count: Int) -> String
 
-    /// Appends one event.
     mutating func append(_ row: inout Row, to bytes: inout [UInt8]) throws
 
     /// Appends what stands behind the events.

@@ -38,7 +38,6 @@ struct EventGeoJSON: EventEncoder {
     var isDetail = false
     /// The function of JavaScript that is called with the document; nil for the document itself.
     var callback: String?
-    /// Whether the document ends with a line feed.
     var endsLine = false
 
     /// How many features were written.

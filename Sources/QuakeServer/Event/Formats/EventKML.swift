@@ -16,7 +16,6 @@ struct EventKML: EventEncoder {
     let now: Instant
     /// Whether there is a folder for each magnitude instead.
     var groupsByMagnitude = false
-    /// The folder that is open.
     private(set) var folder: String?
 
     struct Form: Sendable, Equatable {

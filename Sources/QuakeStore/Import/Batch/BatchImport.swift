@@ -2,7 +2,6 @@ import Feed
 import Logging
 import PostgreSQL
 
-/// Imports one batch of features in one transaction.
 struct BatchImport {
     var connection: Connection
     let logger: Logger

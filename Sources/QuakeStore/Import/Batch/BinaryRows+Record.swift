@@ -2,7 +2,6 @@ import Feed
 import PostgreSQL
 
 extension BinaryRows {
-    /// Appends one feature.
     package mutating func append(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
         // A text is part of the feature, and unescaping never makes it longer; the id may count twice. A list element
         // has at least one byte there, its comma, and needs four more here.

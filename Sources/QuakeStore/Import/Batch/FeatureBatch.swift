@@ -30,7 +30,6 @@ final class FeatureBatch: @unchecked Sendable {
     struct Record {
         let feature: Feature
         let updated: Instant
-        /// Its row, if that is kept.
         fileprivate let row: Range<Int>?
         fileprivate let fingerprint: RowFingerprint?
         fileprivate let codeCount: Int32
@@ -51,7 +50,6 @@ final class FeatureBatch: @unchecked Sendable {
     private let raw = BatchSpool(memoryLimit: 120 << 10)
     private var codes: [UInt8] = []
     private var decoder = FeatureDecoder()
-    /// The row that is being made.
     private var row = BinaryRows()
 
     /// - Parameters:

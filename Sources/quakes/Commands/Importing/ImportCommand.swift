@@ -247,7 +247,6 @@ struct ImportCommand: AsyncParsableCommand {
 
     // MARK: One run
 
-    /// Imports a source.
     private func importOne(
         _ source: FeedSource, with importer: Importer, _ database: Database
     ) async -> ImportSummary {
