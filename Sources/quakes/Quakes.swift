@@ -53,7 +53,7 @@ struct Quakes: AsyncParsableCommand {
                 switch event {
                 case .ended(nil):
                     StandardError.print(
-                        "quakes: interrupted by a signal; what was not committed yet is undone")
+                        "quakes: interrupted by a signal; uncommitted work was undone")
                     return signal.map { 128 + $0.rawValue } ?? ExitStatus.interrupted
                 case .ended(let status?): return status
                 case .signalled(let received): signal = received

@@ -13,7 +13,7 @@ struct Schedule {
     private static let firstRetry: Duration = .seconds(1)
     /// A server may say for years that its feed will not change. Asking again costs it no more than a 304.
     private static let longestFreshness: Duration = .seconds(15 * 60)
-    /// The longest time that a server is left alone because it asks for that.
+    /// The longest wait that a server can ask for.
     private static let longestAbsence: Duration = .seconds(24 * 3600)
 
     init(every: Duration, jitter: Duration = .zero) {
@@ -26,7 +26,7 @@ struct Schedule {
         case done
         /// The feed was read, and its server says that it will not change for this long.
         case fresh(Duration)
-        /// The server refused the request, and asked to be left alone for this long.
+        /// The server refused the request, and asked for this wait.
         case refused(Duration)
         /// The database was away. Another server may take over any moment, and takes no longer to ask than this one.
         case unreached
@@ -67,15 +67,15 @@ struct Schedule {
         }
     }
 
-    /// What the log should say about the next run: that the server is left alone for longer than the interval, or not
+    /// What the log should say about the next run: that it waits for longer than the interval, or not
     /// for as long as it would like.
     func remark(on ending: Ending) -> String? {
         switch ending {
         case .fresh(let time) where time > max(every, Self.longestFreshness):
             "its server says that it will not change for \(time.formatted); asking again after \(max(every, Self.longestFreshness).formatted)"
         case .refused(let time) where time > max(every, Self.longestAbsence):
-            "its server asks to be left alone for \(time.formatted); asking again after \(max(every, Self.longestAbsence).formatted)"
-        case .refused(let time) where time > every: "left alone for \(time.formatted), as its server asks"
+            "its server asks for a wait of \(time.formatted); asking again after \(max(every, Self.longestAbsence).formatted)"
+        case .refused(let time) where time > every: "waiting \(time.formatted), as its server asks"
         case .fresh, .refused, .done, .unreached, .notRun, .busy: nil
         }
     }

@@ -42,7 +42,7 @@ struct HTTPFetch {
         var reason = failure.reason
         if let wait = failure.retryAfter, wait > options.retryAfterLimit {
             reason +=
-                ", and it asks to be left alone for \(wait.inWords); at most \(options.retryAfterLimit.inWords) are waited"
+                ", and it asks for a wait of \(wait.inWords); the limit is \(options.retryAfterLimit.inWords)"
         }
         if attempts > 1 { reason += ", after \(attempts) attempts" }
         return switch failure.status {

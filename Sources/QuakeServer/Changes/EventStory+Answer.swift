@@ -11,7 +11,7 @@ extension EventStory {
                 bytes.append(UInt8(ascii: "\n"))
                 try writer.write(bytes)
             }
-            guard isKnown else { throw Refusal(404, "The catalogue never had an event with this code.") }
+            guard isKnown else { throw Refusal(404, "The catalogue has never had an event with this code.") }
         }
     }
 }

@@ -188,5 +188,5 @@ public struct StandbyBehind: Error, CustomStringConvertible {
     /// The standby's newest one.
     public let newest: Int
 
-    public var description: String { "this standby has come to token \(newest), and not yet to \(token)" }
+    public var description: String { "this standby is at token \(newest), behind \(token)" }
 }

@@ -148,7 +148,7 @@ public struct Importer: Sendable {
         var warnings = document.notes
         if summary.counts.isAhead {
             warnings.append(
-                "the document says that it was made more than 5 minutes from now; its events were imported, but none was deleted; check the clocks of the feed and of the database"
+                "the document is dated more than 5 minutes in the future; its events were imported, but nothing was deleted; check the clocks of the feed and of the database"
             )
         }
         for warning in warnings { logger.warning("import \(log.source): \(warning)") }

@@ -74,7 +74,7 @@ struct Mirror {
 
     private func take(_ lines: StreamLines, _ run: Int?) async throws -> ImportCounts {
         do {
-            return try await connection.write(to: "take in the changes") {
+            return try await connection.write(to: "import the changes") {
                 try await connection.execute(script: MirrorStatement.preparation, to: "prepare for changes")
                 try await connection.copy(
                     into: "pg_temp.mirrored", columns: ["ordinal", "line"], to: "copy the changes"
@@ -109,7 +109,7 @@ struct Mirror {
             select fault, word, seen, inserted, updated, deleted, total, is_braked
             from pg_temp.take_changes(
                 \(log.name), \(stream.host), \(options.retraction == .force), \(options.retraction == .never))
-            """, to: "take in the changes")[0]
+            """, to: "import the changes")[0]
         if let fault = try row.decodeIfPresent("fault", as: String.self) {
             throw BrokenStream(host: stream.host, reason: fault)
         }
@@ -148,7 +148,7 @@ public struct BrokenStream: Error, Equatable, CustomStringConvertible {
     public let reason: String
 
     public var description: String {
-        "\(host) does not send the changes of a Quakes: \(reason); nothing was taken in; give the URL of its /changes"
+        "\(host) does not send the changes of a Quakes: \(reason); nothing was imported; give the URL of its /changes"
     }
 }
 

@@ -11,7 +11,7 @@ extension DocumentImport {
         try await askForDeletions()
         if let cursor = sweep?.cursor, sweep?.isCursorAhead == true {
             logger.warning(
-                "import \(source): the cursor \(cursor) is ahead of the service's clock; sweeping from \(sweep?.beginning.description ?? "") on again"
+                "import \(source): the cursor \(cursor) is ahead of the service's clock; sweeping again from \(sweep?.beginning.description ?? "")"
             )
             sweep?.startOver()
             try await askForDeletions()
@@ -46,7 +46,7 @@ extension DocumentImport {
             if given >= plan.limit {
                 if plan.hadTooMany(window) { continue }
                 return logger.warning(
-                    "import \(source): the service gives as many as \(given) deletions of one millisecond, so it ignores the times that it is asked for; others than these stay unknown: see quakes verify"
+                    "import \(source): the service gives \(given) deletions of one millisecond, so it ignores the requested times; other deletions stay unknown: see quakes verify"
                 )
             }
             plan.took(window, events: given)
@@ -211,7 +211,7 @@ extension DocumentImport {
             case .geojson: "the USGS's GeoJSON, so its text is read"
             case .limits: "limit"
             }
-        logger.notice("import \(source): the service does not know \(what)")
+        logger.notice("import \(source): the service does not support \(what)")
     }
 
     /// Whether a service that has refused a question refuses it again. What it refuses only for a moment, it knows.

@@ -121,8 +121,8 @@ import Testing
                 error as? FeedError
                     == .unavailable(
                         url: server.url("/feed"),
-                        reason: "HTTP status 429 Too Many Requests, and it asks to be left alone for "
-                            + "121 seconds; at most 120 seconds are waited",
+                        reason: "HTTP status 429 Too Many Requests, and it asks for a wait of "
+                            + "121 seconds; the limit is 120 seconds",
                         status: 429, retryAfter: .seconds(121)))
             #expect(server.requests.count == 1)
             #expect(waits.all == [])

@@ -30,7 +30,7 @@ struct FutureDocumentTests {
             #expect(summary.counts.inserted == 1)
             #expect(summary.counts.retracted + summary.counts.superseded == 0)
             let warning = try #require(summary.warning)
-            #expect(warning.contains("more than 5 minutes from now"))
+            #expect(warning.contains("more than 5 minutes in the future"))
             #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.hasSuffix(warning) })
             let run = try await database.query(
                 "select outcome, error from import.run order by id desc limit 1")[0]

@@ -54,7 +54,7 @@ struct ScheduleTests {
         }
     }
 
-    @Test("A server that asks to be left alone is, for at most a day")
+    @Test("A wait that a server asks for is kept, for at most a day")
     mutating func leftAlone() {
         var schedule = Schedule(every: .seconds(60))
         for (asked, wait) in [(10, 60), (3600, 3600), (86_400, 86_400), (1 << 31, 86_400)] {

@@ -222,7 +222,7 @@ struct WorkerTests {
                 let urls = ["/busy", "/still", "/feed"].map { http.url($0) }
                 @Sendable func count(_ uri: String) -> Int { http.requests.count { $0.uri == uri } }
                 let said = [
-                    "\(urls[0]): left alone for 3600 s, as its server asks\n",
+                    "\(urls[0]): waiting 3600 s, as its server asks\n",
                     "\(urls[1]): its server says that it will not change for 2147483648 s; asking again after 900 s\n",
                 ]
                 try await withFolder { folder in

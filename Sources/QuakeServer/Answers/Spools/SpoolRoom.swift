@@ -65,7 +65,7 @@ final class SpoolRoom: Sendable {
             guard let slowest else { return }
             for reader in slowest { reader.drop() }
             guard slowest.isEmpty else { continue }
-            guard isPatient else { throw Refusal.unavailable("There is no room for the answer.") }
+            guard isPatient else { throw Refusal.unavailable("The server has no room for the answer.") }
             usleep(20_000)
         }
     }

@@ -251,7 +251,7 @@ final class LiveChanges: ReaderView, Sendable {
                 $0.changes += lines.count
             }
         } else {
-            logger.notice("a pass is too large to be kept; the clients read it from the history")
+            logger.notice("a pass is too large to keep; the clients read it from the history")
             skip(to: end, pass.table.signature)
         }
         return end
