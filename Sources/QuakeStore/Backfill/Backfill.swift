@@ -6,8 +6,8 @@ import PostgreSQL
 /// (https://earthquake.usgs.gov/fdsnws/event/1/, https://www.fdsn.org/webservices/).
 ///
 /// A service returns at most about 20,000 events at once, so the stretch is cut into windows that hold fewer. Each
-/// window is counted, imported, and settled like a feed if all that was counted came. If less came, the service gives less
-/// at once than it should, and the windows become smaller. The progress is recorded after each window, and an interrupted
+/// window is counted and imported, and settled like a feed if the answer is complete. If it is not, the service gives less at once
+/// than it should, and the windows become smaller. The progress is recorded after each window, and an interrupted
 /// backfill continues from there.
 public struct Backfill: Sendable {
     public struct Options: Sendable {
@@ -62,7 +62,7 @@ public struct Backfill: Sendable {
     /// Imports the rest of the stretch.
     ///
     /// - Throws: `SourceBusy` when another process is backfilling from the service; `BackfillDiffers`; `UnfitService`;
-    ///   `ShortAnswer` when the service does not give what it counts, however little it is asked for; `FeedError`,
+    ///   `ShortAnswer` when the service gives less than it counts even for the shortest window; `FeedError`,
     ///   `PostgresError` or any other error that ends a run. The next call continues where this one stopped.
     public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress {
         let lock = RunLog(connection: connection, source: options.service.source, name: name)
@@ -112,7 +112,7 @@ public struct Backfill: Sendable {
         case let failure as FeedError where failure.status == 204:
             guard let count else { return 0 }
             throw ShortAnswer(window: window, given: 0, counted: count)
-        // What has said nothing of itself, and has no event, never was a document of events. Others broke on the way.
+        // A document without metadata and events was never one of events. Others broke off on the way.
         case FeedError.brokenDocument where summary.feed == nil && summary.counts.seen == 0:
             throw UnfitService(options.service, "its answer to query is a \(failure)", asFor: .backfill)
         default: throw failure

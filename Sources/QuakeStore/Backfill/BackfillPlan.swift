@@ -3,12 +3,12 @@ import Feed
 /// Cuts a stretch of the past into windows that each hold fewer events than the service returns at once, with few
 /// requests.
 ///
-/// It does not talk to the service: it says which window to request next, and is told the result.
+/// It does not talk to the service: it returns the next window to request, and takes the result.
 struct BackfillPlan {
     /// The stretch to import; its end is exclusive.
     let range: Range<Instant>
     let isNewestFirst: Bool
-    /// How many events the service returns at once; less than it was said to, once it has given less.
+    /// How many events the service returns at once; lower once it has given fewer.
     private(set) var limit: Int
 
     /// Everything between the beginning and this instant is done.
@@ -82,11 +82,11 @@ struct BackfillPlan {
         return true
     }
 
-    /// Notes that the service gave fewer events of the window than it counts. What it gave is what it returns at once, so
-    /// that the next windows hold fewer.
+    /// Notes that the service gave fewer events of the window than it counts. Their number becomes the limit, so that the next
+    /// windows hold fewer.
     ///
     /// - Parameter answer: nil if the service counts fewer by now, and may be asked for the same window again.
-    /// - Returns: false when asking on is of no use: the service gives nothing, or it is short again and again.
+    /// - Returns: false when another request is useless: the service gives nothing, or falls short again and again.
     mutating func hadTooFew(_ window: Range<Instant>, _ answer: ShortAnswer?) -> Bool {
         shortAnswers += 1
         guard shortAnswers <= 3 else { return false }

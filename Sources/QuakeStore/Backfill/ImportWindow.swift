@@ -11,7 +11,7 @@ public struct ImportWindow: Sendable {
     let count: Int?
     /// A document with this many features may have been cut off.
     let limit: Int
-    /// What asks: the history names it as what showed an event to be withdrawn.
+    /// The purpose of the request, which the history names as the reason when an event turns out to be withdrawn.
     var label = "backfill"
     /// Whether the table's version of an event is replaced where `Verification` has found that the service has an earlier one.
     var isRepair = false
@@ -41,7 +41,7 @@ extension Range<Instant> {
     var last: Instant { Instant(milliseconds: upperBound.milliseconds - 1) }
 }
 
-/// An event service gave fewer events of a window than it counts there. What it gave was imported, and nothing was deleted.
+/// An event service gave fewer events of a window than it counts there. These events were imported, and nothing was deleted.
 public struct ShortAnswer: Error, Equatable, CustomStringConvertible {
     public let window: Range<Instant>
     public let given: Int

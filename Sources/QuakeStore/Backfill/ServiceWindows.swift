@@ -3,7 +3,7 @@ import Feed
 /// Asks an event service about a stretch of origin times: window by window, each with fewer events than the service gives at
 /// once, with a pause before each request.
 ///
-/// What the service cannot do is found out on the way. One that does not count is asked for what may be too much, and then for
+/// It finds out on the way what the service does not support. A service that does not count may be asked for too much, and then for
 /// less.
 struct ServiceWindows {
     private(set) var service: EventService
@@ -53,7 +53,7 @@ struct ServiceWindows {
     ///   - read: reads a window of which the service counts so many, if it counts, and gives so many at once; returns how many it
     ///     gave. `ShortAnswer` if these are fewer than it counts.
     ///   - took: called after each window that is done.
-    /// - Throws: `ShortAnswer` when the service does not give what it counts, however little it is asked for; `FeedError`, and what
+    /// - Throws: `ShortAnswer` when the service gives less than it counts even for the shortest window; `FeedError`, and what
     ///   the closures throw.
     mutating func walk(
         _ plan: inout BackfillPlan,
@@ -71,7 +71,7 @@ struct ServiceWindows {
                     given = try await read(window, count, plan.limit, queryURL(of: window))
                 }
             } catch let short as ShortAnswer {
-                // If the service counts no more by now, some of them have just gone.
+                // If the service's count has dropped to that, some of them were just deleted.
                 let isStillMore = try await self.count(window) ?? short.counted > short.given
                 if plan.hadTooFew(window, isStillMore ? short : nil) { continue }
                 throw short
@@ -110,7 +110,7 @@ extension EventService {
     /// Asks for the last hour, each time with one ability less, until the service answers.
     ///
     /// - Parameter prepare: called before each request.
-    /// - Returns: what it does not know.
+    /// - Returns: what it does not support.
     /// - Throws: `UnfitService` if it answers in no form that is read; `FeedError`, and what `prepare` throws.
     @discardableResult
     mutating func findForm(
@@ -139,7 +139,7 @@ extension EventService {
         throw UnfitService(self, "it gives \(given) events of one millisecond", asFor: purpose)
     }
 
-    /// How it refuses a question as one that it does not know; nil if it answers.
+    /// The error by which it refuses an unsupported question; nil if it answers.
     ///
     /// - Throws: `FeedError`.
     func refusal(of question: Question, _ fetch: FetchOptions) async throws -> FeedError? {
@@ -154,8 +154,8 @@ extension EventService {
         }
     }
 
-    /// Whether an answer says that the service does not know what it was asked for. Of one that is known to do everything, a
-    /// refusal is a failure.
+    /// Whether an answer says that the question is not supported. For a service that is known to support everything, a refusal is a
+    /// failure.
     func isRefusal(_ error: any Error) -> Bool {
         guard !isComplete else { return false }
         return switch error {

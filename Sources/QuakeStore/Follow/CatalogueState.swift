@@ -3,7 +3,7 @@ import PostgreSQL
 
 extension Connection {
     /// Runs `body` in a read-only transaction that sees one state of the catalogue. The table `quake` is locked before its
-    /// snapshot is taken, so that a table that is being rewritten is waited for and never mistaken for an empty one.
+    /// snapshot is taken, so that it waits for a rewrite of the table and never takes the table for an empty one.
     nonisolated func holdingCatalogue<Result>(
         with settings: KeyValuePairs<String, String> = [:], endingWithin limit: Duration = .seconds(10),
         to operation: String, _ body: () async throws -> Result
@@ -17,7 +17,7 @@ extension Connection {
 /// A state of the catalogue: the position of the history, and which documents of feeds are settled.
 public struct CatalogueState: Sendable, Equatable {
     public let position: Position
-    /// What `history.shape` says of the table: it changes when rows may have changed without a new position.
+    /// The result of `history.shape`: it changes when rows may have changed without a new position.
     public let shape: String
     /// When the newest transaction was committed.
     public let committedAt: Instant
@@ -39,7 +39,7 @@ public struct CatalogueState: Sendable, Equatable {
         }
     }
 
-    /// Sets for a whole session what `withSnapshot` sets for its transaction.
+    /// Applies the settings of `withSnapshot` to a whole session.
     public static func setUp(_ connection: Connection, limit: Duration) async throws {
         let script = settings(limit).map { "set \($0.key) = \($0.value)" }.joined(separator: "; ")
         try await connection.execute(script: script, to: "set up the session")
@@ -70,7 +70,7 @@ public struct CatalogueState: Sendable, Equatable {
     static let query = stateQuery(shape: "history.shape('public.quake')")
 
     /// The same in a statement that reads the table, too, whose snapshot may be older than the lock. It fails if the table was
-    /// rewritten in between: to that snapshot it is empty. To call the function each time would take four times as long.
+    /// rewritten in between: to that snapshot it is empty. Calling the function each time would take four times as long.
     static let queryOfWhole = stateQuery(
         shape: """
             case when pg_relation_filenode('public.quake') = (select relfilenode from pg_class where oid = 'public.quake'::regclass)
@@ -129,7 +129,7 @@ public struct CatalogueState: Sendable, Equatable {
     }
 }
 
-/// A document of a summary feed whose events, and whose missing events, the catalogue has taken over.
+/// A document of a summary feed whose events were imported and whose missing events were deleted.
 public struct SettledDocument: Sendable, Equatable {
     /// The host whose events the feed has.
     public let service: String

@@ -17,7 +17,7 @@ public struct Follower<V: ReaderView>: Sendable {
     private let observer: (@Sendable (PassProgress) -> Void)?
     private let logger: Logger
 
-    /// - Parameter observer: told how far a long pass is. To know how many rows will come, they are counted first.
+    /// - Parameter observer: called with the progress of a long pass, whose rows are counted first.
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
         backoff: Backoff = Backoff(from: .milliseconds(250), to: .seconds(3)), logger: Logger,
@@ -51,9 +51,9 @@ public struct Follower<V: ReaderView>: Sendable {
     /// - Parameters:
     ///   - persistently: whether it tries again after every error, and polls instead of listening behind a pooler in transaction
     ///     mode.
-    ///   - told: told the catalogue's state after each pass, changed or not: the view is then at that state or before it. States
+    ///   - told: called with the catalogue's state after each pass, changed or not: the view is then at that state or before it. States
     ///     may be skipped.
-    ///   - lost: told when the connection is lost.
+    ///   - lost: called when the connection is lost.
     /// - Throws: `CancellationError`. If not `persistently`: what the first connection throws, unless that is an outage; `NoSession` when it cannot listen,
     ///   because a pooler is in transaction mode; what a new connection would not help against.
     public func run(
@@ -90,8 +90,8 @@ public struct Follower<V: ReaderView>: Sendable {
             observer: observer, position: try await view.position())
     }
 
-    /// Listens and reads on the same connection, which is never idle in a transaction. What is notified during a pass is
-    /// heard after it. It listens before the first read, so that no change is missed.
+    /// Listens and reads on the same connection, which is never idle in a transaction. Notifications during a pass arrive after it.
+    /// It listens before the first read, so that no change is missed.
     ///
     /// Isolated to its connection, so that neither a statement nor the view's work on its rows changes threads.
     private func follow(
@@ -176,7 +176,7 @@ extension Error {
 extension PostgresError {
     /// A later connection may succeed: the server was unreachable, was restarted, is being restored, has trouble with a disk,
     /// or its replay had to cancel a query (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CONFLICT).
-    /// What the login may not do, or what is not there, stays so
+    /// A missing privilege or object stays missing
     /// (https://www.postgresql.org/docs/current/errcodes-appendix.html).
     fileprivate var isTransient: Bool {
         let lasting = ["0A", "22", "23", "25", "28", "2B", "3D", "3F", "42", "P0"]

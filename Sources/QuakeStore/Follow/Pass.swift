@@ -18,7 +18,7 @@ public struct Pass: Sendable {
     let connection: Connection
     let logger: Logger
     /// Whether its query is prepared, which pays for the many small passes of a follower that listens. The server locks the
-    /// tables that a prepared statement names before it takes the snapshot; those that a function reads, it does not
+    /// tables that a prepared statement names before it takes the snapshot, but not those that a function reads
     /// (`history.changes` notices).
     var isPrepared = false
     /// Whether it is read in a transaction that holds the table already.
@@ -31,7 +31,7 @@ public struct Pass: Sendable {
         let snapshot: SnapshotState
     }
 
-    /// Hands over each changed row once, as it is in this snapshot, or as gone. On a fresh start, hands over all rows.
+    /// Hands over each changed row once, as it is in this snapshot, or as deleted. On a fresh start, hands over all rows.
     /// The order is undefined.
     ///
     /// - Returns: the view's position once it has applied them.
@@ -85,7 +85,7 @@ public struct Pass: Sendable {
         }
     }
 
-    /// Runs `body` in the transaction that a pass is. What is prepared is a single statement.
+    /// Runs `body` in the pass's transaction. A prepared pass is a single statement.
     private func holding<Result>(
         with settings: KeyValuePairs<String, String> = [:], _ body: () async throws -> Result
     ) async throws -> Result {
@@ -98,8 +98,8 @@ public struct Pass: Sendable {
     /// How many changes are sorted at a time, if no transaction has more.
     private static let stretch = 20_000
 
-    /// Reads stretch by stretch, so that the first line comes soon and neither side holds more than a stretch, however much
-    /// there is to catch up with. The last change of a key in each stretch has the row of the whole snapshot.
+    /// Reads stretch by stretch, so that the first line comes soon and neither side ever holds more than a
+    /// stretch. The last change of a key in each stretch has the row of the whole snapshot.
     private func forEachLineByStretches(
         _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Position {
@@ -185,7 +185,7 @@ public struct Pass: Sendable {
         return position
     }
 
-    /// A counter for this pass, which knows about how many rows it will bring.
+    /// A counter for this pass, with an estimate of its rows.
     func counter(telling observer: @escaping @Sendable (PassProgress) -> Void) async throws -> PassCounter {
         let isSnapshot = freshStart != nil
         let expected =

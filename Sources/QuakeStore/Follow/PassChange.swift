@@ -36,7 +36,7 @@ public struct PassChange {
         }
     }
 
-    /// What the selections that `quakes serve` takes look at.
+    /// The properties that selections of `quakes serve` look at.
     static let properties: [Property] = [
         .code, .net, .magnitude, .magnitudeType, .place, .status, .alert, .type, .time, .updated, .felt, .sig,
         .cdi, .mmi,
@@ -47,8 +47,8 @@ public struct PassChange {
 
     static let width = 5 + 2 * properties.count
 
-    /// What follows a SELECT. Each row is looked up by its key, and what was overwritten is made a row, so that no value is
-    /// taken out of JSON here. Other columns of it stay JSON: their types may be others by now.
+    /// The rest of a SELECT. Each row is looked up by its key, and the overwritten values become a row, so that no value is taken
+    /// out of JSON here. Its other columns stay JSON: their types may have changed since.
     static func query(after token: Int) -> Query {
         """
         row_to_json(change)::text, change.key, change.operation = 'insert', quake.code is not null,

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// How far a long pass is: the first one of a start, or a fresh snapshot.
+/// The progress of a long pass: the first one after a start, or a fresh snapshot.
 public struct PassProgress: Sendable, Equatable {
     /// Whether the pass takes a snapshot of the table; otherwise it catches up with the changes.
     public let isSnapshot: Bool
-    /// How many rows it will bring, about.
+    /// About how many rows it will bring.
     public let expected: Int
     /// How many it has brought.
     public var rows = 0
     public var isDone = false
 }
 
-/// Counts the rows of a pass, and says now and then how far it is.
+/// Counts the rows of a pass, and reports the progress now and then.
 final class PassCounter: Sendable {
     private let progress: Mutex<PassProgress>
     private let observer: @Sendable (PassProgress) -> Void
@@ -29,7 +29,7 @@ final class PassCounter: Sendable {
         if progress.rows.isMultiple(of: 1000) { observer(progress) }
     }
 
-    /// Also after a failure: nothing more comes of this pass.
+    /// Also after a failure: the pass brings no more rows.
     func end() {
         let progress = progress.withLock {
             $0.isDone = true

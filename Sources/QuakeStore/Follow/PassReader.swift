@@ -5,12 +5,12 @@ struct PassReader<V: ReaderView> {
     let connection: Connection
     let view: V
     let name: String?
-    /// How long the server may take for what it normally answers at once.
+    /// How long the server may take for a question that it normally answers at once.
     let answerLimit: Duration
     let logger: Logger
     /// What to do on a hot standby that is behind the view.
     var whenBehind = WhenBehind.wait(.seconds(30))
-    /// Told how far the next pass is, if that may be a long one.
+    /// Called with the progress of the next pass, if that may be a long one.
     private(set) var observer: (@Sendable (PassProgress) -> Void)?
     private(set) var position: Position?
     /// The view's token before its last pass.
@@ -21,7 +21,7 @@ struct PassReader<V: ReaderView> {
     private(set) var reportedAt: ContinuousClock.Instant?
     private(set) var canReport = true
 
-    /// Applies what there is after a wait.
+    /// Applies new changes after a wait.
     ///
     /// - Parameter token: what the newest notification has brought; nil if there was none.
     mutating func read(heard token: Int?) async throws {
@@ -43,7 +43,7 @@ struct PassReader<V: ReaderView> {
     mutating func catchUp() async throws -> Position {
         // Usually nothing has happened, and the view can be left alone.
         if let position {
-            // A path that swallows packets would have it wait for ever.
+            // A network path that swallows packets would make it wait for ever.
             let (table, snapshot) = try await connection.expectingAnswer(within: answerLimit) {
                 (try await knownTable(), try await SnapshotState.read(of: position, on: connection))
             }
@@ -55,8 +55,8 @@ struct PassReader<V: ReaderView> {
         return try await applyPass()
     }
 
-    /// Applies everything up to this moment on a hot standby. Replay may cancel a pass that stands in its way; the connection
-    /// is as good as before, and the next pass comes as far.
+    /// Applies everything up to this moment on a hot standby. Replay may cancel a pass that is in its way; the connection
+    /// stays usable, and the next pass reads as much.
     mutating func catchUpOnStandby() async throws {
         do {
             try await catchUp()
@@ -111,8 +111,8 @@ struct PassReader<V: ReaderView> {
 
     /// Waits for a hot standby that is behind the view.
     ///
-    /// - Returns: false if it does not come as far: what the view has seen counts as lost.
-    /// - Throws: `StandbyBehind` if that is not to be waited for here.
+    /// - Returns: false if it does not catch up: the transactions that the view has seen count as lost.
+    /// - Throws: `StandbyBehind` if this reader does not wait.
     private mutating func comesBehind(_ snapshot: SnapshotState) async throws -> Bool {
         guard let token = position?.token else { return false }
         let behind = StandbyBehind(token: token, newest: snapshot.position.token)
@@ -172,7 +172,7 @@ struct PassReader<V: ReaderView> {
     }
 }
 
-/// What a reader does that comes to a hot standby which is behind it.
+/// What a reader does on a hot standby that is behind it.
 public enum WhenBehind: Sendable {
     /// It waits for this time, and then starts over.
     case wait(Duration)
@@ -181,7 +181,7 @@ public enum WhenBehind: Sendable {
     case startAnew
 }
 
-/// A hot standby does not have yet what a reader has seen elsewhere.
+/// A hot standby lacks transactions that a reader has seen elsewhere.
 public struct StandbyBehind: Error, CustomStringConvertible {
     /// The reader's token.
     public let token: Int

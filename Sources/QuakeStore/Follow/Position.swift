@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// How far a reader has come: the token of the last transaction that it has applied, and what else identifies that
+/// How far a reader has come: the token of the last transaction that it has applied, and further data that identify that
 /// transaction.
 ///
 /// A position survives a crash of the reader: everything after it can be read again. It no longer holds once the server
@@ -27,7 +27,7 @@ public struct Position: Sendable, Hashable {
 
 // As text: for people and programs that keep a position between two requests.
 extension Position {
-    /// One line of JSON: what ends each pass of a stream.
+    /// One line of JSON, the last of each pass of a stream.
     public var json: String {
         "{\"store\":\"\(store)\",\"token\":\(token),\"committed_at\":\"\(committedAt)\",\"nonce\":\"\(nonce)\"}"
     }

@@ -1,7 +1,7 @@
 import PostgreSQL
 
-/// The history, read page by page in token order. A page costs what it holds, wherever it lies: one statement for all of
-/// it would sort all of it before its first row.
+/// The history, read page by page in token order. A page costs in proportion to its changes, while one statement for everything
+/// would sort everything before its first row.
 struct ChangePages {
     /// A place between two changes: after this one.
     struct Place {
@@ -192,7 +192,7 @@ struct ChangePages {
         """
     }
 
-    /// What is told of changes, each of which comes with the row as it left it.
+    /// The output for changes, each of which comes with the row as it left it.
     private func described(_ changes: Query) -> Query {
         """
         select c.token, c.committed_at, c.author, c.context,

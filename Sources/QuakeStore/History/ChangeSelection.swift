@@ -2,7 +2,7 @@ import PostgreSQL
 
 /// Which changes to read. They are read in token order.
 public struct ChangeSelection: Sendable {
-    /// Only changes after this token; nil means all that are kept.
+    /// Only changes after this token; nil means all.
     public var after: Int?
     public var code: String?
     public var author: String?
@@ -14,8 +14,8 @@ public struct ChangeSelection: Sendable {
 
     public init() {}
 
-    /// Hands over each change as it arrives, all from one snapshot, in constant memory. The first one comes at once, however
-    /// long the history is.
+    /// Hands over each change as it arrives, all from one snapshot, in constant memory. The first one comes at once, even from a
+    /// long history.
     ///
     /// - Parameter begin: called once before the changes, with where history begins in that snapshot.
     /// - Returns: whether there are more changes than the limit allowed.

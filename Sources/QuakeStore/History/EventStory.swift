@@ -2,7 +2,7 @@ import PostgreSQL
 
 public enum EventStory {
     /// Hands over each change, the oldest first, as one line of JSON with the columns of `history.changes` but without `row`;
-    /// and then `{"row":{…}}`, the event as it is now, or `{"row":null}` if it is not there.
+    /// and then `{"row":{…}}`, the event as it is now, or `{"row":null}` if it does not exist.
     ///
     /// - Parameter connection: in a REPEATABLE READ transaction.
     /// - Returns: whether there is or was such an event.

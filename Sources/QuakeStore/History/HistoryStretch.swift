@@ -65,7 +65,7 @@ public struct HistoryStretch: Sendable {
     }
 }
 
-/// A stretch of the history that is not there.
+/// A stretch of the history that does not exist.
 public struct StretchError: Error, CustomStringConvertible {
     let reason: FreshStart
 
@@ -76,7 +76,7 @@ public struct StretchError: Error, CustomStringConvertible {
 
 // The lines of changes, as a query that follows a SELECT.
 extension HistoryStretch {
-    /// What is set for the transaction that reads them: rows are looked up by index, as the functions of the history do,
+    /// The settings of the transaction that reads them: rows are looked up by index, as in the functions of the history,
     /// because the planner's statistics may be older than the last load.
     static let byIndex: KeyValuePairs = ["jit": "off", "enable_seqscan": "off"]
 

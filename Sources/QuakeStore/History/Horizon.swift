@@ -1,6 +1,6 @@
 import PostgreSQL
 
-/// Where history begins: after this token. What came before was pruned, or never recorded.
+/// Where history begins: after this token. Earlier changes were pruned, or never recorded.
 public struct Horizon: Sendable, Equatable, CustomStringConvertible {
     /// 0 before the first pruning.
     public let token: Int

@@ -22,7 +22,7 @@ struct DocumentImport {
     var intake: Intake
     let reading = SourceReading()
     private var bytesRead = 0
-    /// What people should know of the document, or of its answers.
+    /// Warnings about the document, or about its answers.
     private(set) var notes: [String] = []
     /// Set if the document, or one of its answers, was broken off. Its events are still imported.
     private var breach: FeedError?
@@ -41,13 +41,13 @@ struct DocumentImport {
 
     var source: FeedSource { log.source }
     var connection: Connection { log.connection }
-    /// What was committed.
+    /// The committed counts.
     var counts: ImportCounts { runningCounts.counts }
     /// The URL in the document's metadata, which may be the one that was asked for: without its secrets.
     var feed: String? { sweep == nil ? scanner.metadata.url.map { "\(FeedSource.url($0))" } : "\(source)" }
     var generated: Instant? { sweep?.moment ?? scanner.metadata.generated }
 
-    /// A run begins at once, so that a source that says nothing is seen, too. But an unchanged feed is not a run, nor is a window
+    /// A run begins at once, so that a silent source is visible, too. But an unchanged feed is not a run, nor is a window
     /// for which a service has no answer: where that may be, the run begins with the first byte, or with the failure to get one.
     mutating func read(
         ifChangedSince validators: Validators?, _ progress: (Importer.Progress) -> Void
@@ -142,7 +142,7 @@ struct DocumentImport {
         bytesRead += chunk.count
     }
 
-    /// Of text and QuakeML, only the document's end shows that an event is complete.
+    /// In text and QuakeML, only the document's end shows that an event is complete.
     private mutating func importLastFeatures(_ group: inout LaneTasks) async throws {
         while true {
             var full: Int?
@@ -178,7 +178,7 @@ struct DocumentImport {
         }
     }
 
-    /// Imports the first batch again and again: what the deletions of a sweep, of which any number may be rejected, fill it with.
+    /// Imports the first batch whenever rejected deletions of a sweep, of which there may be any number, have filled it.
     mutating func importRejectedDeletions() async throws {
         guard intake.batches[0].count >= options.batchSize else { return }
         try await importFirstBatch(settling(isLast: false))
@@ -252,7 +252,7 @@ struct DocumentImport {
             notesPresence: maySettle && options.retraction != .never, retraction: options.retraction,
             rejectLimit: options.rejectLimit, isSweep: sweep != nil)
         if window?.isRepair == true, options.retraction != .never { settling.corrector = source.host }
-        // A broken service may send an empty list. One that counts no event there has none.
+        // A broken service may send an empty list, unless it counts no event there.
         if isLast, sweep != nil || scanner.count > 0 || window?.count == 0 {
             settling.identity = identity
             settling.deletions = sweep?.deletions ?? StatedDeletions()

@@ -7,7 +7,7 @@ public struct ImportCounts: Sendable, Equatable {
     public var inserted = 0
     /// Events whose row was changed.
     public var updated = 0
-    /// Features that say what the table already holds.
+    /// Features that equal the table's row.
     public var unchanged = 0
     /// Features that are older than the row, or another feature of the document, with the same code.
     public var stale = 0
@@ -25,7 +25,7 @@ public struct ImportCounts: Sendable, Equatable {
     var unnamed = 0
     /// Whether the document says that it was generated in the future.
     var isAhead = false
-    /// Whether the document could have been settled, and was not.
+    /// Whether the document could have been settled, but was not.
     var isUnsettled = false
     /// Why nothing was deleted; nil when the brake did not hold.
     var brake: BrakeHeld?

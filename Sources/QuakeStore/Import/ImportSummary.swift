@@ -26,14 +26,14 @@ public struct ImportSummary: Sendable {
     public var duration = Duration.zero
     /// Why the outcome is not `done`.
     public var failure: (any Error)?
-    /// What is wrong with the document although it was imported.
+    /// The fault of a document that was imported.
     public var warning: String?
-    /// What the server said of the document; nil if it failed.
+    /// The server's answer about the document; nil if it failed.
     var result: FetchResult?
     /// The sweep that was made, if it is complete and settled: its cursor may move.
     var sweep: Sweep?
 
-    /// How long the server says that the feed will not change.
+    /// How long the feed will not change, according to the server.
     public var freshFor: Duration? {
         switch result {
         case .document(_, let freshFor)?, .notModified(let freshFor)?: freshFor
@@ -51,7 +51,7 @@ public struct ImportSummary: Sendable {
         if let failure { outcome = failure is CancellationError ? .cancelled : .failed }
     }
 
-    /// Notes what has ended the run early. A cancellation may have a reason, which says more.
+    /// Notes the error that ended the run early. A cancellation may have a reason, which says more.
     mutating func fail(_ error: any Error, _ options: Importer.Options) {
         failure = (error is CancellationError ? options.reasonOfCancellation() : nil) ?? error
         outcome = failure is CancellationError ? .cancelled : .failed

@@ -17,11 +17,11 @@ public struct Importer: Sendable {
         public var fetch = FetchOptions()
         /// Why a task was cancelled: with a reason the run has failed, without one it was cancelled.
         public var reasonOfCancellation: @Sendable () -> (any Error)? = { nil }
-        /// From when on the first sweep of an event service asks for what was revised; nil for the last 31 days.
+        /// How far back the first sweep of an event service asks for revisions; nil for the last 31 days.
         public var sweepsSince: Instant?
         /// The time of day, by which a service is asked for its last days.
         package var now: @Sendable () -> Instant = { .now }
-        /// How many events an event service gives at once; nil for what is known of it.
+        /// How many events an event service gives at once; nil for its known limit.
         package var sweepLimit: Int?
         /// The interval at which a daemon imports the source; nil for a single run.
         public var every: Duration?
@@ -72,8 +72,8 @@ public struct Importer: Sendable {
     /// If the server says that the feed has not changed since its last successful import, no run is recorded. Only
     /// `import.feed` notes that the feed was checked.
     ///
-    /// - Throws: `SourceBusy` when another process is importing the source; `FeedError` for a file that is not there and never
-    ///   was imported, which is a name spelt wrongly rather than a source; `PostgresError` when the run can't begin. A
+    /// - Throws: `SourceBusy` when another process is importing the source; `FeedError` for a missing file that was never imported,
+    ///   because its name is probably misspelt; `PostgresError` when the run can't begin. A
     ///   daemon's source is recorded even then: a monitor has to see that it fails.
     public func run(
         _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }

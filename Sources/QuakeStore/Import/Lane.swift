@@ -10,7 +10,7 @@ struct Lane: Sendable {
     private let filled = AsyncChannel<(FeatureBatch, Settling)>()
     /// The batch that is not being filled: it is empty, or being imported. nil until the first exchange.
     private var other: FeatureBatch?
-    /// How many bytes of a batch's rows it reads at once, so that it need not read each row by itself.
+    /// How many bytes of a batch's rows it reads at once, so that it need not read rows one by one.
     private let readAheadLimit: Int
 
     /// - Parameter count: how many lanes there are.

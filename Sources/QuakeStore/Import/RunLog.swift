@@ -10,7 +10,7 @@ struct RunLog {
     let name: String
     /// The interval at which a daemon imports the source.
     var every: Duration?
-    /// Whether what the server says about the document is kept, so that it need not be fetched again while it is the same.
+    /// Whether the document's validators are kept, so that it is not fetched again while it is unchanged.
     var keepsValidators = false
 
     /// The advisory lock of a run, by an SQL expression for its number. The session that does the run holds it: if it is
@@ -42,7 +42,7 @@ struct RunLog {
             etag: try row.decodeIfPresent("etag"), lastModified: try row.decodeIfPresent("last_modified"))
     }
 
-    /// Whether anyone but a worker has deleted earthquakes since a feed was fetched, which the feed may still have. A
+    /// Whether anyone but a worker has deleted earthquakes since a feed was fetched: the feed may still have them. A
     /// transaction that deletes may stay open for a day: it counts from its commit on.
     private static let hasDeletions: Query = """
         exists (select from import.deleted
@@ -97,8 +97,8 @@ struct RunLog {
     /// Records the run, locks it, and makes it the context that the history records. One statement, so that a
     /// cancellation leaves no run open, and the run is never visible before it is locked.
     ///
-    /// The commit does not wait for the disk: what the run changes is committed later, and nothing that was committed
-    /// earlier can then be missing.
+    /// The commit does not wait for the disk: the run's changes are committed later, and by then no earlier commit can be
+    /// missing.
     func begin() async throws -> Int {
         try await connection.repeating(
             """

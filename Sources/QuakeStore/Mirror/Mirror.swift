@@ -3,7 +3,7 @@ import PostgreSQL
 
 /// Follows the changes of another Quakes over HTTP, so that this table becomes the same.
 ///
-/// An answer has all that changed after a position, and ends with the next position. Both are taken in by one transaction: after
+/// An answer has all changes after a position, and ends with the next position. One transaction imports both: after
 /// a crash at any point, the next run resumes exactly there. If the other one says that the position no longer holds, it sends
 /// all its rows instead.
 struct Mirror {
@@ -16,7 +16,7 @@ struct Mirror {
     /// How long an answer may wait for a change while a daemon follows, in seconds.
     private static let patience = 20
 
-    /// Takes in what has changed since the last run.
+    /// Imports the changes since the last run.
     ///
     /// - Returns: `notModified` if nothing has. There was no run then.
     func run(_ progress: (Importer.Progress) -> Void) async throws -> ImportSummary {
@@ -137,7 +137,7 @@ struct Mirror {
     }
 }
 
-/// What a dry run has found. Thrown, so that it is rolled back.
+/// The result of a dry run. Thrown, so that the transaction is rolled back.
 private struct Trial: Error {
     let counts: ImportCounts
 }

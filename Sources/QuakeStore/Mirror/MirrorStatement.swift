@@ -2,12 +2,12 @@ import Feed
 
 /// The SQL that makes the table the same as that of another Quakes.
 enum MirrorStatement {
-    /// The temporary tables for the lines of one answer, and the function that takes them in.
+    /// The temporary tables for the lines of one answer, and the function that imports them.
     ///
     /// The other one's rows are right: they overwrite, even with an older `updated`. For each key, the last change counts. An event
     /// that was deleted there is deleted here, for the same reason, and by the author there. So is an event that a snapshot
-    /// lacks. The brake holds both: events that are too many to go stay, and so does the position, while the other rows are
-    /// taken in.
+    /// lacks. The brake applies to both: if too many events would be deleted, they and the position stay, while the other rows are
+    /// imported.
     static let preparation = """
         set client_min_messages = warning;
         create temporary table if not exists mirrored (ordinal bigint primary key, line jsonb not null) on commit delete rows;
@@ -96,7 +96,7 @@ enum MirrorStatement {
         $$
         """
 
-    /// What is wrong with the line `m`; null if nothing is. A line is a snapshot's beginning, one of its rows, a change, or the
+    /// The fault of the line `m`; null if there is none. A line is a snapshot's beginning, one of its rows, a change, or the
     /// position, which comes last.
     private static let fault = """
         case

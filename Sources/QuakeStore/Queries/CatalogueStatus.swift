@@ -50,8 +50,8 @@ public struct CatalogueStatus: Sendable, Equatable {
 
     /// Counts the earthquakes, or estimates how many there are if the table has more than `limit` bytes.
     ///
-    /// The estimate counts the rows on some 500 pages. The server's own statistics would cost less, but they are as old as
-    /// its last look at the table: after a first load there are none.
+    /// The estimate counts the rows on some 500 pages. The server's own statistics would cost less, but they date
+    /// from its last look at the table: after a first load there are none.
     static func count(
         upTo limit: Int = 64 << 20, on connection: Connection
     ) async throws -> (count: Int, isEstimate: Bool) {

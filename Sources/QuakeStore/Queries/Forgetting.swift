@@ -1,11 +1,11 @@
 import Feed
 import PostgreSQL
 
-/// Drops what is kept about sources and readers that are no more.
+/// Drops the records of removed sources and readers.
 public enum Forgetting {
     /// Drops the records of a source that is no longer imported: its validators, cursor, runs and unfinished backfill.
     ///
-    /// Earthquakes and history stay, and so do rejects. A run that a reject names stays for its sake, marked as forgotten.
+    /// Earthquakes and history stay, and so do rejects. A run that a reject names stays, marked as forgotten.
     /// The source's row in `import.lock` stays too: another session may be waiting for it.
     ///
     /// - Returns: how many runs were dropped.

@@ -36,7 +36,7 @@ public struct ImportStatus: Sendable, Equatable {
         public let deleted: Int
         public let rejected: Int
         public let error: String?
-        /// For an event service, what its sweeps have brought lately; nil for any other source.
+        /// For an event service, the results of its latest sweeps; nil for any other source.
         public let sweeps: Sweeps?
 
         fileprivate init(_ row: Row, label: String, _ sweeps: [String: Sweeps]) throws {
@@ -71,7 +71,7 @@ public struct ImportStatus: Sendable, Equatable {
 
     /// The sweeps of the last 24 hours that were complete.
     public struct Sweeps: Sendable, Equatable {
-        /// Up to when all that the service has revised or deleted was taken in; nil before the first complete sweep.
+        /// The service's revisions and deletions up to this time are imported; nil before the first complete sweep.
         public let cursor: Instant?
         public let count: Int
         public let inserted: Int

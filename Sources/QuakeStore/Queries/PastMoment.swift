@@ -93,7 +93,7 @@ extension PastMoment {
             .decode("token") ?? horizon.token
     }
 
-    /// Tokens and times grow together, so the last transaction is found by halving what is left between two tokens, through
+    /// Tokens and times grow together, so the last transaction is found by bisection between two tokens, through
     /// their index. An index on times would have to be kept by every commit.
     private static func last(upTo time: CommitTime) -> Query {
         """

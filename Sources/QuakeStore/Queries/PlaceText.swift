@@ -1,7 +1,7 @@
 /// A part of a place's name. Upper and lower case are the same, letter by letter, in any script; everything else counts as it
 /// is written.
 ///
-/// What counts as the same is decided here and not by the server, whose `lower` and `ilike` depend on how the database was
+/// This is decided here and not by the server, whose `lower` and `ilike` depend on how the database was
 /// created. So a view's file gives the same events as the server.
 public struct PlaceText: Sendable, Equatable {
     /// As it was written.

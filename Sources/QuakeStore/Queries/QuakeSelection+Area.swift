@@ -9,7 +9,7 @@ extension QuakeSelection {
         public var latitude: Double
         public var longitude: Double
         public var kilometres: Double
-        /// What is nearer than this is left out: the circle is a ring. The edges belong to it.
+        /// Nearer events are left out: the circle is a ring. The edges belong to it.
         public var innerKilometres: Double
 
         public init(

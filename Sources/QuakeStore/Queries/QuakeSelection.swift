@@ -3,7 +3,7 @@ import PostgreSQL
 
 /// Which earthquakes to read, and in which order.
 ///
-/// What is nil does not narrow the selection. An event without a magnitude is left out as soon as a magnitude is asked for.
+/// A nil member does not narrow the selection. A condition on the magnitude leaves out events without one.
 public struct QuakeSelection: Sendable {
     /// Only events with this origin time or later.
     public var since: Instant?
@@ -41,7 +41,7 @@ public struct QuakeSelection: Sendable {
 
     public init() {}
 
-    /// What comes first. Events that are equal in this come in the order of their codes.
+    /// Which events come first. Ties are in the order of their codes.
     public enum Order: String, Sendable, CaseIterable {
         /// The newest first.
         case time

@@ -9,7 +9,7 @@ public struct HeldPeriod: Sendable, Equatable {
     /// nil for the whole world.
     public let box: QuakeSelection.Box?
 
-    /// All that are known. A login that may not read them, because its role is of an earlier version, knows none.
+    /// All held periods; none for a login that may not read them, because its role is of an earlier version.
     ///
     /// - Throws: `PostgresError`.
     public static func all(on connection: Connection) async throws -> [HeldPeriod] {

@@ -1,8 +1,8 @@
 import PostgreSQL
 
 extension Report {
-    /// Checks that the earthquake that a report is about exists, and that there is a window in which to look for what
-    /// followed it. Otherwise it would look as if nothing had happened.
+    /// Checks that the earthquake that a report is about exists, and that the window of its aftershocks is known.
+    /// Otherwise it would look as if nothing had followed.
     ///
     /// - Throws: `UnknownCodes` if the argument `mainshock` names no earthquake. `UnmeasuredMainshock` if the window has to
     ///   follow from its magnitude, and it has none.

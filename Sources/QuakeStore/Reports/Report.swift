@@ -55,7 +55,7 @@ public struct Report: Sendable, Equatable {
     ) async throws {
         let query = query(arguments, limit, backwards, times)
         let names = columns.map(\.name)
-        // To lock the view takes the right to read it, which a login for reports has, and locks the table below.
+        // Locking the view takes only the right to read it, which a login for reports has, and locks the table below.
         try await connection.transaction(
             .repeatableReadOnly, holding: "report.event", to: "read report \(name)"
         ) {

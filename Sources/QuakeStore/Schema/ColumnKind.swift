@@ -1,4 +1,4 @@
-/// What the values of a column of any table are, for those who read it.
+/// The kind of a column's values, for readers of any table.
 public enum ColumnKind: String, Sendable {
     case integer, number, boolean, time, text
 

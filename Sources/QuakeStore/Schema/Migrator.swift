@@ -75,7 +75,7 @@ public struct Migrator: Sendable {
     /// can take an advisory lock.
     static let lock = "lock table import.migration in share row exclusive mode"
 
-    /// The advisory lock that does it as long as that table is missing. "quakes" in ASCII keeps it clear of other
+    /// The advisory lock to use as long as that table is missing. "quakes" in ASCII keeps it clear of other
     /// programs' locks.
     static let beginning = 0x7175_616B_6573
 

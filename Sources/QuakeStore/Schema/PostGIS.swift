@@ -1,6 +1,6 @@
 import PostgreSQL
 
-/// What programs for maps need in a database that has PostGIS: a view with a geometry, and a notification for QGIS.
+/// A view with a geometry, and a notification for QGIS, for programs that draw maps from a database that has PostGIS.
 ///
 /// The view stands beside `report.event`. In that view, the geometry would come after the last column, where the next
 /// version's migration has to put its own new column.
@@ -92,7 +92,7 @@ public enum PostGIS {
     }
 }
 
-/// PostGIS is not there.
+/// PostGIS is missing.
 public enum NoPostGIS: Error, Equatable, CustomStringConvertible {
     case notInstalled(version: Int)
     case notAllowed

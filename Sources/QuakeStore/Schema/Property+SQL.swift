@@ -8,7 +8,7 @@ extension Property {
         .map { "\($0.column) = excluded.\($0.column)" }.joined(separator: ", ")
 
     func condition(_ range: ClosedRange<Double>) -> Query {
-        // Without its values, a plan takes a range for few rows, and sorts them all. No column with a limit holds NaN, which
+        // A plan without the values expects few rows from a range, and sorts them all. No column with a limit holds NaN, which
         // is beyond infinity to the server.
         if limit != nil, range.upperBound == .infinity {
             return "\(unescaped: column) >= \(range.lowerBound)"

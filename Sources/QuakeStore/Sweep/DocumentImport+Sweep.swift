@@ -3,9 +3,9 @@ import Feed
 // Sweeps: a run of several answers, one after the other. The deletions come first, so that an event which the events' answers
 // list was there later.
 //
-// Answers are never paged by number. If an event is deleted between two pages, the second one begins one event too late, and what
-// it leaves out was revised before the next sweep's cursor. So a sweep that is too large for one answer is cut by origin times.
-// What moves from one part to another meanwhile was revised meanwhile, and the next sweep asks for it.
+// Answers are never paged by number. If an event is deleted between two pages, the second one begins one event too late, and the
+// skipped event was revised before the next sweep's cursor. So a sweep that is too large for one answer is cut by origin times. An
+// event that moves from one part to another meanwhile was revised meanwhile, and the next sweep asks for it.
 extension DocumentImport {
     mutating func readSweep(_ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void) async throws {
         try await askForDeletions()
@@ -131,7 +131,7 @@ extension DocumentImport {
                     throw failure
                 }
                 let promised = max(count ?? 0, scanner.metadata.count ?? 0)
-                // If the service counts no more by now, some of them have just gone.
+                // If the service's count has dropped to that, some of them were just deleted.
                 if given < promised, try await self.count(question) ?? promised > given {
                     let short = ShortAnswer(window: window, given: given, counted: promised, isSweep: true)
                     if plan.hadTooFew(window, short) { continue }
@@ -176,7 +176,7 @@ extension DocumentImport {
         do {
             return try await service.count(question, for: .sweep, options.fetch)
         } catch let refusal as FeedError where isRefusal(refusal) {
-            // It may only be the time of the revision that it does not know.
+            // Perhaps it does not support the time of revision only.
             var everything = question
             everything.updatedAfter = nil
             do {
@@ -193,7 +193,7 @@ extension DocumentImport {
 
     // MARK: The service
 
-    /// Whether a service of which little is known says that it does not know what it was asked for.
+    /// Whether a service of unknown abilities says that it does not support a question.
     private func isRefusal(_ error: any Error) -> Bool {
         guard let service = sweep?.service else { return false }
         return service.isRefusal(error) || error is NoDeletions
@@ -214,12 +214,12 @@ extension DocumentImport {
         logger.notice("import \(source): the service does not support \(what)")
     }
 
-    /// Whether a service that has refused a question refuses it again. What it refuses only for a moment, it knows.
+    /// Whether a service that has refused a question refuses it again. If not, it supports the question.
     private func refuses(_ question: EventService.Question) async throws -> Bool {
         try await sweep?.service.refusal(of: question, options.fetch) != nil
     }
 
-    /// Finds out what a service does not know that has refused a question.
+    /// Finds out what a service that has refused a question does not support.
     ///
     /// - Returns: false if it answers by now.
     /// - Throws: `UnfitService` if it answers in no form that is read; `FeedError`.
@@ -234,14 +234,14 @@ extension DocumentImport {
     }
 }
 
-/// The service gave events that are there when it was asked for those that were deleted.
+/// The service gave existing events when it was asked for deleted ones.
 private struct NoDeletions: Error {}
 
 /// The service has refused a question, and is known now to lack an ability.
 private struct AnotherQuestion: Error {}
 
 extension BackfillPlan {
-    /// Notes that a window held more than the service gives at once. Nearly all that is revised is young, so the next one is
+    /// Notes that a window held more than the service gives at once. Nearly all revised events are young, so the next one is
     /// much shorter.
     fileprivate mutating func hadTooMany(_ window: Range<Instant>) -> Bool {
         hadTooMany(window, count: 16 * limit)

@@ -3,15 +3,15 @@ import PostgreSQL
 
 /// One sweep of an event service: everything that it has revised and deleted since the last one, with any origin time.
 ///
-/// It states who is there and who was deleted. The cursor is the service's own clock when a sweep began.
-/// It moves only when all of that sweep is in, so a sweep that fails, or is killed, is made again.
+/// It states which events exist and which were deleted. The cursor is the service's own clock when a sweep began. It moves only
+/// when that sweep is complete, so a sweep that fails, or is killed, is repeated.
 ///
-/// A service that does not know when it revised its events is swept by origin times: the last days each time, and more of them
-/// once a day. Only such a sweep also states who is missing.
+/// A service that can't be asked for revisions is swept by origin times: the last days each time, and more of them once a day. Only
+/// in such a sweep are missing events gone.
 struct Sweep: Sendable {
     /// With the abilities that it has shown so far.
     var service: EventService
-    /// Up to when earlier sweeps have taken in everything; nil before the first, and after a cursor that was of no use.
+    /// Earlier sweeps have imported everything up to this time; nil before the first, and after an unusable cursor.
     private(set) var cursor: Instant?
     /// Where a sweep without a cursor begins.
     let beginning: Instant
@@ -26,7 +26,7 @@ struct Sweep: Sendable {
     /// from one part to another meanwhile is in none of them; or an answer may have been cut off.
     var isPartial = false
 
-    /// How far sweeps overlap. What the service revises becomes visible a little later, and its servers' clocks differ.
+    /// How far sweeps overlap. Revisions become visible a little later, and the clocks of the service's servers differ.
     static let overlap: Int64 = 600_000
     /// How far the first sweep looks back.
     private static let firstLook = 31 * day
@@ -53,13 +53,13 @@ struct Sweep: Sendable {
     /// The moment of the statement. A service that does not say when it answered is believed to share this machine's time.
     var moment: Instant { made ?? started }
 
-    /// Only what was revised later is asked for; nil if the service does not know that.
+    /// Asks only for events revised after this; nil if the service does not support that.
     var updatedAfter: Instant? {
         if isByWindow { return nil }
         return cursor.map { Instant(milliseconds: $0.milliseconds - Self.overlap) } ?? beginning
     }
 
-    /// The newest first: nearly all that is revised is young.
+    /// The newest first: nearly all revised events are young.
     var plan: BackfillPlan {
         let end = Instant(milliseconds: moment.milliseconds + Self.day)
         return BackfillPlan(
@@ -113,7 +113,7 @@ struct Sweep: Sendable {
         return FeedIdentity(service: service.host, name: "sweep", generated: moment, window: window)
     }
 
-    /// Moves the cursor, and keeps what the service has refused so far: the part of a statement that goes with the end of the
+    /// Moves the cursor, and keeps which abilities the service lacks: the part of a statement that goes with the end of the
     /// run.
     ///
     /// - Parameter name: the service's name in the database.

@@ -4,8 +4,8 @@ import PostgreSQL
 
 /// Compares a stretch of the table with what an event service has, event by event, and repairs what differs.
 ///
-/// It reads the service as a backfill does: window by window, each with fewer events than the service gives at once. What is
-/// compared is a whole answer; one that is cut off ends the verification.
+/// It reads the service as a backfill does: window by window, each with fewer events than the service gives at once. It compares
+/// whole answers; one that is cut off ends the verification.
 public struct Verification: Sendable {
     public struct Options: Sendable {
         public var service = EventService.usgs
@@ -20,7 +20,7 @@ public struct Verification: Sendable {
         }
     }
 
-    /// One event that the table and the service do not agree about.
+    /// One event in which the table and the service differ.
     public struct Finding: Sendable, Equatable {
         public let kind: Kind
         public let code: String
@@ -51,7 +51,7 @@ public struct Verification: Sendable {
     }
 
     public struct Outcome: Sendable {
-        /// How many events the table and the service do not agree about.
+        /// How many events differ between the table and the service.
         public var findings = 0
         /// How many events the service has there.
         public var events = 0

@@ -3,8 +3,8 @@ import PostgreSQL
 
 // The search for features with a value that the server refuses.
 extension BatchImport {
-    /// Finds each feature that the server refuses, and commits nothing. However many they are, it takes one transaction,
-    /// unless the server can't even read some of them: then the batch is halved until each of those is alone.
+    /// Finds each feature that the server refuses, and commits nothing. It takes one transaction for any number of them, unless the
+    /// server can't even read some: then the batch is halved until each of those is alone.
     func findRefused(_ records: [Int], _ batch: FeatureBatch, _ refused: inout Refused) async throws {
         do {
             for (index, error) in try await refusals(of: records, batch) {
@@ -48,7 +48,7 @@ extension BatchImport {
     }
 }
 
-/// What a trial has shown. Thrown, so that the trial is rolled back.
+/// The result of a trial. Thrown, so that the trial is rolled back.
 private struct Refusals: Error {
     let errors: [Int: PostgresError]
 }

@@ -7,7 +7,7 @@ struct BatchImport {
     let logger: Logger
     /// The run in `import.run`; nil for a dry run, which writes nothing.
     let run: Int?
-    /// What the document's earlier batches did.
+    /// The counts of the document's earlier batches.
     let runningCounts: RunningCounts
 
     /// Why the server refuses features, by their ordinals.
@@ -83,7 +83,7 @@ struct BatchImport {
 
     /// Streams records into `incoming` and merges them. Counts those that were inserted, updated or older.
     ///
-    /// - Parameter expectsNew: whether to stream them into the table itself, which fails when one of them is already there.
+    /// - Parameter expectsNew: whether to stream them into the table itself, which fails when one of them exists already.
     private func take(
         _ records: [Int], of batch: FeatureBatch, _ settling: Settling, expectsNew: Bool
     ) async throws -> ImportCounts {
@@ -112,7 +112,7 @@ struct BatchImport {
         return counts
     }
 
-    /// Replaces the later versions that the service turned out not to have, unless they are so many that the brake holds.
+    /// Replaces the later versions that the service turned out not to have, unless there are so many that the brake applies.
     private func takeBack(
         _ counts: inout ImportCounts, of batch: FeatureBatch, _ settling: Settling, _ corrector: String
     ) async throws {
@@ -129,7 +129,7 @@ struct BatchImport {
         }
     }
 
-    /// The records that the table lacks, or has otherwise. Asks about a few thousand at a time, to need little memory.
+    /// The records that the table lacks, or has with other values. Asks about a few thousand at a time, to need little memory.
     private func needed(
         _ records: [Int], of batch: FeatureBatch, _ settling: Settling
     ) async throws -> [Int] {
@@ -184,7 +184,7 @@ struct BatchImport {
         ) { writer in
             var rows = BinaryRows()
             for (feature, rejection) in rejections {
-                // A deletion does not say that the event is there.
+                // A deletion does not say that the event exists.
                 let code =
                     feature.isDeletion ? nil : try batch.withBytes(of: feature) { readableCode(of: $0) }
                 if code == nil, !feature.isDeletion { unreadable += 1 }

@@ -41,7 +41,7 @@ final class FeatureBatch: @unchecked Sendable {
 
     private(set) var records: [Record] = []
     private(set) var rejections: [(feature: Feature, rejection: Rejection)] = []
-    /// That of its rows' fingerprints; another one for each batch.
+    /// The seed of its rows' fingerprints; another one for each batch.
     private(set) var seed = RowFingerprint.seed()
     /// How many bytes of the document these features account for.
     var documentBytes = 0
@@ -131,7 +131,7 @@ final class FeatureBatch: @unchecked Sendable {
         try raw.withBytes(feature.kept, body)
     }
 
-    /// What stands in the document of the feature, at most the first 64 KiB unless it is GeoJSON.
+    /// The feature's text in the document, at most the first 64 KiB unless it is GeoJSON.
     func withSource<Result>(
         of feature: Feature, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) throws -> Result {
@@ -139,7 +139,7 @@ final class FeatureBatch: @unchecked Sendable {
         return try raw.withBytes(source.start..<source.start + Int(source.count), body)
     }
 
-    /// Appends a record's row, which is made from the feature once more if it was not kept.
+    /// Appends a record's row, which is made from the feature again if it was not kept.
     func append(_ record: Record, to rows: inout BinaryRows) throws {
         if let row = record.row { return try self.rows.withBytes(row) { rows.append(rows: $0) } }
         try withBytes(of: record.feature) { rows.append(try decoder.decode($0), from: $0) }

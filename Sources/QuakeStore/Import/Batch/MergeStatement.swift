@@ -3,7 +3,7 @@ import PostgreSQL
 
 /// The SQL that moves one batch from the temporary table into `quake`.
 enum MergeStatement {
-    /// What a worker's session needs, once per connection.
+    /// The settings of a worker's session, once per connection.
     ///
     /// - A batch joins a few thousand rows, by their keys, with a table of any size. Without statistics for the
     ///   temporary table, or with old ones for the large table, the planner may read all of the large table, even once
@@ -14,7 +14,7 @@ enum MergeStatement {
     ///   leader that is being stopped because it has lost its standbys, only SIGKILL ends it then. So a commit does not wait for
     ///   standbys here, unless it says so (`waitingForStandbys`).
     /// - Workers keep out of each other's way by locks. SERIALIZABLE, as the default of the database or the login, would only
-    ///   have them fail each other.
+    ///   make them fail each other.
     private static let session = """
         select set_config('session_replication_role', 'origin', false)
         where current_setting('session_replication_role') <> 'origin';
@@ -32,7 +32,7 @@ enum MergeStatement {
         select set_config('temp_buffers', '32MB', false) where current_setting('temp_buffers') <> '32MB'
         """
 
-    /// The temporary table for those features of a batch that the table lacks, or has otherwise. It is emptied at the end of
+    /// The temporary table for those features of a batch that the table lacks, or has with other values. It is emptied at the end of
     /// each transaction, without the new file that TRUNCATE makes. A batch fits in the temporary buffers, and is never
     /// written to disk. Making and dropping a temporary table takes the server a few milliseconds, so a document without
     /// news goes without.
@@ -52,7 +52,7 @@ enum MergeStatement {
         set client_min_messages = notice
         """
 
-    /// An expression that has this transaction wait for what the session's commits waited for before it was prepared.
+    /// An expression that makes this transaction wait for standbys as the session's commits did before it was prepared.
     static let waitingForStandbys: Query = """
         set_config('synchronous_commit', coalesce(nullif(current_setting('import.synchronous_commit', true), ''),
                                                   current_setting('synchronous_commit')), true)
@@ -65,7 +65,7 @@ enum MergeStatement {
     static let incomingColumns = Property.allCases.map(\.column)
     static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size", "code"]
 
-    /// Which rows of a batch the server needs: those that the table lacks, or has otherwise. The others are noted as
+    /// Which rows of a batch the server needs: those that the table lacks, or has with other values. The others are noted as
     /// present, if the document may settle.
     ///
     /// The lock prevents settling between this statement and the merge. Any other change of an equal row meanwhile comes after
@@ -117,7 +117,7 @@ enum MergeStatement {
         "(quake.updated = quake.time and \(feature).updated = \(feature).time)"
     }
 
-    /// Of an event that the document lists in an earlier revision, what matters is whether it covers the row.
+    /// If the document lists an event in an earlier revision, it matters whether it covers the row.
     private static let presence = """
         ,
         noted as (
@@ -154,8 +154,8 @@ enum MergeStatement {
         """
     }
 
-    /// Replaces the rows of `incoming` that the table has in a later version, as `pg_temp.finding` says, and takes them out of
-    /// `incoming`: what is left is compared and merged as ever. A row that was revised since then stays.
+    /// Replaces the rows of `incoming` that the table has in a later version, as `pg_temp.finding` says, and removes them from
+    /// `incoming`: the rest is compared and merged as usual. A row that was revised since then stays.
     ///
     /// - Parameter features: how many the service has; if a tenth of them would be replaced, and more than 5, none is.
     static func takeBack(_ features: Int, _ settling: Settling) -> Query {
@@ -194,7 +194,7 @@ enum MergeStatement {
         )
         """
 
-    /// What the merge would do, without doing or locking anything.
+    /// The counts of the merge, without doing or locking anything.
     static func preview(_ settling: Settling) -> Query {
         """
         with \(compared(settling))
@@ -208,7 +208,7 @@ enum MergeStatement {
     /// Makes a function that merges the rows of `incoming`, a hundred at a time, and one by one where the server refuses a
     /// value. It returns the numbers of the refused rows, and why (see `PostgresError.isRefusedValue`).
     ///
-    /// Of a table that was empty before, the planner would keep a copy, and search all of it for each row.
+    /// If the table was empty before, the planner would keep a copy, and search all of it for each row.
     static let refusals = """
         create function pg_temp.refusals() returns table (number integer, state text, message text)
         language plpgsql

@@ -12,11 +12,10 @@ import PostgreSQL
 package struct RowFingerprint: Equatable {
     package let value: Int64
 
-    /// What makes the numbers of a batch others than those of the batch before.
+    /// A random seed, so that each batch has other numbers.
     package static func seed() -> Int64 { Int64.random(in: 1...(.max)) }
 
-    /// The number of a record. Not of one with properties that are not declared: how the server hashes a jsonb is too much to
-    /// repeat.
+    /// The number of a record; nil if it has undeclared properties, because the server's hash of a jsonb is too much to repeat.
     package init?(of record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>, _ seed: Int64) {
         if case .extra = record[.extra] { return nil }
         var hash = RecordHash(seed: UInt64(bitPattern: seed))

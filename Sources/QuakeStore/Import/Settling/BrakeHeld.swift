@@ -1,4 +1,4 @@
-/// So many events would go that the source is more likely to be broken. What it says of others is taken in.
+/// So many events would be deleted that the source is more likely to be broken. Its other events are imported.
 public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
     /// Such as `all_day`.
     public let feed: String

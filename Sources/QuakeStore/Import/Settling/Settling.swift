@@ -1,8 +1,8 @@
 import Feed
 import PostgreSQL
 
-/// What one document states about which events exist and which are gone, and the changes to the table that follow. The rules, and what
-/// is kept for them, stand at the beginning of `migrations/0004_settling.sql`.
+/// What one document states about which events exist and which are gone, and the changes to the table that follow. The rules, and the
+/// records that they need, are at the beginning of `migrations/0004_settling.sql`.
 ///
 /// In each of the document's transactions, `age` comes before its features are merged. If the document turns out to be late,
 /// `sift` removes what newer ones contradict. The merge notes the features in `pg_temp.present`, and in the last transaction
@@ -18,9 +18,9 @@ struct Settling {
     let rejectLimit: RejectLimit
     /// Whether the document is a sweep, in which a missing event is not gone.
     let isSweep: Bool
-    /// The service that takes back the later versions which were found in the table; nil for all but a repair.
+    /// The service whose earlier versions replace the table's later ones; nil for all but a repair.
     var corrector: String?
-    /// What the document speaks of. Set with the last batch of a document that can be settled.
+    /// The feed and the window of the document. Set with the last batch of a document that can be settled.
     var identity: FeedIdentity?
     /// The events that the document says are gone, and since when. It counts without an identity, too: any document may say so.
     var deletions = StatedDeletions()
@@ -60,11 +60,11 @@ struct Settling {
 
     // MARK: Age
 
-    /// Keeps settling and merging apart until the transaction ends, and looks for what was settled. Any number of workers may
-    /// merge side by side.
+    /// Keeps settling and merging apart until the transaction ends, and looks for settled documents. Any number of workers
+    /// may merge side by side.
     ///
     /// Settling deletes what a document lacks. A batch of an older document that is merged meanwhile would not see the
-    /// deletion, and bring back what was deleted. The lock is one on a table of the worker's own, because anyone who may
+    /// deletion, and bring the event back. The lock is one on a table of the worker's own, because anyone who may
     /// connect can take an advisory lock. A dry run locks nothing.
     ///
     /// Two statements: the second sees what was committed while the first waited.
