@@ -6,17 +6,17 @@ public struct Agency: Sendable, Equatable {
     public let name: String
     /// Its name in full.
     public let title: String
-    /// Under which terms its data may be shown and passed on; nil if it has to be asked.
+    /// The licence of its data; nil if the agency has to be asked.
     public var licence: String?
-    /// Where its terms, or how it wants to be cited, can be read: a URL, or a DOI.
+    /// A URL or a DOI with its terms, or with how it wants to be cited.
     public var terms: String?
     /// Its event service, whose host is the service that its events come from.
     public let service: String
     /// The page of an event, on the host of the service, but for the id at its end.
     public var page: String?
-    /// What the public ids of its events begin with, behind `smi:` or `quakeml:`, in small letters.
+    /// The beginnings of its events' public ids, behind `smi:` or `quakeml:`, in lower case.
     public var authorities: [String] = []
-    /// What its ids begin with, before a year and some letters, as SeisComP makes them: `gfz2026texh`.
+    /// The beginnings of its ids, before a year and some letters, as SeisComP makes them: `gfz2026texh`.
     public var prefixes: [String] = []
     /// The network whose ids ComCat has as its own; for `usgs`, which has those of all, it is empty.
     public var network: String?
@@ -24,11 +24,11 @@ public struct Agency: Sendable, Equatable {
     /// Whether it withdraws an event by writing zeros for its place and its magnitude.
     public var withdrawsByZeros = false
 
-    /// Where an event is found, but for the id at the end.
+    /// The address of an event, without the id at the end.
     var address: String { page ?? "\(service)query?eventid=" }
 
-    /// What `net` its events have: its name; for ComCat's contributors their network, and for `usgs` all of these. In SQL, that
-    /// is `report.agency`.
+    /// The `net` of its events: its name; for ComCat's contributors their network, and for `usgs` all of these. In SQL, that is
+    /// `report.agency`.
     public var networks: [String] {
         switch network {
         case nil: [name]
@@ -48,7 +48,7 @@ public struct Agency: Sendable, Equatable {
 
     public var host: String { FeedIdentity.host(of: service) ?? "" }
 
-    /// What to write where its data are shown, such as `GFZ Helmholtz Centre for Geosciences, GEOFON (CC BY 4.0,
+    /// The text to show beside its data, such as `GFZ Helmholtz Centre for Geosciences, GEOFON (CC BY 4.0,
     /// doi:10.14470/TR560404)`.
     public var attribution: String {
         let rest = [licence, terms].compactMap(\.self).joined(separator: ", ")
@@ -57,7 +57,7 @@ public struct Agency: Sendable, Equatable {
 }
 
 extension Agency {
-    /// The agency whose event service is at a host; nil if it is none of these.
+    /// The agency whose event service is at a host; nil for any other host.
     public static func atHost(_ host: String?) -> Agency? {
         host.flatMap { host in known.first { $0.host == host } }
     }

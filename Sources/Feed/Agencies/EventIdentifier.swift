@@ -1,17 +1,17 @@
 /// An event's identifier as a document has it, taken apart.
 ///
-/// A public id, such as `smi:ch.ethz.sed/sc25a/Event/2026tjhylr`, names its authority. What is none has no authority.
+/// A public id, such as `smi:ch.ethz.sed/sc25a/Event/2026tjhylr`, names its authority. Any other identifier has none.
 struct EventIdentifier {
-    /// What stands before the id: `ch.ethz.sed/sc25a/Event`.
+    /// The part before the id: `ch.ethz.sed/sc25a/Event`.
     let authority: String
     /// `2026tjhylr`; of `smi:…/query?eventId=46744251` it is `46744251`.
     let id: String
-    /// All that tells the event apart within its authority: `sc25a/Event/2026tjhylr`.
+    /// The whole identifier within its authority: `sc25a/Event/2026tjhylr`.
     let path: String
     /// The host, if the identifier is the address of an event at a service: `smi:HOST/fdsnws/event/1/query?eventid=ID`.
     var host: String?
 
-    /// Who gave the identifier, according to itself: `ch.ethz.sed`.
+    /// The authority that gave the identifier: `ch.ethz.sed`.
     var owner: String { authority.prefix { $0 != "/" }.lowercased() }
 
     init(_ text: String) {

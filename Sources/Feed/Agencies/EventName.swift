@@ -1,4 +1,4 @@
-/// What an event is called in the table: its code, and the agency whose event it is.
+/// An event's name in the table: its code, and the agency whose event it is.
 struct EventName: Equatable {
     var code: String
     var net: String
@@ -137,7 +137,7 @@ struct EventNaming {
             ?? named.first ?? String(id.prefix(while: \.isLetter))
     }
 
-    /// Where an event is found at a host; nil if it is none.
+    /// The address of an event at a host; nil if that is not a host.
     static func page(of name: EventName, atHost host: String) -> String? {
         guard host.contains(".") else { return nil }
         guard let agency = Agency.atHost(host) else {

@@ -1,5 +1,4 @@
-/// A decimal number as a document has it. It becomes a number of JSON with the same digits, so that nothing is rounded on the
-/// way.
+/// A decimal number as written in a document. It becomes a number of JSON with the same digits, without rounding.
 struct DecimalText {
     private let isNegative: Bool
     /// The digits before the point, without leading zeros.
@@ -76,7 +75,7 @@ struct DecimalText {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Whether a field is empty, or one of the ways to write that it is: hyphens (INGV), or what programs print for a missing value.
+    /// Whether a field is empty, or a way to write that: hyphens (INGV), or a program's word for a missing value.
     var saysNothing: Bool {
         if allSatisfy({ $0 == UInt8(ascii: "-") }) { return true }
         guard count <= 4 else { return false }

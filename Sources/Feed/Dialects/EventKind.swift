@@ -11,8 +11,8 @@ package enum EventKind {
         return small.count == 2 ? abbreviations[small] ?? small : small
     }
 
-    /// Of the SCEDC (https://scedc.caltech.edu/data/etypes.html), and those of IMS1.0 that EMSC uses: k is known, s is
-    /// suspected.
+    /// The abbreviations of the SCEDC (https://scedc.caltech.edu/data/etypes.html), and those of IMS1.0 that EMSC uses: k is known,
+    /// s is suspected.
     private static let abbreviations = Dictionary(
         uniqueKeysWithValues: [
             ("eq", "earthquake"), ("qb", "quarry blast"), ("nt", "nuclear explosion"), ("sn", "sonic boom"),

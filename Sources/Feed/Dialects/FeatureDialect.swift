@@ -53,7 +53,7 @@ struct FeatureDialect {
 private protocol Translatable {
     var members: FeatureMembers { get }
     var isGone: Bool { get }
-    /// The member that says when it was revised.
+    /// The member with the time of its revision.
     var revised: StaticString { get }
     func write(to writer: inout FeatureWriter) throws(Rejection)
 }
@@ -93,7 +93,7 @@ private struct GeoNetFeature: Translatable {
     func write(to writer: inout FeatureWriter) throws(Rejection) {
         let time = try members.requiredTime("time")
         writer.append("time", time: time)
-        // A list does not say when an event was revised. It can't have been before it happened.
+        // A list has no time of revision. It can't be before the origin.
         writer.append("updated", time: try members.time(revised) ?? time)
         writer.append("mag", try members.number("magnitude"))
         writer.append("magType", (members.text("magnitudeType") ?? "").utf8)

@@ -37,7 +37,7 @@ public struct DocumentScanner {
             mayBeEmpty: query?.split(separator: "&").contains("format=text") == true)
     }
 
-    // MARK: What the document says about itself
+    // MARK: The document's metadata
 
     /// What it has said so far.
     public var metadata: FeedMetadata {
@@ -48,7 +48,7 @@ public struct DocumentScanner {
         }
     }
 
-    /// Whether it is known by now what feed the document is. Nothing but the USGS's GeoJSON is one of its summary feeds.
+    /// Whether the feed of the document is known by now. Only the USGS's GeoJSON can be one of its summary feeds.
     public var sawMetadata: Bool {
         switch format {
         case .undecided: false
@@ -83,7 +83,7 @@ public struct DocumentScanner {
         if case .text(let scanner) = format { scanner.breach } else { nil }
     }
 
-    /// What people should know about a document that was read.
+    /// Warnings about a document that was read.
     public var notes: [String] {
         switch format {
         case .undecided: []
@@ -122,7 +122,7 @@ public struct DocumentScanner {
         }
     }
 
-    /// Hands over what the document's end completes, and checks that the document is complete.
+    /// Hands over the events that the document's end completes, and checks that the document is complete.
     ///
     /// - Returns: whether that was all. If not, `body` had enough: call this again.
     /// - Throws: `FeedError.brokenDocument` with the byte offset; what `body` throws.

@@ -1,7 +1,6 @@
 import Glibc
 
-/// What decoding needs from the declarations. It finds properties by the bytes of their names, and knows which are
-/// required.
+/// The declarations in a form for decoding: finds properties by the bytes of their names, and knows which are required.
 struct PropertyTable {
     /// In the order of `geometry.coordinates`.
     let coordinates: [Property]

@@ -1,6 +1,6 @@
 /// One event of a document, as a feature of GeoJSON. Its bytes are borrowed, and valid only inside the closure that gets it.
 ///
-/// A feed in the USGS's own format has these bytes itself. Of any other document, they are made from what stands there.
+/// A feed in the USGS's own format has these bytes itself. For any other document, they are made from its text.
 public struct RawFeature {
     /// The event's place in the document, from 1.
     public let ordinal: Int
@@ -10,9 +10,9 @@ public struct RawFeature {
     public let size: Int
     /// The feature, or the first 64 KiB of one over 1 MiB. If the event was rejected already, no more than its id.
     public let bytes: UnsafeBufferPointer<UInt8>
-    /// What stands in the document, or the first 64 KiB of it; nil if that is the feature.
+    /// The event's text in the document, or the first 64 KiB of it; nil if that is the feature.
     public var source: UnsafeBufferPointer<UInt8>?
-    /// The line of the document, from 1; nil if it does not go by lines.
+    /// The line of the document, from 1; nil if it is not made of lines.
     public var line: Int?
     /// Why it could not become a feature.
     public var rejection: Rejection?

@@ -19,12 +19,12 @@ public struct Rejection: Error, Sendable, Equatable {
         case refused
         /// A deletion that does not say which event was deleted.
         case unnamed
-        /// An event that is there, among those that were deleted.
+        /// An existing event, among those that were deleted.
         case status
     }
 
     public let reason: Reason
-    /// What is wrong, for people. It names the member.
+    /// The fault, for people. It names the member.
     public let message: String
 
     public init(_ reason: Reason, _ message: String) {

@@ -78,7 +78,7 @@ final class CurlHandle {
 
     func start() { curl_multi_add_handle(multi, easy) }
 
-    /// Does what can be done without waiting, until a good piece of the body is there.
+    /// Works without waiting, until a good piece of the body has arrived.
     ///
     /// One call of libcurl fills its buffer of 16 KB up to a hundred times.
     func perform() {

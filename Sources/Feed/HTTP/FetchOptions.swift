@@ -40,7 +40,7 @@ public struct FetchOptions: Sendable {
     public init() {}
 }
 
-/// How much of a feed has arrived, as it was stored or sent: compressed if it is compressed.
+/// How much of a feed has arrived, in bytes as stored or sent, before inflation.
 public struct Arrival: Sendable, Equatable {
     public var bytes = 0
     /// The size of the file, or the response's Content-Length; nil if unknown.

@@ -90,7 +90,7 @@ struct HTTPExchange: Sendable {
         handle.set(fields: fields)
     }
 
-    /// The fields that libcurl does not add by itself. A field without a value is not sent.
+    /// The fields that libcurl does not add. A field without a value is not sent.
     private var fields: [String] {
         var fields = [
             "Accept: application/geo+json, application/json, */*;q=0.1", "Accept-Encoding: gzip",

@@ -1,5 +1,5 @@
-/// A property of an earthquake. This is the one place that says what the feed calls it, which column holds it, its
-/// kind, its unit and its meaning.
+/// A property of an earthquake. This is the only place that declares its name in the feed, its column, its kind, its unit and
+/// its meaning.
 ///
 /// Decoding, the rows of an import, rows read back, readers' views, JSON, CSV, GeoJSON and the comments of the table's
 /// columns follow from it. To add a property, add a case with its declaration, and a migration that adds the column.
@@ -95,7 +95,7 @@ public enum Property: Int, CaseIterable, Sendable {
     /// How many there are.
     public static let count = allCases.count
 
-    /// The most bytes that a text may have, in UTF-8. Lists may be longer, and so may what is unknown.
+    /// The most bytes that a text may have, in UTF-8. Lists and undeclared properties may be longer.
     public static let textLimit = 8 << 10
 
     var declaration: Declaration { Self.declarations[rawValue] }
@@ -108,10 +108,10 @@ public enum Property: Int, CaseIterable, Sendable {
     /// Its meaning and its unit, which is also the column's comment.
     public var meaning: String { declaration.meaning }
 
-    /// The greatest absolute value of a number; nil if any finite one is taken. The table has the same limit.
+    /// The greatest absolute value of a number; nil if any finite one is accepted. The table has the same limit.
     public var limit: Double? { declaration.limit }
 
-    /// Its name in a feature's `properties`; nil for what is elsewhere in a feature.
+    /// Its name in a feature's `properties`; nil for one that is elsewhere in a feature.
     public var feedName: String? {
         if case .property(let name) = declaration.origin { "\(name)" } else { nil }
     }

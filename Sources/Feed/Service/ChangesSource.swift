@@ -1,4 +1,4 @@
-/// The changes of another Quakes as a source, such as `http://HOST:8080/changes`: what `quakes serve` tells its readers.
+/// The changes of another Quakes as a source, such as `http://HOST:8080/changes`: the stream of `quakes serve`.
 public struct ChangesSource: Sendable, Hashable {
     public let url: String
 
@@ -14,7 +14,7 @@ public struct ChangesSource: Sendable, Hashable {
     /// The URL of all changes after a position, or of all rows.
     ///
     /// - Parameters:
-    ///   - position: what the last answer ended with, as one word; nil for all rows.
+    ///   - position: the end of the last answer, as one word; nil for all rows.
     ///   - seconds: how long the answer may wait for the first change.
     public func poll(after position: String?, waiting seconds: Int) -> String {
         "\(url)?\(position.map { "after=\($0)&" } ?? "")wait=\(seconds)s"

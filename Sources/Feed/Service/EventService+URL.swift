@@ -1,4 +1,4 @@
-// What is asked of an event service.
+// Questions to an event service.
 
 extension EventService {
     /// Which events are asked for.
@@ -10,8 +10,8 @@ extension EventService {
         /// Only events that were revised, or deleted, after this time.
         public var updatedAfter: Instant?
         public var minimumMagnitude: Double?
-        /// Whether the deleted events are asked for, and nothing else. Together with the others, the USGS's service takes minutes
-        /// for them, and their rows have no type, so a type must not be asked for.
+        /// Whether only deleted events are asked for. Together with the others, the USGS's service takes minutes for them. Their rows
+        /// have no type, so the question must not name one.
         public var isOfDeletions = false
 
         public init(since: Instant = Self.beginning, until: Instant? = nil, updatedAfter: Instant? = nil) {

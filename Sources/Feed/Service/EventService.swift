@@ -7,13 +7,13 @@ public struct EventService: Sendable, Hashable {
     public private(set) var url: String
     /// How many events it gives at once.
     public var limit = 20_000
-    /// What it can do, as far as that is known.
+    /// Its abilities, as far as they are known.
     public var abilities = Set(Ability.allCases)
     /// What `format` is, if it has no GeoJSON of the USGS's form.
     private var otherFormat = "text"
     /// The shortest time from one sweep to the next.
     public var pace: Duration = .seconds(300)
-    /// How many days of origin times it is asked for each time, and how many once a day, if it does not know `updatedafter`.
+    /// How many days of origin times it is asked for each time, and how many once a day, if it does not support `updatedafter`.
     public var days = Days(each: 3, daily: 30)
 
     public struct Days: Sendable, Hashable {
@@ -21,7 +21,7 @@ public struct EventService: Sendable, Hashable {
         public let daily: Int
     }
 
-    /// What the standard does not ask of a service.
+    /// An ability that the standard does not require.
     public enum Ability: String, Sendable, CaseIterable {
         /// `updatedafter`: which events were revised after a given time.
         case updates
@@ -29,7 +29,7 @@ public struct EventService: Sendable, Hashable {
         case deletions
         /// The method `count`.
         case counts
-        /// GeoJSON of the USGS's form. Of a service that has none, the standard's text is read.
+        /// GeoJSON of the USGS's form. Without it, the standard's text is read.
         case geojson
         /// `limit`: how many events to give at most.
         case limits
@@ -52,10 +52,10 @@ public struct EventService: Sendable, Hashable {
             agency("knmi", lacking: bySeisComP), agency("noa", lacking: bySeisComP),
             agency("resif", lacking: bySeisComP), agency("scedc", lacking: bySeisComP),
             agency("ncedc", lacking: bySeisComP),
-            // Who asks it often is banned.
+            // It bans frequent clients.
             agency("ingv", lacking: bySeisComP, pace: .seconds(900)),
             agency("geonet", lacking: bySeisComP.union([.limits])),
-            // Its bulletin fills up over months.
+            // Its bulletin grows for months.
             agency("isc", lacking: bySeisComP, pace: .seconds(86_400), days: 240),
         ].compactMap(\.self)
 
@@ -90,9 +90,9 @@ public struct EventService: Sendable, Hashable {
 
     public var source: FeedSource { .url(url) }
 
-    /// Whether it is known to do all of that, so that a refusal is a failure. Of another one, a refusal shows what it can't do.
+    /// Whether it is known to have all abilities, so that a refusal is a failure. The refusals of others show their limits.
     public var isComplete: Bool { url == Self.usgs.url }
 
-    /// Its host, for which it speaks.
+    /// Its host, whose events its documents may delete.
     public var host: String { FeedIdentity.host(of: url) ?? "" }
 }

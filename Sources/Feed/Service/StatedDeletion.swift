@@ -13,8 +13,8 @@ public struct StatedDeletion: Sendable, Equatable {
 
     /// Reads a row: a feature that may lack nearly everything that an event has. Nearly half of the USGS's name no event.
     ///
-    /// - Throws: `Rejection`, with the reason `unnamed` if it does not say which event was deleted, and with `status` if it is
-    ///   that of an event that is there.
+    /// - Throws: `Rejection`, with the reason `unnamed` if it does not say which event was deleted, and with `status` if
+    ///   it is the row of an existing event.
     public init(_ feature: UnsafeBufferPointer<UInt8>) throws(Rejection) {
         if let fault = JSONCursor.fault(in: feature) { throw Rejection(fault, member: nil) }
         guard let row = FeatureMembers(feature) else {
@@ -43,12 +43,12 @@ extension FeatureMembers {
         do { return try cursor.readNumber().timestamp.map(Instant.init(milliseconds:)) } catch { return nil }
     }
 
-    /// A service that does not know `includedeleted` gives the events that are there.
+    /// A service that does not support `includedeleted` gives existing events.
     fileprivate var isOfDeletion: Bool {
         knownText("status").map { $0.lowercased() == "deleted" } ?? (value("mag") == nil)
     }
 
-    /// An event may have had several ids: of these, it is not said which one it had last.
+    /// An event may have had several ids, and the row does not say which was the last.
     fileprivate var code: String? {
         if let id = readableCode(of: bytes) { return id }
         if let net = knownText("net"), let code = knownText("code") { return net + code }

@@ -1,11 +1,11 @@
 /// Why a feed could not be read. Each text names the subject and the remedy, if there is one.
 public enum FeedError: Error, Sendable, Equatable {
-    /// The document is in none of the forms that are read, or it ends too early. The offset is in bytes from the start of
+    /// The document is in an unknown form, or it ends too early. The offset is in bytes from the start of
     /// the inflated document.
     case brokenDocument(reason: String, offset: Int)
     /// The compressed data are damaged, or inflate beyond the limit. The offset is in compressed bytes.
     case brokenCompression(reason: String, offset: Int)
-    /// The file does not exist, or it can't be read; of a URL, the server says that there is nothing (404, 410).
+    /// The file does not exist, or it can't be read; for a URL, the server says that it does not exist (404, 410).
     case noInput(path: String, reason: String)
     /// The feed's server can't be reached, or does not deliver. `status` is the HTTP status, if there was an answer.
     /// `retryAfter` is how long the server asks clients to wait, counted from its last answer.

@@ -30,7 +30,7 @@ extension FeedSource {
         return .document(nil, freshFor: nil)
     }
 
-    /// Reads so many bytes of the feed, or all if it has fewer. The rest does not come.
+    /// Reads this many bytes of the feed, or all if it has fewer. The rest is not transferred.
     ///
     /// - Throws: `FeedError`, `CancellationError`.
     public func beginning(_ count: Int, options: FetchOptions) async throws -> [UInt8] {
@@ -45,7 +45,7 @@ extension FeedSource {
         return bytes
     }
 
-    /// The error of reading a file that is not there; nil for any other source.
+    /// The error of reading a missing file; nil for any other source.
     public var missingFile: FeedError? {
         guard case .file(let path) = self, access(path, F_OK) != 0, errno == ENOENT else { return nil }
         return noInput(ENOENT)

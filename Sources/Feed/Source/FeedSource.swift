@@ -37,7 +37,7 @@ public enum FeedSource: Sendable, Hashable {
         if case .url(let url) = self { FeedIdentity.host(of: url) } else { nil }
     }
 
-    /// What an FDSN event service is asked for, as the query of the URL has it; nil for any other source.
+    /// The query of a URL of an FDSN event service; nil for any other source.
     var eventQuery: Substring? {
         guard case .url(let url) = self else { return nil }
         return url.wholeMatch(of: #/[^?\#]*/fdsnws/event/\d+/query(?:\?([^\#]*))?(?:\#.*)?/#)
@@ -62,7 +62,7 @@ extension FeedSource: CustomStringConvertible {
         }
     }
 
-    /// What the name leaves out of a URL's query; nil if that is nothing.
+    /// The part of a URL's query that the name leaves out; nil if there is none.
     public var secretQuery: String? {
         if case .url(let url) = self { SourceName(url).secret } else { nil }
     }

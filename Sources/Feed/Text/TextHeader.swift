@@ -2,7 +2,7 @@
 ///
 /// Columns are found by their names, never by their place: services leave some out and add others, write `Depth/Km` or
 /// `MagnitudeType`, put blanks round the bars, or leave out the `#`. Files that people keep have further spellings, such as
-/// `Depth (km)`: these are taken and told. A depth or a magnitude of which neither is clear would be lost, so such a line is refused.
+/// `Depth (km)`: these are accepted with a warning. A depth or a magnitude in an unclear column would be lost, so such a line is refused.
 struct TextHeader {
     enum Column: Int, CaseIterable {
         case eventID, time, latitude, longitude, depth, author, catalog, contributor, contributorID
@@ -13,13 +13,13 @@ struct TextHeader {
     static let limit = 100
 
     let count: Int
-    /// Those that the standard does not have, by their names in small letters. One with a name that stands for something else
-    /// in a feature is left out.
+    /// The columns that the standard does not have, by their names in lower case. One whose name means something else in a
+    /// feature is left out.
     private(set) var others: [(name: String, index: Int)] = []
     private(set) var isDepthInMetres = false
-    /// What people should know about the names.
+    /// Warnings about the names.
     private(set) var notes: [String] = []
-    /// Where the standard's are, in their order above; -1 for one that is missing. Every row looks them up.
+    /// The places of the standard's columns, in their order above; -1 for a missing one. Every row looks them up.
     private var indices = [Int](repeating: -1, count: Column.allCases.count)
 
     /// Why a line with the names of columns can't be used.

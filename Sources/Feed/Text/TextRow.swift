@@ -48,8 +48,8 @@ struct TextRow {
         return fields[index].saysNothing ? fields[index].extracting(0..<0) : fields[index]
     }
 
-    /// Whether the line has what makes a row: as many columns as the header line, and in one of them a time or a coordinate; or if
-    /// bars in a text have made more of them, or one is missing, all of these in their places.
+    /// Whether the line is a row: it has as many columns as the header line, one of them with a time or a coordinate; or if bars in
+    /// a text have made more of them, or one is missing, all of these are in their places.
     private func isRow(_ header: TextHeader) -> Bool {
         let found = [
             TimeText.read(field(.time, header)) != nil, isNumber(field(.latitude, header)),
@@ -90,12 +90,12 @@ struct TextRow {
         let first = fields[place]
         let last = fields[place + surplus]
         guard let start = first.baseAddress, let end = last.baseAddress else { return }
-        // All of it stands in one line, so what lies between is the bars and the texts between them.
+        // All of it is in one line, so the bytes in between are the bars and the texts between them.
         fields[place] = UnsafeBufferPointer(start: start, count: end + last.count - start).trimmed
         fields.removeSubrange(place + 1...place + surplus)
     }
 
-    /// Whether the columns before the place have what they must have, so that no bar stands before it.
+    /// Whether the columns before the place have plausible values, so that no bar is before it.
     private func isPlausible(_ header: TextHeader, before place: Int) -> Bool {
         func holds(_ column: TextHeader.Column, _ check: (UnsafeBufferPointer<UInt8>) -> Bool) -> Bool {
             header.index(of: column).map { $0 > place || check(fields[$0]) } ?? true
@@ -129,7 +129,7 @@ struct TextRow {
         writer.append("place", field(.place, header))
         writer.append("type", kind)
         writer.append("time", time: time)
-        // Text does not say when an event was revised. It can't have been before it happened.
+        // Text has no time of revision. It can't be before the origin.
         writer.append("updated", time: time)
         writer.append("author", field(.author, header))
         writer.append("catalog", field(.catalog, header))

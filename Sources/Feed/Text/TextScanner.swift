@@ -11,7 +11,7 @@ struct TextScanner {
     private(set) var strays = 0
     /// Whether the document ended within a line, as one does that was cut off.
     private(set) var isOpenEnded = false
-    /// That the document ended in such lines: where rows were to come, the service has written something else.
+    /// Set if the document ended in such lines: the service has written something else in place of rows.
     private(set) var breach: FeedError?
 
     private var row: TextRow
@@ -38,7 +38,7 @@ struct TextScanner {
         row = TextRow(naming)
     }
 
-    /// What people should know of the document.
+    /// Warnings about the document.
     var notes: [String] { headerNotes + [row.naming.note].compactMap(\.self) }
 
     /// Scans as `FeatureScanner` does.

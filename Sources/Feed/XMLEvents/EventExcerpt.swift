@@ -1,6 +1,6 @@
-/// Keeps what stands in an XML document of the event that is being read: the first 64 KiB of it, for a reject.
+/// Keeps the text of the event that is being read from an XML document, at most 64 KiB, for a reject.
 struct EventExcerpt {
-    /// What the parser has not got past yet, or had not when it got its last block.
+    /// The bytes that the parser has not passed yet, or had not when it got its last block.
     private var recent: [UInt8] = []
     /// Where that begins, in bytes from the beginning of what is parsed.
     private var start = 0
@@ -12,7 +12,7 @@ struct EventExcerpt {
         recent.append(contentsOf: block)
     }
 
-    /// Forgets what the parser has got past.
+    /// Forgets the bytes that the parser has passed.
     mutating func drop(upTo position: Int) {
         keep(upTo: position)
         let count = min(max(0, position - start), recent.count)
@@ -35,7 +35,7 @@ struct EventExcerpt {
         kept.removeAll(keepingCapacity: true)
     }
 
-    /// Ends the event that the parser has just got past.
+    /// Ends the event that the parser has just passed.
     ///
     /// - Returns: where it stands, and its first 64 KiB.
     mutating func end(at position: Int) -> (range: Range<Int>, bytes: [UInt8]) {

@@ -1,7 +1,7 @@
 import Feed
 import HTTPTypes
 
-/// What the access log says of a request.
+/// A request, as the access log shows it.
 struct LoggedRequest: Sendable {
     let time = Instant.now
     let client: String

@@ -14,10 +14,10 @@ struct Answer: Sendable {
     static let forEver = 31_536_000
     /// Whether it stays the same in every state of the catalogue: it has its own tag.
     var isImmutable = false
-    /// Who has to be waited for until the database is asked.
+    /// The queue for the database.
     var lane = Lane.short
-    /// What the body depends on beside the key and the history's position, such as the time of the feed's document. It
-    /// becomes part of the ETag. Without it, the state that is handed over lacks the settled documents.
+    /// Anything else that the body depends on, besides the key and the history's position, such as the time of the feed's
+    /// document. It becomes part of the ETag. Without it, the state that is handed over lacks the settled documents.
     var edition: (@Sendable (CatalogueState) -> String)?
     /// Writes the body from one statement, and before it notes the state that it is of. Nothing is written, and it returns
     /// false, if the answer takes more than that; nil for an answer that always does.
@@ -38,7 +38,7 @@ struct Reply: Sendable {
     var body: [UInt8] = []
 }
 
-/// Where a request leads.
+/// The result of routing a request.
 enum RouteResult: Sendable {
     case answer(Answer)
     case reply(Reply)

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Takes the body of an answer, on the thread of the connection that brings its rows. Compresses it if the client wants that.
 ///
-/// A body is of bytes, or of events. What stands in front of these may say how many they are: until then, they are held back.
+/// A body consists of bytes, or of events. The head of events may say how many there are: until it is written, they are held back.
 final class AnswerWriter: Sendable {
     /// How many bytes to hand over at a time. Just less than a power of two, which buffers grow to.
     private static let pieceSize = 60 << 10
@@ -16,11 +16,11 @@ final class AnswerWriter: Sendable {
     private struct State: ~Copyable {
         var compressor: GzipEncoder?
         var encoder: (any EventEncoder)?
-        /// What is not compressed yet.
+        /// Bytes that are not compressed yet.
         var bytes: [UInt8] = []
-        /// Whether the events wait for what stands in front of them.
+        /// Whether the events wait for their head.
         var lacksHead = false
-        /// What the spool does not have yet. The end of a short answer comes with all the rest, so that it is sent at once.
+        /// Bytes that the spool does not have yet. The end of a short answer comes with the rest, so that it is sent at once.
         var held: [UInt8] = []
         var catalogue: CatalogueState?
         var rows = 0
@@ -58,7 +58,7 @@ final class AnswerWriter: Sendable {
 
     /// Begins with events, which are held back until `writeHead`. Any that were held back before are forgotten.
     ///
-    /// - Returns: what their rows have to bring, in this order.
+    /// - Returns: the properties that their rows need, in this order.
     func begin(_ encoder: any EventEncoder) -> [Property] {
         state.withLock { state in
             (state.encoder, state.bytes, state.lacksHead, state.rows) = (encoder, [], true, 0)
@@ -102,7 +102,7 @@ final class AnswerWriter: Sendable {
     /// How many events the body has, as far as they were appended.
     var rows: Int { state.withLock { $0.rows } }
 
-    /// Hands over the rest, on the same thread, and before it what stands behind the events.
+    /// Hands over the end of the events and the rest, on the same thread.
     func finish() throws {
         let rest = state.withLock { state in
             state.encoder?.finish(&state.bytes)

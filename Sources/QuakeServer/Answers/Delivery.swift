@@ -12,7 +12,7 @@ struct Delivery: Sendable {
     /// The address whose limits it counts against.
     let customer: ClientAddress?
     private let isCompressed: Bool
-    /// What the answer is kept under if it is short; nil for one that is not kept.
+    /// The key under which a short answer is kept; nil for one that is not kept.
     private let key: String?
 
     init(responder: Responder, answer: Answer, request: HTTPRequest, customer: ClientAddress?) {
@@ -24,7 +24,7 @@ struct Delivery: Sendable {
 
     private var settings: ServerSettings { responder.settings }
 
-    /// Delivers the answer: that the client has it already, one that was kept, or a new one.
+    /// Delivers the answer: a 304, a kept answer, or a new one.
     ///
     /// - Throws: an error that came after the head was written.
     @concurrent
@@ -41,8 +41,8 @@ struct Delivery: Sendable {
         try await output.send(head(of: state, length: body.bytes.readableBytes), body.bytes)
     }
 
-    /// An answer that was given before, if the catalogue is still the same. One small query finds out for all who ask at
-    /// that moment: the state that was last heard of may be some milliseconds old, and an answer never is.
+    /// An answer that was given before, if the catalogue is still the same. One small query serves all who ask at that
+    /// moment: the last known state may be some milliseconds old, and an answer never is.
     private func keptBody() async -> (RecentAnswers.Body, CatalogueState)? {
         // If the state cannot be read, neither can the answer, and then an error will say why.
         guard let key, responder.recent.has(key), case .success(let state) = await responder.current.result()
@@ -125,7 +125,7 @@ struct Delivery: Sendable {
 
     /// Whether the client has the answer already.
     ///
-    /// - Parameter isThere: whether there is such an answer, and no error.
+    /// - Parameter isThere: whether the answer is known not to be an error.
     private func isKnown(at state: CatalogueState, isThere: Bool = true) -> Bool {
         EntityTag(answer, state, isCompressed: isCompressed, settings)
             .isNamed(by: request.headerFields[.ifNoneMatch], isThere: isThere)

@@ -1,9 +1,9 @@
 import QuakeStore
 
-/// What tells a cache whether an answer is still the same (RFC 9110, 8.8.3): the state of the catalogue, the request, and the
+/// The entity tag of an answer (RFC 9110, 8.8.3): the state of the catalogue, the request, and the
 /// server that writes it.
 ///
-/// Weak, because the same state may be written with another time of writing in it.
+/// Weak, because an answer may contain the time of its writing.
 struct EntityTag: Equatable, CustomStringConvertible {
     let description: String
 
@@ -27,7 +27,7 @@ struct EntityTag: Equatable, CustomStringConvertible {
         description = "W/\"\(beginning)\(hash)\(isCompressed ? "-gzip" : "")\""
     }
 
-    /// Whether a value of `If-None-Match` names it. The comparison is the weak one, as it has to be there.
+    /// Whether a value of `If-None-Match` names it. The comparison is weak, as the header requires.
     ///
     /// - Parameter isThere: whether the answer is known not to be an error; only then does `*` match it.
     func isNamed(by condition: String?, isThere: Bool) -> Bool {

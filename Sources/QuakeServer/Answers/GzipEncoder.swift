@@ -20,7 +20,7 @@ struct GzipEncoder: ~Copyable {
         stream.deallocate()
     }
 
-    /// What is ready after these bytes, which may be nothing.
+    /// The compressed bytes that are ready after these, perhaps none.
     mutating func compress(_ bytes: [UInt8], isLast: Bool = false) -> [UInt8] {
         var result: [UInt8] = []
         bytes.withUnsafeBufferPointer { input in

@@ -3,10 +3,10 @@ import NIOCore
 import QuakeStore
 import Synchronization
 
-/// Short answers that were given lately, for those who ask the same while the catalogue is unchanged.
+/// Recent short answers, for the same questions while the catalogue is unchanged.
 ///
-/// All of them are of one state, and are forgotten with it. They take a few megabytes at most: for one answer too many, the
-/// oldest go. All are forgotten after a minute, too, because a change that history does not record makes no new state.
+/// All of them are of one state, and are forgotten with it. They take a few megabytes at most: beyond that, the
+/// oldest are dropped. All are forgotten after a minute, too, because a change that history does not record makes no new state.
 final class RecentAnswers: Sendable {
     struct Body {
         let bytes: ByteBuffer

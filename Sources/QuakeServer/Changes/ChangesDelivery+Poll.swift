@@ -3,7 +3,7 @@ import NIOCore
 import QuakeStore
 
 // One answer to a client that asks for the changes again and again: those from its position up to the newest one, as soon as
-// there is one. Its last line is the position to go on from, which is the client's own if there was nothing in time.
+// there is one. Its last line is the position to continue from, which is the client's own if nothing came in time.
 //
 // All who ask from the same position get the same bytes, so that a cache in front asks once for all of them. The kept
 // answer stays true: a later client continues from its end.

@@ -51,7 +51,7 @@ struct ChangesDelivery: Sendable {
         try await output.write(bytes)
     }
 
-    /// What is not at hand is read from the database, together with others who need the same; then the client is live.
+    /// Missing passes are read from the database, together with other clients that need the same; then the client is live.
     @concurrent
     private func follow(_ output: inout Output, _ client: Client, _ channel: any Channel) async throws {
         if isHead {
@@ -109,8 +109,8 @@ struct ChangesDelivery: Sendable {
 
     // MARK: What is not at hand
 
-    /// Writes one pass that is read from the database. Once the head is written, a database that is away costs the client
-    /// nothing but time.
+    /// Writes one pass that is read from the database. Once the head is written, the client just waits while the database
+    /// is unreachable.
     @concurrent
     private func catchUp(
         _ start: ChangesRequest.Start, _ output: inout Output, _ client: Client, _ channel: any Channel
@@ -135,7 +135,7 @@ struct ChangesDelivery: Sendable {
             var hasWritten = false
             do {
                 while let bytes = try await reader.next() {
-                    // Who has come this far already knows it.
+                    // The client knows this position already.
                     if output.hasBegun, bytes == known { continue }
                     if bytes.readableBytes > 0 {
                         hasWritten = true

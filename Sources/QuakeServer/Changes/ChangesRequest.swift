@@ -9,9 +9,9 @@ struct ChangesRequest: Sendable {
 
     /// What the answer is.
     enum Kind: Sendable {
-        /// All there is, and then what comes.
+        /// All rows or missed changes, and then new ones.
         case stream
-        /// What there is as soon as there is something, within this time.
+        /// The next changes as soon as there are any, within this time.
         case poll(Duration)
         /// What there is up to here.
         case stretch(HistoryStretch)
@@ -32,7 +32,7 @@ struct ChangesRequest: Sendable {
         var position: Position? { if case .position(let position, _) = self { position } else { nil } }
     }
 
-    /// What `query` knows and a stream does not: it has no order, no end and no past.
+    /// Parameters of `query` that a stream refuses: it has no order, no end and no past.
     private static let refused: Set<EventParameter> = [
         .updatedafter, .asof, .includedeleted, .includeallorigins, .includeallmagnitudes, .includearrivals,
         .format, .nodata, .orderby, .limit, .offset, .callback, .kmlcolorby, .kmlanimated,

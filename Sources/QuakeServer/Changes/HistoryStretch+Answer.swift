@@ -6,7 +6,7 @@ extension HistoryStretch {
     ///
     /// - Parameter target: the request's path and query.
     func answer(_ target: String, _ form: StreamForm) -> Answer {
-        // Those who name authors today may hide them tomorrow, and a cache has to hear of it.
+        // Authors may be shown today and hidden tomorrow, and a cache has to follow.
         let seconds = form.namesAuthors ? 3600 : Answer.forEver
         // A token alone may become another transaction's, when the database is restored.
         return Answer(

@@ -1,7 +1,7 @@
 import NIOCore
 import QuakeStore
 
-/// What a stream is made of, and how it is written. Clients with the same form get the same bytes.
+/// The content and the form of a stream. Clients with the same form get the same bytes.
 struct StreamForm: Sendable, Hashable {
     let syntax: Syntax
     /// Whether changes tell who made them.
@@ -24,7 +24,7 @@ struct StreamForm: Sendable, Hashable {
         }
     }
 
-    /// What the stream begins with. Browsers wait so long before they connect again; not all of them at the same moment.
+    /// The beginning of the stream. It tells browsers how long to wait before they reconnect, not all at the same moment.
     var beginning: [UInt8] {
         switch syntax {
         case .events: Array("retry: \(Int.random(in: 1000...5000))\n\n".utf8)

@@ -1,6 +1,6 @@
 import XML
 
-/// What the event service says of itself.
+/// The event service's description of itself.
 enum EventAPI {
     /// That of the standard, and ours within it.
     static let version = "1.2.0"

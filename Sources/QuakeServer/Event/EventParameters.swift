@@ -1,6 +1,6 @@
 import Feed
 
-/// The parameters of one request, each read by its kind. What is wrong is a `Refusal` that names the parameter and its
+/// The parameters of one request, each read by its kind. Faults are `Refusal`s that name the parameter and its
 /// value.
 struct EventParameters {
     private var values: [EventParameter: String] = [:]

@@ -52,7 +52,7 @@ extension EventRequest {
         return true
     }
 
-    /// Writes what stands in front of so many events, or throws if they are no answer.
+    /// Writes the head for this many events, or throws if they can't be an answer.
     private func writeHead(of count: Int, _ writer: AnswerWriter, _ selected: SelectedQuakes) async throws {
         if count == 0, let eventID, selection.deleted == .excluded, try await selected.isDeleted(eventID) {
             throw Refusal(409, "event \(eventID) was deleted; includedeleted=true shows it")
@@ -61,7 +61,7 @@ extension EventRequest {
         writer.writeHead(of: count)
     }
 
-    /// Throws if so many events are no answer.
+    /// Throws if this many events can't be an answer.
     private func check(_ count: Int) throws {
         guard count <= maximum else {
             throw Refusal(
@@ -100,8 +100,8 @@ extension EventRequest {
         return format == .geojson ? "{\"count\":\(count),\"maxAllowed\":\(maximum)}" : "\(count)"
     }
 
-    /// The request for the one event that was asked for, under the code that it has now, if it was renamed. An event that is
-    /// there, but does not match, is not answered by another one.
+    /// The request for the one event that was asked for, under the code that it has now, if it was renamed. An existing event
+    /// that does not match is not replaced by another one.
     private func renamed(in selected: SelectedQuakes) async throws -> EventRequest? {
         guard let eventID, selection.deleted == .excluded, let code = try await selected.newCode(of: eventID)
         else { return nil }

@@ -3,7 +3,7 @@ import QuakeStore
 
 struct EventRequest: Sendable {
     let format: EventFormat
-    /// What an answer without events is: 204, 404, or nil for what is usual for the format.
+    /// What an answer without events is: 204, 404, or nil for the format's default.
     let noData: Int?
     var selection: QuakeSelection
     /// The event that was asked for, if it was one by its id.
@@ -65,8 +65,8 @@ struct EventRequest: Sendable {
     /// What it has to wait for if it is a query.
     var lane: Lane { isCostly ? .costly : mayBeMany ? .long : .short }
 
-    /// Whether it is known to take long: no index leads to a past, to what was deleted, or to what comes after thousands of
-    /// others, nor to the greatest ones of all times.
+    /// Whether it is known to take long: no index leads to a past, to deleted events, to events after thousands of others, or to
+    /// the largest of all times.
     var isCostly: Bool {
         let isUnbounded = selection.since == nil && selection.until == nil && selection.values[.code] == nil
         return selection.asOf != nil || selection.deleted != .excluded || selection.offset >= 1000
@@ -81,8 +81,8 @@ struct EventRequest: Sendable {
         selection.limit ?? .max > Self.few && selection.values[.code]?.count ?? .max > Self.few
     }
 
-    /// Whether the answer is the same for ever: it is of a position, and of nothing that pruning the history takes away, such as
-    /// which events were deleted or renamed.
+    /// Whether the answer is the same for ever: it is as of a position, and contains nothing that pruning removes, such as which
+    /// events were deleted or renamed.
     var isImmutable: Bool {
         guard case .position = selection.asOf else { return false }
         return selection.deleted == .excluded && selection.values[.code] == nil

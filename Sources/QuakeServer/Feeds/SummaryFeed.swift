@@ -4,10 +4,10 @@ import QuakeStore
 /// A summary feed under the USGS's own path, or that of another agency, made of the catalogue
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/).
 ///
-/// It speaks for no later moment than the catalogue does. If the catalogue follows the USGS's feeds, `generated` and `url` of a feed
+/// It is never dated later than the catalogue. If the catalogue follows the USGS's feeds, `generated` and `url` of a feed
 /// of the USGS are those of the newest document that was settled and that covers this feed, so that another Quakes settles it as
-/// if it had read the USGS's own. Any other feed is of this server, and of the current minute. Its `url` names the agency and is no
-/// summary feed's to an import, which then takes what it lists, and infers nothing from what it does not.
+/// if it had read the USGS's own. Any other feed is of this server, and of the current minute. An import does not
+/// take its `url`, which names the agency, for a summary feed's: it imports the listed events, and deletes none.
 struct SummaryFeed: Sendable, Equatable {
     /// Such as `all_day`.
     let name: String

@@ -2,7 +2,7 @@ import NIOCore
 import NIOHTTP1
 
 /// The rules of HTTP/1 that concern more than one request or its answer (RFC 9112): how an answer's end is found, which
-/// connections end with an answer, what a half-closed connection still gets, and what happens to bytes that are no request.
+/// connections end with an answer, what a half-closed connection still gets, and what happens to malformed requests.
 ///
 /// It sees one request at a time.
 final class HTTPRules: ChannelDuplexHandler {

@@ -4,7 +4,7 @@ extension Responder {
     /// How long the database may be silent. Its state is asked for every few seconds.
     private static let silence = Duration.seconds(30)
 
-    /// 200 if the database has answered lately and the server is not to end, else 503. A feed that is late makes no server ill:
+    /// 200 if the database has answered lately and the server is not to end, else 503. A late feed does not make the server unhealthy:
     /// that is for the alerts.
     var health: Reply {
         let age = board.age

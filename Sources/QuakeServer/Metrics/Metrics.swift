@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What the server has done since it started.
+/// Counts of the server's work since it started.
 final class Metrics: Sendable {
     private let counts = Mutex(Counts())
 

@@ -3,7 +3,7 @@ import PostgreSQL
 import QuakeStore
 
 extension Responder {
-    /// All metrics. Those of the process are there even if the database is not.
+    /// All metrics. Those of the process are available even without the database.
     func metricsReply() async -> Reply {
         var text = MetricsText()
         appendServer(to: &text)

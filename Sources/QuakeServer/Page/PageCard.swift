@@ -3,7 +3,7 @@ import QuakeStore
 import Synchronization
 import XML
 
-/// What a link to an event shows where it is shared: the page's title, and its Open Graph tags (https://ogp.me).
+/// The preview of a shared link to an event: the page's title, and its Open Graph tags (https://ogp.me).
 struct PageCard: Sendable {
     let title: String
     let description: String
@@ -32,8 +32,8 @@ struct PageCard: Sendable {
 }
 
 extension Responder {
-    /// The page, about the event that its link names. What cannot be read of the event costs its card and nothing else: the
-    /// page says itself what is wrong.
+    /// The page, about the event that its link names. If the event can't be read, only the card is missing: the page itself
+    /// says what is wrong.
     func index(isFramed: Bool, _ query: String?, for customer: ClientAddress?) async -> PageFile {
         let plain = isFramed ? embedded : index
         guard let query, let pairs = try? queryParameters(query),

@@ -28,7 +28,7 @@ struct PageFile: Sendable {
     ///   - baseURL: where the server is found from outside; nil if it was not told. Who shares a link finds the page's picture
     ///     by it.
     ///   - isFramed: whether it is for a frame of any other site.
-    ///   - card: what a link to it shows where it is shared; nil for that of the page as such.
+    ///   - card: the preview of a shared link; nil for that of the page itself.
     static func index(
         below basePath: String, at baseURL: String?, isFramed: Bool = false, _ card: PageCard? = nil
     ) -> PageFile {

@@ -2,7 +2,7 @@ import HTTPTypes
 import NIOHTTP1
 import Synchronization
 
-/// The other end of one connection: what is being done for it ends when it goes away.
+/// The other end of one connection. Work for it ends when it leaves.
 final class Client: Sendable {
     /// The other end of the connection; nil if it is not an Internet address.
     private let peer: ClientAddress?
@@ -64,7 +64,7 @@ final class Client: Sendable {
         set { state.withLock { $0.isStream = newValue } }
     }
 
-    /// Begins something for the client, which is told when it goes away.
+    /// Begins work for the client, which is called when the client leaves.
     func begin(_ left: @escaping @Sendable () -> Void) {
         let isGone = state.withLock { state in
             state.left = left

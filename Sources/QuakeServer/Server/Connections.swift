@@ -37,9 +37,9 @@ struct Connections: Sendable {
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            // The kernel holds enough for who reads on. For who doesn't, one piece is on its way, and no more.
+            // The kernel buffers enough for clients that read. For others, only one piece is on its way.
             .childChannelOption(.writeBufferWaterMark, value: .init(low: 1, high: 16 << 10))
-            // Requests are short, and bodies are not read. What a byte arrives in stays in memory until it is looked at.
+            // Requests are short, and bodies are not read. The buffer of a received byte stays in memory until it is processed.
             .childChannelOption(
                 .recvAllocator,
                 value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 8 << 10)

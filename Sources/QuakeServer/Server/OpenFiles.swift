@@ -2,7 +2,7 @@ import Glibc
 import NIOCore
 
 enum OpenFiles {
-    /// What the process itself may need beside its clients: the database, logs, libraries, and three for each event loop.
+    /// The process's own need beside its clients: the database, logs, libraries, and three for each event loop.
     private static let own = 64 + 3 * System.coreCount
 
     /// Raises the limit as far as the system allows.

@@ -7,8 +7,8 @@ import Synchronization
 
 /// The catalogue over HTTP.
 ///
-/// A few sessions read the database for all clients, and one connection watches its state and follows its changes. When the database goes away, the
-/// server stays: it answers 503 until it is back.
+/// A few sessions read the database for all clients, and one connection watches its state and follows its changes. While the
+/// database is unreachable, the server answers 503.
 public struct QuakeServer: Sendable {
     private let options: ConnectionOptions
     private let settings: ServerSettings
@@ -26,7 +26,7 @@ public struct QuakeServer: Sendable {
     ///
     /// - Parameters:
     ///   - metricsAddress: where `/metrics` is, and nowhere else; nil if it is among the other paths.
-    ///   - started: told the ports as soon as the server listens; nil for a socket without one.
+    ///   - started: called with the ports as soon as the server listens; nil for a socket without one.
     /// - Throws: `ListeningError`.
     public func run(
         on address: ListeningAddress, metricsOn metricsAddress: ListeningAddress? = nil,

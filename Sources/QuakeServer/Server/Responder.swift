@@ -19,7 +19,7 @@ final class Responder: Sendable {
     let metrics = Metrics()
     /// The changes as they are committed, for all clients that follow them.
     let live: LiveChanges
-    /// What they have missed.
+    /// Reads the changes that they have missed.
     let catchUps: CatchUps
     let recent = RecentAnswers()
     let index: PageFile

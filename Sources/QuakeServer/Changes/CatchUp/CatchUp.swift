@@ -3,8 +3,8 @@ import PostgreSQL
 import QuakeStore
 import Synchronization
 
-/// A pass that was read from the database for clients who need it, and waits for all of them. It ends when the last of them
-/// has gone.
+/// A pass that is read from the database for the clients that need it, and waits for all of them. It ends when the last of them
+/// has left.
 final class CatchUp: ReaderView {
     let start: ChangesRequest.Start
     let form: StreamForm

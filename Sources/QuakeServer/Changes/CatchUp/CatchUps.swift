@@ -3,10 +3,10 @@ import PostgreSQL
 import QuakeStore
 import Synchronization
 
-/// What clients have missed, read from the database: once for all who have missed the same.
+/// Reads from the database the changes that clients have missed: once for all that have missed the same.
 ///
-/// What is short has a lane beside that of what is long, so that a client which was away for a moment never stands behind a
-/// snapshot or a long stretch of the history.
+/// Short reads have another lane than long ones, so that a client which was away for a moment never waits for a snapshot or a
+/// long stretch of the history.
 final class CatchUps: Sendable {
     private let live: LiveChanges
     private let room: SpoolRoom
@@ -26,13 +26,13 @@ final class CatchUps: Sendable {
     ) {
         (self.live, self.room, self.sessions) = (live, room, sessions)
         self.settings = settings
-        // What happens to one client is not worth a line.
+        // A single client's trouble is not worth a line.
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)
         self.logger = quiet
     }
 
-    /// Lets a client read a pass from this start on. Others may have begun it before, as long as one can go on from its end.
+    /// Lets a client read a pass from this start on. Others may have begun it before, as long as a client can continue from its end.
     ///
     /// - Parameters:
     ///   - customer: the address whose limits it counts against.

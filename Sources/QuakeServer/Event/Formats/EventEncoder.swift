@@ -3,15 +3,15 @@ import PostgreSQL
 
 /// Writes events in one form, straight from their rows.
 protocol EventEncoder: Sendable {
-    /// What the rows have to bring, in this order.
+    /// The properties that the rows need, in this order.
     static var properties: [Property] { get }
 
-    /// What stands in front of so many events.
+    /// The head of a document with this many events.
     func head(of count: Int) -> String
 
     mutating func append(_ row: inout Row, to bytes: inout [UInt8]) throws
 
-    /// Appends what stands behind the events.
+    /// Appends the end of the document.
     func finish(_ bytes: inout [UInt8])
 }
 

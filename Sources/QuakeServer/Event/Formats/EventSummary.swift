@@ -2,7 +2,7 @@ import Feed
 import PostgreSQL
 import XML
 
-/// What the forms for people have of an event, in the words of the USGS's feeds.
+/// The parts of an event that the formats for people show, in the words of the USGS's feeds.
 struct EventSummary {
     let code: [UInt8]
     let net: [UInt8]
@@ -16,7 +16,7 @@ struct EventSummary {
     let magnitude: Double?
     private let place: [UInt8]?
     private let feedTitle: [UInt8]?
-    /// The event's page, if that can be linked: only an address of the web is, because a feed may name any other, such as a script.
+    /// The event's page, if it is an address of the web: a feed may name anything, such as a script.
     let url: [UInt8]?
     /// Minutes from UTC to the local time.
     private let zone: Int64?
