@@ -92,9 +92,9 @@ public struct QuakeServer: Sendable {
         try await withTaskCancellationHandler {
             try await work.value
         } onCancel: {
-            responder.ending.phase = .draining
+            responder.shutdown.phase = .draining
             let end: @Sendable () -> Void = {
-                responder.ending.phase = .closing
+                responder.shutdown.phase = .closing
                 connections.end()
                 responder.live.end()
             }

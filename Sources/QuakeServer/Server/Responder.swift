@@ -12,7 +12,7 @@ final class Responder: Sendable {
     let settings: ServerSettings
     let logger: Logger
     let accessLog: AccessLog?
-    let ending = Ending()
+    let shutdown = Shutdown()
     let room: SpoolRoom
     let bounds: ClientBounds
     let board = StateBoard()

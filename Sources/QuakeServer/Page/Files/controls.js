@@ -5,14 +5,14 @@ import * as wishes from "./settings.js";
 
 export class Controls {
   #settings;
-  #told;
+  #handlers;
 
-  /** - told.chosen(changes, how): the user changed settings */
-  constructor(told) {
-    this.#told = told;
+  /** - handlers.chosen(changes, how): the user changed settings */
+  constructor(handlers) {
+    this.#handlers = handlers;
     on("change", (target) => target.closest("dialog") || this.#changed(target));
     on("input", (target) => {
-      if (target.name === "search") told.chosen({ search: target.value.trim() || null }, "replace");
+      if (target.name === "search") handlers.chosen({ search: target.value.trim() || null }, "replace");
     });
     byId("toggle-filters").addEventListener("click", ({ target }) => {
       const isOpen = document.body.classList.toggle("filters-open");
@@ -31,7 +31,7 @@ export class Controls {
   }
 
   #changed({ name, value, checked }) {
-    const { chosen } = this.#told;
+    const { chosen } = this.#handlers;
     switch (name) {
       case "zone": case "sort": case "color": return chosen({ [name]: value });
       case "inview": return chosen({ inview: checked });

@@ -8,23 +8,23 @@ import { root, story } from "./service.js";
 
 export class Detail {
   #box;
-  #told;
+  #handlers;
   #code = null;
   #shown = {};
   #loading = null;
   #isMoreOpen = false;
 
   /**
-   * - told.closed()
-   * - told.asOf(milliseconds): show the catalogue as it was then
-   * - told.chosen(code): show another event
-   * - told.found(quake): its story tells what it is, since it is not among the selected ones
+   * - handlers.closed()
+   * - handlers.asOf(milliseconds): show the catalogue as it was then
+   * - handlers.chosen(code): show another event
+   * - handlers.found(quake): its story tells what it is, since it is not among the selected ones
    */
-  constructor(box, told) {
+  constructor(box, handlers) {
     this.#box = box;
-    this.#told = told;
+    this.#handlers = handlers;
     box.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") told.closed();
+      if (event.key === "Escape") handlers.closed();
     });
   }
 
@@ -52,7 +52,7 @@ export class Detail {
     }
     this.#code = code;
     this.#shown = shown;
-    const back = button("Back to the list", () => this.#told.closed());
+    const back = button("Back to the list", () => this.#handlers.closed());
     const summary = element("div", "summary");
     const steps = element("div", "story");
     const hadFocus = this.#box.contains(document.activeElement);
@@ -121,7 +121,7 @@ export class Detail {
       const gone = told.now ? null : { kind: "withdrawn", reason: told.steps.at(-1).change.reason };
       const hadFocus = summary.contains(document.activeElement);
       summary.replaceChildren(...this.#summary(last, gone, zone, now));
-      if (told.now) this.#told.found(last);
+      if (told.now) this.#handlers.found(last);
       if (hadFocus) summary.querySelector("h2").focus();
     }
     if (told.steps.length > 0 && told.steps[0].change.operation !== "insert") {
@@ -136,7 +136,7 @@ export class Detail {
   #step({ change, before, after }, zone) {
     const moment = Date.parse(change.committed_at);
     const head = { insert: "Reported", update: "Revised", delete: "Withdrawn" }[change.operation];
-    const then = button("Show everything as it was then", () => this.#told.asOf(moment), "quiet");
+    const then = button("Show everything as it was then", () => this.#handlers.asOf(moment), "quiet");
     const changes = element("ul", "");
     if (change.operation === "insert" && after) {
       const depth = after.depth == null ? "depth unknown" : format.depth(after.depth);
@@ -159,7 +159,7 @@ export class Detail {
   /** Why it was deleted; with a way to its new code, if it has one. */
   #reason(reason) {
     const code = /^superseded by (\S+)$/.exec(reason)?.[1];
-    return code ? element("span", "", "Now listed as ", button(code, () => this.#told.chosen(code), "quiet")) : foreign(format.reason(reason));
+    return code ? element("span", "", "Now listed as ", button(code, () => this.#handlers.chosen(code), "quiet")) : foreign(format.reason(reason));
   }
 }
 

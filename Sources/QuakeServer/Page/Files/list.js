@@ -12,7 +12,7 @@ let made = 0;
 export class QuakeList {
   #box;
   #inner = element("div", "rows");
-  #told;
+  #handlers;
   #quakes = [];
   #places = new Map();
   #context = {};
@@ -22,10 +22,10 @@ export class QuakeList {
   #active = null;
   #rowHeight = 64;
 
-  /** - told.chosen(code): a row was clicked, or Enter pressed on it */
-  constructor(box, told) {
+  /** - handlers.chosen(code): a row was clicked, or Enter pressed on it */
+  constructor(box, handlers) {
     this.#box = box;
-    this.#told = told;
+    this.#handlers = handlers;
     this.#inner.setAttribute("role", "presentation");
     box.append(this.#inner);
     box.addEventListener("scroll", () => this.#render(), { passive: true });
@@ -186,7 +186,7 @@ export class QuakeList {
 
   #choose(code) {
     this.#activate(code);
-    this.#told.chosen(code);
+    this.#handlers.chosen(code);
   }
 }
 

@@ -7,22 +7,22 @@ import { root } from "./service.js";
  * Follows from a position on, until it is closed. Survives restarts of the server and cuts of the network: it resumes after
  * the last position that it has taken.
  *
- * - told.opened(): the server has answered
- * - told.reached(position, changes): a pass is whole
- * - told.restarted(position, quakes): a fresh start, with all selected events
- * - told.cut(): the connection was lost; another one is being tried
+ * - handlers.opened(): the server has answered
+ * - handlers.reached(position, changes): a pass is whole
+ * - handlers.restarted(position, quakes): a fresh start, with all selected events
+ * - handlers.cut(): the connection was lost; another one is being tried
  */
 export class Live {
   #position;
   #selection;
-  #told;
+  #handlers;
   #source = null;
   #retry = null;
 
-  constructor(position, selection, told) {
+  constructor(position, selection, handlers) {
     this.#position = position;
     this.#selection = selection;
-    this.#told = told;
+    this.#handlers = handlers;
     this.#open();
   }
 
@@ -36,7 +36,7 @@ export class Live {
     source.addEventListener("open", () => {
       snapshot = null;
       pass = [];
-      this.#told.opened();
+      this.#handlers.opened();
     });
     source.addEventListener("snapshot", () => (snapshot = []));
     source.addEventListener("row", (event) => snapshot?.push(fromRow(JSON.parse(event.data).row)));
@@ -46,11 +46,11 @@ export class Live {
       snapshot = null;
       pass = [];
       this.#position = event.lastEventId || this.#position;
-      if (quakes) this.#told.restarted(this.#position, quakes);
-      else this.#told.reached(this.#position, changes);
+      if (quakes) this.#handlers.restarted(this.#position, quakes);
+      else this.#handlers.reached(this.#position, changes);
     });
     source.addEventListener("error", () => {
-      this.#told.cut();
+      this.#handlers.cut();
       // After an answer other than 200, an EventSource does not try again.
       if (source.readyState === EventSource.CLOSED) {
         this.#retry = setTimeout(() => this.#open(), 2000 + Math.random() * 3000);

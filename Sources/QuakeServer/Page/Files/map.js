@@ -19,7 +19,7 @@ export class QuakeMap {
   /** Draws at the next frame. */
   draw = atNextFrame((time) => this.#paint(time));
   #canvas;
-  #told;
+  #handlers;
   /** @type {import("./earth.js").Base} */
   #base = { land: new Path2D() };
   #view = { x: 0, y: 0, scale: 1 };
@@ -31,17 +31,17 @@ export class QuakeMap {
   #calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   /**
-   * - told.moved(): it shows something else
-   * - told.chosen(code): an event was clicked, or Enter pressed on it
-   * - told.pointed(quake, at): the pointer is over an event at [x, y], or over none
-   * - told.visited(quake, at): the same by keyboard
+   * - handlers.moved(): it shows something else
+   * - handlers.chosen(code): an event was clicked, or Enter pressed on it
+   * - handlers.pointed(quake, at): the pointer is over an event at [x, y], or over none
+   * - handlers.visited(quake, at): the same by keyboard
    */
-  constructor(canvas, told) {
+  constructor(canvas, handlers) {
     this.#canvas = canvas;
-    this.#told = told;
+    this.#handlers = handlers;
     new ResizeObserver(() => {
       this.#resize();
-      told.moved();
+      handlers.moved();
     }).observe(canvas);
     for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"]) {
       matchMedia(query).addEventListener("change", () => this.#recolor());
@@ -159,7 +159,7 @@ export class QuakeMap {
     if (!isFlying) this.#flight = null;
     this.#isHome = false;
     this.#set(view);
-    this.#told.moved();
+    this.#handlers.moved();
   }
 
   #set({ x, y, scale }) {
@@ -209,12 +209,12 @@ export class QuakeMap {
       case "right": return this.#pan(-far, 0);
       default:
         this.view = null;
-        return this.#told.moved();
+        return this.#handlers.moved();
     }
   }
 
   #listen() {
-    const told = this.#told;
+    const handlers = this.#handlers;
     listen(this.#canvas, {
       stepped: (name) => this.step(name),
       zoomed: (factor, point) => this.#zoom(factor, point),
@@ -222,20 +222,20 @@ export class QuakeMap {
       pointed: (point) => {
         const found = point && this.#find(...point);
         this.#canvas.classList.toggle("pointing", found != null);
-        told.pointed(found, point);
+        handlers.pointed(found, point);
       },
       clicked: (point) => {
         const found = this.#find(...point);
-        if (found) told.chosen(found.code);
+        if (found) handlers.chosen(found.code);
       },
       visited: (direction) => this.#visit(direction),
       entered: () => {
-        if (this.#shown.visited != null) told.chosen(this.#shown.visited);
+        if (this.#shown.visited != null) handlers.chosen(this.#shown.visited);
       },
       left: () => {
         if (this.#shown.visited == null) return;
         this.#shown.visited = null;
-        told.visited(null);
+        handlers.visited(null);
         this.draw();
       },
     });
@@ -249,7 +249,7 @@ export class QuakeMap {
     const index = seen.findIndex(({ code }) => code === this.#shown.visited);
     const quake = seen[(index + direction + seen.length + (index < 0 && direction < 0 ? 1 : 0)) % seen.length];
     this.#shown.visited = quake.code;
-    this.#told.visited(quake, [this.#places(quake)[0], this.#top(quake)]);
+    this.#handlers.visited(quake, [this.#places(quake)[0], this.#top(quake)]);
     this.draw();
   }
 

@@ -19,7 +19,7 @@ export class Alerts {
   #dialog = byId("notify");
   #form = this.#dialog.querySelector("form");
   #note = byId("notify-note");
-  #told;
+  #handlers;
   #wish = alerts.readWish(stored(wishKey));
   #live = null;
   #heard = Date.now();
@@ -30,18 +30,18 @@ export class Alerts {
   #towns = null;
 
   /**
-   * - told.centre(): the map's centre
-   * - told.chosen(code): an alert was clicked
+   * - handlers.centre(): the map's centre
+   * - handlers.chosen(code): an alert was clicked
    */
-  constructor(told) {
-    this.#told = told;
+  constructor(handlers) {
+    this.#handlers = handlers;
     this.#fill();
     byId("open-notify").addEventListener("click", () => {
       this.#fill();
       this.#dialog.showModal();
       this.#loadTowns();
     });
-    byId("take-centre").addEventListener("click", () => this.#takePlace(told.centre()));
+    byId("take-centre").addEventListener("click", () => this.#takePlace(handlers.centre()));
     byId("take-here").addEventListener("click", () => this.#locate());
     byId("town").addEventListener("input", ({ target }) => {
       const town = this.#towns?.get(target.value);
@@ -195,7 +195,7 @@ export class Alerts {
       const shown = new Notification(title, { body: text, tag: `quakes ${tag}`, icon: `${root}page/icon.svg` });
       shown.onclick = () => {
         window.focus();
-        if (tag !== "try" && tag !== "more") this.#told.chosen(tag);
+        if (tag !== "try" && tag !== "more") this.#handlers.chosen(tag);
       };
     } catch {
       // Some phones only show those of service workers.

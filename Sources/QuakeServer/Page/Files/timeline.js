@@ -14,21 +14,21 @@ export class Timeline {
   #isPlaying = false;
 
   /**
-   * - told.moved(moment, isLast): the slider shows this moment; null is now. isLast is false while it is being moved.
-   * - told.played(moment, begin, end): play from this moment on; from the beginning if it is null
-   * - told.paused()
+   * - handlers.moved(moment, isLast): the slider shows this moment; null is now. isLast is false while it is being moved.
+   * - handlers.played(moment, begin, end): play from this moment on; from the beginning if it is null
+   * - handlers.paused()
    */
-  constructor(told) {
+  constructor(handlers) {
     const move = (isLast) => {
       const moment = this.#moment();
       this.#say(moment);
-      told.moved(moment, isLast);
+      handlers.moved(moment, isLast);
     };
     this.#slider.addEventListener("input", () => move(false));
     this.#slider.addEventListener("change", () => move(true));
-    this.#back.addEventListener("click", () => told.moved(null, true));
+    this.#back.addEventListener("click", () => handlers.moved(null, true));
     this.#play.addEventListener("click", () =>
-      this.#isPlaying ? told.paused() : told.played(this.#moment(), this.#begin, this.#end));
+      this.#isPlaying ? handlers.paused() : handlers.played(this.#moment(), this.#begin, this.#end));
   }
 
   /** The slider reaches from `begin` to `end`, which is now, and is at `moment`; null is now. */

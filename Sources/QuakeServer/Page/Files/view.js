@@ -20,7 +20,7 @@ export class View {
   list;
   map;
   #catalogue;
-  #told;
+  #handlers;
   #detail;
   #timeline;
   #tooltip = new Tooltip(byId("pointed"));
@@ -38,15 +38,15 @@ export class View {
   #moving = null;
 
   /**
-   * - told.chosen(changes, how, delay): the user changed settings
-   * - told.moved(view): the map has come to rest at [latitude, longitude, zoom]
-   * - told.played(moment, begin, end), told.paused()
-   * - told.redrawn(): something else is in view, so that the list may be another one
+   * - handlers.chosen(changes, how, delay): the user changed settings
+   * - handlers.moved(view): the map has come to rest at [latitude, longitude, zoom]
+   * - handlers.played(moment, begin, end), handlers.paused()
+   * - handlers.redrawn(): something else is in view, so that the list may be another one
    */
-  constructor(catalogue, told) {
+  constructor(catalogue, handlers) {
     this.#catalogue = catalogue;
-    this.#told = told;
-    const choose = (event) => told.chosen({ event });
+    this.#handlers = handlers;
+    const choose = (event) => handlers.chosen({ event });
     this.list = new QuakeList(byId("list"), { chosen: choose });
     this.map = new QuakeMap(byId("map"), {
       chosen: choose,
@@ -58,16 +58,16 @@ export class View {
       },
     });
     this.#detail = new Detail(byId("detail"), {
-      closed: () => told.chosen({ event: null }), asOf: (asof) => told.chosen({ asof }), chosen: choose,
+      closed: () => handlers.chosen({ event: null }), asOf: (asof) => handlers.chosen({ asof }), chosen: choose,
       found: (quake) => {
         this.#found = quake;
         if (this.#awaited?.isOnMap) this.map.reveal(quake);
         this.showWords(this.#state);
-        told.redrawn();
+        handlers.redrawn();
       },
     });
     this.#timeline = new Timeline({
-      moved: (asof, isLast) => told.chosen({ asof }, isLast ? "push" : "nothing", 150), played: told.played, paused: told.paused,
+      moved: (asof, isLast) => handlers.chosen({ asof }, isLast ? "push" : "nothing", 150), played: handlers.played, paused: handlers.paused,
     });
     for (const button of all("[data-move]")) {
       button.addEventListener("click", () => this.map.step(button.dataset.move));
@@ -190,7 +190,7 @@ export class View {
       ...emptiness.offers.map(([label, changes]) => {
         const button = element("button", "", label);
         button.type = "button";
-        button.addEventListener("click", () => this.#told.chosen(changes));
+        button.addEventListener("click", () => this.#handlers.chosen(changes));
         return button;
       })]));
   }
@@ -233,9 +233,9 @@ export class View {
   }
 
   #mapMoved() {
-    if (this.#state?.settings.inview) this.#told.redrawn();
+    if (this.#state?.settings.inview) this.#handlers.redrawn();
     this.#tooltip.hide();
     clearTimeout(this.#moving);
-    this.#moving = setTimeout(() => this.#told.moved(this.map.view), 250);
+    this.#moving = setTimeout(() => this.#handlers.moved(this.map.view), 250);
   }
 }
