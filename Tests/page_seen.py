@@ -42,7 +42,7 @@ def true_states(page):
     page.choose("preset", "1")
     page.state_is("lost")
     page.browser.wait("the old list goes", lambda: page.browser.run("return document.querySelectorAll('.row').length") == 0)
-    expect("cannot be loaded" in page.browser.text("#empty"), "nothing says that this is no empty list")
+    expect("Couldn’t load" in page.browser.text("#empty"), "nothing says that this is not an empty list")
     page.server.start()
     page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 1")))
     page.state_is("live", "late")

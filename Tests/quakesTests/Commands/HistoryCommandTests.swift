@@ -71,7 +71,7 @@ struct HistoryCommandTests {
             #expect(all.status == 69)
             #expect(
                 all.errors.hasSuffix(
-                    "behind, last seen 3 d ago; if it is no more: quakes forget --reader gone\n"),
+                    "behind, last seen 3 d ago; if it was removed: quakes forget --reader gone\n"),
                 "\(all.errors)")
             let good = try await quakes.run("status", "--max-lag", "0s", "--reader", "good")
             #expect(good.status == 0 && !good.output.contains("gone"), "\(good.errors)")
