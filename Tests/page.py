@@ -25,7 +25,7 @@ from page_support import AXE, QUAKES, Page, Path, Server, expect, load, put, sql
 
 HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt; \u202egnp'
 
-# What is looked at. Each begins with a page of its own.
+# What is looked at. Each begins with its own page.
 
 def first_paint(page):
     page.open()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the reports with a computation of its own, by numpy from the feed itself.
+"""Compares the reports with its own computation, by numpy from the feed itself.
 
     Tests/ridgecrest.py FEED URL [PSQL]
 

@@ -48,7 +48,7 @@ struct IndependenceTests {
         }
     }
 
-    @Test("The server has a session of its own, where Ctrl-C and a closed terminal do not reach it")
+    @Test("The server has its own session, where Ctrl-C and a closed terminal do not reach it")
     func session() async throws {
         try await withCluster { cluster in
             try await cluster.start()

@@ -199,7 +199,7 @@ test("Playing leaves the URL alone, so that Back leads to where one was", () => 
   assert.equal(page.loaded().tell("opened").lamp, "live");
 });
 
-test("Pausing stays where it is, in an entry of its own", () => {
+test("Pausing stays where it is, in its own entry", () => {
   const page = new Played().live().tell("played", { moment: null, begin: start - 3_600_000, end: start }).loaded();
   page.tell("paused");
   assert.match(page.did("url", { how: "push" }).text, /asof=2026-11-24T05:00/);

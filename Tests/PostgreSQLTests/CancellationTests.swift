@@ -146,7 +146,7 @@ struct CancellationTests {
         try await connection.forEachRow(of: "\(unescaped: query)", to: "stream") { _ in body() }
     }
 
-    /// In a process of its own: it takes all threads that compute.
+    /// In its own process: it takes all threads that compute.
     @Test("A cancellation sets out even while every thread of the process is at work")
     func busyThreads() async throws {
         try await TestServer.shared.withEmptyDatabase { database in

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Waiting for notifications")
 struct ListenTests {
-    /// Ten times a second would be 20 times. A process of its own has no other test's threads.
+    /// Ten times a second would be 20 times. A separate process has no other test's threads.
     @Test("A connection that hears nothing sleeps", .countsWakeups)
     func sleeping() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in

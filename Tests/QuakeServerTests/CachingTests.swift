@@ -235,7 +235,7 @@ struct CachingTests {
         }
     }
 
-    @Test("A compressed answer is the same answer, with a tag of its own")
+    @Test("A compressed answer is the same answer, with its own tag")
     func compressed() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)

@@ -217,7 +217,7 @@ struct LimitTests {
 }
 
 extension TestSite {
-    /// Asks on a connection of its own that takes little at a time, and reads the answer's head.
+    /// Asks on its own connection that takes little at a time, and reads the answer's head.
     func begin(_ path: String, on client: LoopbackSocket, _ fields: String = "") async -> String {
         await onThread {
             client.receiveLittle()

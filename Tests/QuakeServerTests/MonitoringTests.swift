@@ -109,7 +109,7 @@ struct MonitoringTests {
         }
     }
 
-    @Test("With an address of their own, the metrics are there only, and nothing but health beside them")
+    @Test("With their own address, the metrics are there only, and nothing but health beside them")
     func apart() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database, metricsApart: true) { site in

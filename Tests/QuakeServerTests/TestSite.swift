@@ -8,7 +8,7 @@ import TestSupport
 /// A server of a test's database on a free port of this machine.
 struct TestSite: Sendable {
     let port: Int
-    /// That of the metrics, if they have an address of their own.
+    /// That of the metrics, if they have their own address.
     var metricsPort: Int?
 
     func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
@@ -42,7 +42,7 @@ struct TestSite: Sendable {
         }
     }
 
-    /// Sends a request on a connection of its own, and returns the answer.
+    /// Sends a request on its own connection, and returns the answer.
     func get(_ path: String, method: String = "GET", _ headers: [String: String] = [:]) async throws
         -> TestAnswer
     {

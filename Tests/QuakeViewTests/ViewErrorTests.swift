@@ -81,7 +81,7 @@ struct ViewErrorTests {
     func refusedBesideOthers() async throws {
         try await withFolder { (folder) async throws in
             let path = folder.appending(path: "view.sqlite").path
-            // Runs in a process of its own, because it might close the files of other tests.
+            // Runs in its own process, because it might close the files of other tests.
             await #expect(processExitsWith: .success) { [path = path as String] in
                 let first = try FollowerLock(path)
                 let done = Done()

@@ -65,7 +65,7 @@ import Testing
         #expect(ScanOutcome(Array("\(Self.start)\n\(Self.row)\n".utf8)).notes == [])
     }
 
-    @Test("A usual name goes before another spelling, which is then a column of its own")
+    @Test("A usual name goes before another spelling, which is then its own column")
     func twoNames() throws {
         let document = "\(Self.start)|Mag|Magnitude|Depth_km|Depth/km\n\(Self.row)|9|2.5|7|33.5\n"
         let outcome = ScanOutcome(Array(document.utf8))

@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    /// In a process of its own, which says what it found: an exit test keeps no comments.
+    /// In its own process, which says what it found: an exit test keeps no comments.
     @Test(.measuresMemory) func aThousandFetchesLeaveNothingBehind() async {
         let result = await #expect(
             processExitsWith: .success, observing: [\.standardErrorContent]

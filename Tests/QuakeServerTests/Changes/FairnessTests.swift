@@ -137,7 +137,7 @@ struct FairnessTests {
         }
     }
 
-    /// slow clients     each with a filter of its own; read their first position, and no more       are dropped
+    /// slow clients     each with its own filter; read their first position, and no more       are dropped
     /// quick client                                                   reads all
     /// writer                                     writes on and on
     @Test("The bytes that slow clients hold are bounded, whatever their filters: the slowest of them goes")
@@ -204,7 +204,7 @@ struct FairnessTests {
         }
     }
 
-    /// Clients that are live, each with a filter of its own. They have read the head.
+    /// Clients that are live, each with its own filter. They have read the head.
     private func liveClients(_ count: Int, of site: TestSite) async throws -> [LoopbackSocket] {
         let clients = (0..<count).map { _ in LoopbackSocket() }
         for (number, client) in clients.enumerated() {

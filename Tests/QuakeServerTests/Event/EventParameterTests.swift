@@ -64,7 +64,7 @@ struct EventParameterTests {
         #expect(used.subtracting(PassChange.properties) == [])
     }
 
-    @Test("Each one is compared with an independent selection, or has a test of its own")
+    @Test("Each one is compared with an independent selection, or has its own test")
     func tested() throws {
         let used = try Set(Self.requests().flatMap { $0.parameters.map(\.name) })
         for parameter in EventParameter.allCases {

@@ -121,7 +121,7 @@ extension TestDatabase {
         }
     }
 
-    /// The history by an oracle of its own: the present rows, with one change after the other undone.
+    /// The history by an independent oracle: the present rows, with one change after the other undone.
     fileprivate func undone() async throws -> [Told] {
         var rows: [String: [String: String]] = [:]
         for row in try await query(

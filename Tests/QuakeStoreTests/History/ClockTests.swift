@@ -69,7 +69,7 @@ struct ClockTests {
         }
     }
 
-    @Test("Each commit has a time of its own, later than the one before, even after a jump of the clock")
+    @Test("Each commit has its own time, later than the one before, even after a jump of the clock")
     func growing() async throws {
         try await server.withDatabase { database in
             try await database.jumpAhead()

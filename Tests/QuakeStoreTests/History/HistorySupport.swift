@@ -15,7 +15,7 @@ extension TestServer {
 }
 
 extension TestDatabase {
-    /// Another tracked table, with a channel of its own.
+    /// Another tracked table, with its own channel.
     func addMemo() async throws {
         try await execute("create table memo (key text primary key, number double precision)")
         try await execute("select history.track('memo', 'key', 'memo_changes')")

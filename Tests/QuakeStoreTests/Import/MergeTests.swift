@@ -79,7 +79,7 @@ struct MergeTests {
 
     @Test("An unchanged feed writes next to no WAL")
     func unchangedWritesNoWAL() async throws {
-        // A server of its own: WAL is counted for the whole server.
+        // Its own server: WAL is counted for the whole server.
         let server = try await TemporaryServer.start(settings: ["autovacuum": "off"])
         let database = TestDatabase(url: server.url)
         try await database.withConnection { _ = try await Migrator($0).migrate() }

@@ -106,7 +106,7 @@ struct AgencyComparisonTests {
         }
     }
 
-    /// Without an order of its own, the planner compares each event with each: 10,000,000,000 pairs.
+    /// Without its own order, the planner compares each event with each: 10,000,000,000 pairs.
     @Test("Compares 100,000 events of each of two agencies, with statistics and without")
     func many() async throws {
         try await server.withDatabase { database in

@@ -99,7 +99,7 @@ extension TestDatabase {
 extension Statement {
     fileprivate var json: String { QuakeStoreTests.Feed(feed, at: made, events, host: service).json }
 
-    /// A service of its own for each statement, so that several may be swept side by side.
+    /// A separate service for each statement, so that several may be swept side by side.
     fileprivate var url: String { "http://\(service)/\(feed)/\(made)/" }
 
     fileprivate func take(by importer: Importer) async throws -> ImportSummary {

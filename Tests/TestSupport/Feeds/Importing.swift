@@ -4,7 +4,7 @@ import QuakeStore
 import SampleFeed
 
 extension TestDatabase {
-    /// Imports a document as a file on a connection of its own.
+    /// Imports a document as a file on its own connection.
     @discardableResult
     public func importDocument(
         _ document: String, _ options: Importer.Options = Importer.Options()

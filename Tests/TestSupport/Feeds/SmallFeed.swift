@@ -22,7 +22,7 @@ public enum SmallFeed {
         "{\"type\":\"FeatureCollection\",\"features\":[\(features.joined(separator: ","))]}"
     }
 
-    /// Writes a document to a file of its own for the time of `body`.
+    /// Writes a document to its own file for the time of `body`.
     public static func withFile<Result>(
         _ document: String, _ body: (String) async throws -> Result
     ) async throws -> Result {

@@ -8,7 +8,7 @@ import Synchronization
 /// - Without `starttime`, a query looks at the origins of the last 30 days only.
 /// - `includedeleted=true` is never answered in time, `only` is fast. A deleted event has no type, so `eventtype` finds none;
 ///   it has no time and no magnitude; and some name nobody.
-/// - More than `limit` results are 400, unless the request has a limit of its own.
+/// - More than `limit` results are 400, unless the request has its own limit.
 public final class TestCatalogue: Sendable {
     public struct Event: Sendable {
         public var code: String

@@ -57,7 +57,7 @@ public struct LoopbackSocket: Sendable {
         Self.withAddress(port: port) { Glibc.connect(descriptor, $0, $1) } == 0
     }
 
-    /// Hands over every caller, on a thread of its own, until the socket is shut down.
+    /// Hands over every caller, on its own thread, until the socket is shut down.
     public func accepting(_ body: @escaping @Sendable (LoopbackSocket) -> Void) {
         Thread.detachNewThread {
             while case let client = accept(descriptor, nil, nil), client >= 0 {
@@ -137,7 +137,7 @@ public struct LoopbackSocket: Sendable {
     }
 }
 
-/// Runs blocking calls on a thread of their own: the server needs those of the cooperative pool.
+/// Runs blocking calls on a separate thread: the server needs those of the cooperative pool.
 public func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread { continuation.resume(returning: body()) }

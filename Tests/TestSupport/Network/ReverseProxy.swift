@@ -58,7 +58,7 @@ public final class ReverseProxy: Sendable {
         }
     }
 
-    /// Makes a certificate that nobody knows, with its key in a file of its own and behind it.
+    /// Makes a certificate that nobody knows, with its key in its own file and behind it.
     private static func certify(_ folder: String) async throws {
         let result = try await Subprocess.run(
             .path("/usr/bin/openssl"),
@@ -78,7 +78,7 @@ public final class ReverseProxy: Sendable {
         let said: String
     }
 
-    /// What Debian's nginx.conf says around a site, in short, for a folder of its own.
+    /// What Debian's nginx.conf says around a site, in short, for its own folder.
     private static func whole(_ site: String, _ folder: String) throws -> String {
         let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map {
             "\($0)_temp_path \(folder)/\($0);"

@@ -60,7 +60,7 @@ public struct StandbyServer: Sendable {
         try await waitUntil("not exists (select from pg_stat_wal_receiver)")
     }
 
-    /// Makes it a primary of its own, which takes writes when this returns. The old one is not told.
+    /// Makes it a separate primary, which takes writes when this returns. The old one is not told.
     public func promote() async throws {
         try await maintenance.query("select pg_promote(wait => false)")
         try await waitUntil("not pg_is_in_recovery()")

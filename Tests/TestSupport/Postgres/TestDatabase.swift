@@ -41,7 +41,7 @@ public struct TestDatabase: Sendable {
         try await Connection.with(try options(), logger: .quiet, body)
     }
 
-    /// Runs one statement on a connection of its own and returns its rows.
+    /// Runs one statement on its own connection and returns its rows.
     @discardableResult
     public func query(_ query: Query) async throws -> [Row] {
         try await withConnection { try await $0.query(query, to: "run a test's query") }

@@ -20,7 +20,7 @@ public struct TestRoles: Sendable {
 }
 
 extension TestServer {
-    /// Runs `body` with a database of its own and roles of its own, which go afterwards.
+    /// Runs `body` with its own database and roles, which go afterwards.
     public func withRoles<Result>(_ body: (TestRoles) async throws -> Result) async throws -> Result {
         let maintenance = TestDatabase(url: try await cluster().url(database: "postgres"))
         let name = "t\(UUID().uuidString.lowercased().prefix(8))_"
@@ -54,7 +54,7 @@ extension TestRoles {
 }
 
 extension TestDatabase {
-    /// Runs statements without parameters on a connection of its own.
+    /// Runs statements without parameters on its own connection.
     public func execute(_ script: String) async throws {
         try await withConnection { try await $0.execute(script: script, to: "run a test's script") }
     }

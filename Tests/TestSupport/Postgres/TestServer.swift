@@ -19,7 +19,7 @@ public actor TestServer {
         return try await task.value.cluster
     }
 
-    /// Runs `body` with a database of its own, cloned from the migrated template and dropped afterwards. Tests run side
+    /// Runs `body` with its own database, cloned from the migrated template and dropped afterwards. Tests run side
     /// by side: NOTIFY, locks and tables of one database are invisible in another.
     nonisolated public func withDatabase<Result>(_ body: (TestDatabase) async throws -> Result) async throws
         -> Result

@@ -6,7 +6,7 @@ import Synchronization
 /// A shell script that outlives this process, however it ends, and then does what is left to do.
 ///
 /// Its standard input is a pipe whose only writer is this process. The kernel closes that end when the process ends,
-/// `kill -9` included, and the script reads the end of its input. It sits in a session of its own, so the terminal's signals
+/// `kill -9` included, and the script reads the end of its input. It sits in its own session, so the terminal's signals
 /// do not reach it, and it holds none of our files.
 final class TiedScript: Sendable {
     private let writeEnd: Mutex<Int32?>

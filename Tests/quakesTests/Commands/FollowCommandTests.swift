@@ -385,7 +385,7 @@ struct FollowCommandTests {
     /// reads on
     ///                           ends the line, writes what has
     ///                           arrived, reconnects, and begins
-    ///                           another pass on a line of its own
+    ///                           another pass on its own line
     @Test("A connection that is lost in the middle of a line does not spoil the next pass")
     func lostInTheMiddleOfALine() async throws {
         try await withDatabase { database, folder in

@@ -36,7 +36,7 @@ struct DeploymentTests {
             output: .string(limit: 1 << 16), error: .discarded)
         let unit = result.standardOutput
         #expect(unit.hasPrefix("[Unit]\n") && unit.contains("\nExecStart=/usr/bin/quakes "))
-        // Each has a user of its own, whose name its environment file has.
+        // Each has its own user, whose name its environment file has.
         let user = try #require(unit.firstMatch(of: /\nUser=(\S+)\nGroup=(\S+)\n/))
         #expect(user.output.1 == user.output.2 && !unit.contains("DynamicUser"))
         #expect(unit.contains("\nEnvironmentFile=/etc/\(user.output.1).env\n"))

@@ -54,7 +54,7 @@ struct ProgressTests {
             ).path
             try Data(sample.utf8).write(to: URL(filePath: path))
             defer { try? FileManager.default.removeItem(atPath: path) }
-            // script(1) makes a terminal of its own for the command.
+            // script(1) makes its own terminal for the command.
             var quakes = QuakesCommand([
                 "DATABASE_URL": database.url, "COLUMNS": "50", "QUAKES": try QuakesCommand.path, "FEED": path,
             ])
