@@ -2,7 +2,7 @@
 public struct BoundArray<Element: BindableElement>: Bindable {
     public static var sqlType: UInt32 { Element.arrayType }
     private var bytes: [UInt8] = []
-    /// What stands before the elements: the dimensions, a flag for nulls, the elements' type, their number and the lower bound,
+    /// The size of the head: the dimensions, a flag for nulls, the elements' type, their number and the lower bound,
     /// as `array_recv` takes them.
     static var headSize: Int { 20 }
 

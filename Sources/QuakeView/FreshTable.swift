@@ -1,6 +1,6 @@
 import GRDB
 
-/// Takes the rows of a fresh snapshot, in a table beside the old one, which then gives way to it.
+/// Takes the rows of a fresh snapshot in a table beside the old one, and then replaces the old one.
 ///
 /// Until then, readers of the file see the old rows, or that there are none. So the rows need not be one transaction: they
 /// are committed step by step, and SQLite's log stays as small as a step, for any table. The indexes are
@@ -26,7 +26,7 @@ final class FreshTable {
         insert = try db.makeStatement(sql: "insert into \(Self.name) values (\(marks))")
     }
 
-    /// Removes what a killed process, or a pass that failed, has left.
+    /// Removes the table of a killed process, or of a failed pass.
     static func remove(_ db: Database) throws {
         try db.execute(sql: "drop table if exists \(name)")
     }

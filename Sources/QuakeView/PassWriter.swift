@@ -7,7 +7,7 @@ import QuakeStore
 /// see `FreshTable`.
 ///
 /// Values go from the server's bytes to SQLite's without a String in between. GRDB prepares the statements, once for all
-/// passes, and commits; SQLite's own functions begin, and bind and run what a row takes, so that only the commit of a small
+/// passes, and commits; SQLite's own functions begin, bind and run a row's statements, so that only the commit of a small
 /// pass goes through GRDB's queue.
 ///
 /// Its methods are called one after another, and nothing else uses the connection during a pass. This makes it safe to

@@ -1,6 +1,6 @@
-/// What was read of one event of a QuakeML document: texts, and the parts that they belong to.
+/// The texts that were read of one event of a QuakeML document, and the parts that they belong to.
 struct QuakeMLEvent {
-    /// What an event may hold at most, in bytes: an event has thousands of picks, which are not read, and dozens of origins.
+    /// The size limit of an event, in bytes: an event has thousands of picks, which are not read, and dozens of origins.
     static let sizeLimit = 1 << 20
 
     /// An origin, a magnitude and so on.

@@ -1,4 +1,4 @@
-/// What QuakeML says and the USGS's summary format has no place for. It goes to `extra`, in the table's units: km and degrees.
+/// The parts of QuakeML for which the USGS's summary format has no place. They go to `extra`, in the table's units: km and degrees.
 extension FeatureWriter {
     mutating func appendExtra(
         _ texts: QuakeMLEvent.Texts, _ choice: QuakeMLTranslator.Choice

@@ -1,4 +1,4 @@
-/// What is read of an event in QuakeML, by its path below `event` (https://quake.ethz.ch/quakeml, Basic Event Description).
+/// The fields that are read of an event in QuakeML, by their paths below `event` (https://quake.ethz.ch/quakeml, Basic Event Description).
 /// Everything else is skipped.
 enum QuakeMLField: String, CaseIterable {
     case preferredOrigin = "preferredOriginID"

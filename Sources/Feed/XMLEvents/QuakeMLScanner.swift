@@ -20,9 +20,9 @@ final class QuakeMLScanner: @unchecked Sendable {
     private var isFinished = false
     /// Whether Quakes wrote the document.
     private var isOwn = false
-    /// Whether there is text between the events, as a program writes that it has failed.
+    /// Whether there is text between the events, such as a program's error message.
     private(set) var hasStrayText = false
-    /// What people should know of the document.
+    /// Warnings about the document.
     var notes: [String] { translator.notes }
 
     /// The open elements' nodes in the tree; nil for one that is skipped.
@@ -72,7 +72,7 @@ final class QuakeMLScanner: @unchecked Sendable {
         return index
     }
 
-    /// Hands over what the document's end completes.
+    /// Hands over the events that the document's end completes.
     ///
     /// - Returns: whether that was all.
     func finish(_ body: (RawFeature) throws -> Bool) throws -> Bool {

@@ -70,7 +70,7 @@ struct QuakeMLTranslator {
             depth: try texts.length(.originDepth, choice))
     }
 
-    /// What people should know of the document.
+    /// Warnings about the document.
     var notes: [String] { [naming.note, units.note].compactMap(\.self) }
 
     /// Whether the document says that there is no such event.
@@ -196,7 +196,7 @@ extension QuakeMLTranslator {
             }
         }
 
-        /// The text of the description that says most about where it was. An event's name may be that, as ComCat has it, or a
+        /// The description that says most about the place. An event's name may be that, as ComCat has it, or a
         /// number (Global CMT); the number of a region and a list of cities say nothing.
         private static func place(_ texts: QuakeMLEvent.Texts) -> UnsafeBufferPointer<UInt8>? {
             let order = ["region name", "", "flinn-engdahl region", "earthquake name"]

@@ -1,4 +1,4 @@
-/// In which units a document's lengths are. QuakeML does not name them; they follow from its version, and from who wrote it.
+/// The units of a document's lengths. QuakeML does not name them; they follow from its version, and from who wrote it.
 struct QuakeMLUnits {
     /// Whether it is QuakeML 1.0.
     var isOfFirstVersion = false
@@ -26,7 +26,7 @@ struct QuakeMLUnits {
         return false
     }
 
-    /// What people should know of the document; nil if there is nothing to say.
+    /// The warning about the document; nil if there is none.
     var note: String? {
         guard tooDeep > 0 else { return nil }
         return

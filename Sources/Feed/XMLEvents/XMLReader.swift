@@ -2,8 +2,8 @@ import CLibXML2
 
 /// Reads an XML document that arrives in pieces by libxml2's push parser, without building anything.
 ///
-/// What makes XML dangerous is refused: document types, and with them entities other than the five of XML, and anything that
-/// would be fetched. Elements nest at most 64 deep; a tag, a comment or a processing instruction has at most 1 MiB. Memory
+/// The dangerous parts of XML are refused: document types, and with them entities other than the five of XML, and external
+/// resources. Elements nest at most 64 deep; a tag, a comment or a processing instruction has at most 1 MiB. Memory
 /// is bounded for any input. Any encoding that the document declares is read, if iconv knows it.
 ///
 /// Not Sendable in itself: libxml2's parser belongs to one task at a time.
@@ -13,7 +13,7 @@ final class XMLReader: @unchecked Sendable {
 
     /// Gets the elements of the document. Owns the reader, and so outlives it.
     unowned(unsafe) var handler: QuakeMLScanner?
-    /// Why nothing more is read.
+    /// Why reading stopped.
     private(set) var failure: String?
     private(set) var depth = 0
     /// Where the last element began. libxml2 forgets its position when it stops.
@@ -87,7 +87,7 @@ final class XMLReader: @unchecked Sendable {
     /// How many bytes of the document have been parsed.
     var position: Int {
         guard let parser, let input = parser.pointee.input else { return lastPosition }
-        // Of another encoding than UTF-8, libxml2 counts by encoding what it has not parsed yet.
+        // For an encoding other than UTF-8, libxml2 counts its unparsed text by encoding it.
         if input.pointee.buf?.pointee.encoder != nil {
             return max(lastPosition, Int(xmlByteConsumed(parser)))
         }

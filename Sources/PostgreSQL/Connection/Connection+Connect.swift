@@ -29,14 +29,14 @@ extension Connection {
         throw Self.summary(of: failures, operation)
     }
 
-    /// Why one server could not be had.
+    /// Why connecting to one server failed.
     private struct ConnectFailure: Error {
         let error: PostgresError
         var isSilence = false
     }
 
-    /// All that went wrong, each thing once. A login or a database that a server does not know may be new, and that server a
-    /// standby that is behind: it counts if no other server took the connection.
+    /// All failures, each once. A login or a database that a server does not know may be new, and that server a standby that is
+    /// behind: that failure counts only if no other server took the connection.
     private static func summary(of failures: [PostgresError], _ operation: String) -> PostgresError {
         let known = failures.first { !$0.isOutage } ?? failures.first { $0.sqlState != nil }
         guard var error = known ?? failures.first else {

@@ -47,7 +47,7 @@ extension Connection {
         try send(script, operation, handle) { PQsendQuery(handle, script) }
     }
 
-    /// Sends what `call` hands to libpq: this text, or a name.
+    /// Sends the text or the name that `call` hands to libpq.
     func send(
         _ sql: String, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false,
         _ call: () -> Int32
@@ -111,8 +111,8 @@ extension Connection {
             if PQisBusy(handle) == 1 { try watchWaitLimit(operation, handle) }
         }
         let result = PQgetResult(handle).map(QueryResult.init)
-        // A statement that ended before the cancellation reached it has succeeded: what it did is done, and the caller
-        // learns of the cancellation at its next step.
+        // A statement that ended before the cancellation reached it has succeeded, and the caller learns of the cancellation
+        // at its next step.
         if case .cancelling = waitLimit, let result, result.isFailure {
             while try nextResult(operation, handle) != nil {}
             throw CancellationError()

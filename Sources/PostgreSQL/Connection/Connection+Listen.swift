@@ -84,7 +84,7 @@ extension Connection {
     }
 }
 
-/// Ends the wait for a socket, from any thread: so that who waits for long need not look up now and then.
+/// Ends the wait for a socket from any thread, so that a long wait needs no polling.
 final class Alarm: Sendable {
     private let descriptor: Int32
 

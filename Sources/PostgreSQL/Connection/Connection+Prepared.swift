@@ -51,9 +51,9 @@ extension Connection {
     }
 }
 
-/// The names under which a session has the queries that it was asked last: one for each text.
+/// The names of the latest queries in a session: one for each text.
 struct PreparedQueries {
-    /// What makes it another query.
+    /// The text and the types that identify a query.
     struct Shape: Hashable {
         let text: String
         let types: [UInt32]

@@ -6,22 +6,22 @@ import Synchronization
 // A statement may take hours, so silence alone proves nothing, and a machine's kernel answers even if the server on it is frozen.
 // But a server that works takes a new connection, however long its statements take.
 extension Connection {
-    /// How long a server may be silent in mid-statement before it is asked whether it is there.
+    /// How long a server may be silent in mid-statement before it is probed.
     static let silenceLimit: Duration = .seconds(2)
-    /// How long it may take to answer that.
+    /// How long it may take to answer the probe.
     static let pingLimit: Duration = .seconds(5)
 
-    /// How long a server that is to say something has said nothing.
+    /// How long a server that owes an answer has been silent.
     struct Silence {
         let start = ContinuousClock.now
         fileprivate var ping: Ping?
     }
 
-    /// Waits a moment for the server, and reads what it sends. If it has been silent for long, it is asked on another connection
-    /// whether it is there.
+    /// Waits a moment for the server, and reads what it sends. If it has been silent for long, it is probed over another
+    /// connection.
     ///
     /// - Parameter events: what is waited for, as for `waitForSocket`.
-    /// - Throws: `PostgresError` with `connectionLost` if it is not there.
+    /// - Throws: `PostgresError` with `connectionLost` if it does not answer.
     func waitForServer(_ operation: String, _ handle: OpaquePointer, for events: Int32 = POLLIN) throws {
         guard waitForSocket(PQsocket(handle), for: events) else { return try watchSilence(operation) }
         silence = nil

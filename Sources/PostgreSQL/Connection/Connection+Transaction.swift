@@ -12,11 +12,11 @@ extension Connection {
     /// body.
     ///
     /// - Parameters:
-    ///   - settings: what is set for the transaction as it begins: names and values as SQL text.
+    ///   - settings: the transaction's settings: names and values as SQL text.
     ///   - table: a table that is locked in the mode ACCESS SHARE before anything else, so that the snapshot of a
     ///     REPEATABLE READ transaction is taken afterwards: SQL text, used as it is. To a snapshot from before an ALTER
     ///     that rewrites the table, the table is empty (https://www.postgresql.org/docs/current/mvcc-caveats.html).
-    ///   - limit: how long the server may take for the COMMIT, if it has nothing to write; nil for as long as it takes.
+    ///   - limit: how long the server may take for the COMMIT, if it has nothing to write; nil for no limit.
     /// - Throws: what `body` throws, or `PostgresError`; the latter also when a transaction is already open.
     nonisolated public func transaction<Result>(
         _ isolation: Isolation = .readCommitted, with settings: KeyValuePairs<String, String> = [:],
@@ -48,7 +48,7 @@ extension Connection {
     /// sake of another transaction: after a deadlock, a serialisation failure, or a lock that did not come free within
     /// `lock_timeout`. There are at most five attempts, with growing, random waits between them.
     ///
-    /// What `body` does besides is done again, too. In an open transaction nothing is repeated: only all of it could be.
+    /// Side effects of `body` are repeated, too. In an open transaction nothing is repeated: only all of it could be.
     ///
     /// - Throws: what the last attempt throws.
     nonisolated public func repeating<Result>(_ body: () async throws -> Result) async throws -> Result {

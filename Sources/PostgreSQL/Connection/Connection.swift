@@ -14,8 +14,8 @@ import QueueExecutor
 ///   that ended before the cancellation reached it has succeeded, and its call returns, unless it had rows left to take.
 /// - If the server does not answer the cancellation within 5 s, the call throws `CancellationError` as well, the
 ///   connection is closed, and a warning is logged.
-/// - A statement may take as long as it takes. If the server is silent for some seconds and then takes no new connection either,
-///   such as one that is frozen or cut off, the connection is closed, and the call throws an error with `connectionLost`.
+/// - A statement has no time limit. If the server is silent for some seconds and then takes no new connection either, because it
+///   is frozen or cut off, the connection is closed, and the call throws an error with `connectionLost`.
 /// - After an error with `connectionLost`, every call throws an error that says what happened. Open a new connection.
 public actor Connection {
     private let executor = QueueExecutor(label: "postgresql.connection")
@@ -23,10 +23,10 @@ public actor Connection {
     public nonisolated let options: ConnectionOptions
     /// nil before the connection is opened and after it is closed.
     var handle: OpaquePointer?
-    /// What ended the connection, for the errors of later calls.
+    /// Why the connection ended, for the errors of later calls.
     var lossReason: String?
     var waitLimit = WaitLimit.untilCancelled
-    /// The keywords that lead to the server, without any other.
+    /// Only the keywords that lead to the server.
     var server: [String: String] = [:]
     /// nil while nothing is waited for.
     var silence: Silence?
