@@ -99,7 +99,7 @@ class Browser:
             try:
                 return self.post(f"/element/{self.find(selector)}/click")
             except RuntimeError as error:
-                # The page has drawn its list anew in between.
+                # The page has redrawn its list in between.
                 if "stale element" not in str(error):
                     raise
 

@@ -30,7 +30,7 @@ def empty_selection(page):
 
 
 def true_states(page):
-    """The lamp and the list say what is, whatever goes wrong."""
+    """The lamp and the list tell the truth when things go wrong."""
     page.open("?minmag=5&maxmag=4")
     page.state_is("off")
     page.warns("above the greatest")
@@ -110,7 +110,7 @@ def no_earthquakes(page):
 
 
 def canvas_at_rest(page):
-    """An event that cannot be seen is no reason to draw for ever."""
+    """An event that cannot be seen must not make it draw for ever."""
     browser = page.browser
     browser.calm = False
     browser.look((1440, 900), False)
@@ -274,7 +274,7 @@ def alerts(page):
 
     def ready(query):
         page.open(query)
-        # Keeps what is shown, which a headless browser shows to nobody.
+        # Keeps what is shown, which a headless browser does not show.
         browser.run("""
             const Real = window.Notification;
             window.shown = [];

@@ -34,7 +34,7 @@ class Server:
         if not found:
             raise RuntimeError(f"quakes serve said: {line}")
         self.port = int(found[1])
-        # Nobody reads on.
+        # No client reads on.
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
 
     def stop(self):

@@ -124,7 +124,7 @@ struct MapTests {
         }
     }
 
-    @Test("Whatever a title holds, the picture is well-formed and shows it")
+    @Test("The picture is well-formed with any title, and shows it")
     func escaping() throws {
         let title = "<b>&\"'\u{1}]]> Ōmori"
         let picture = try #require(

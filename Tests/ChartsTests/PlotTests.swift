@@ -36,7 +36,7 @@ struct PlotTests {
         #expect(picture.texts.contains("Origin time (UTC), 31 Dec 1969 – 1 Jan 1970"))
     }
 
-    @Test("The line of the cumulative number ends at the number of events, whatever their order")
+    @Test("The line of the cumulative number ends at the number of events, in any order")
     func cumulative() throws {
         let events = (0..<5000).map {
             ChartEvent(time: Instant(milliseconds: Int64($0 * 7919 % 5000) * 60_000))

@@ -27,7 +27,7 @@ struct HomeTests {
         #expect(cluster.url(database: "a b").hasPrefix("postgresql:///a%20b?"))
     }
 
-    @Test("The socket path fits 107 bytes whatever the home, and is the same each time")
+    @Test("The socket path fits 107 bytes for any home, and is the same each time")
     func socketPath() {
         for home in ["/q", "/" + String(repeating: "long/", count: 40), "/a,b", "/sp ace", "/q\"uote"] {
             let socket = ServerSocket(home: home)
@@ -64,7 +64,7 @@ struct HomeTests {
         }
     }
 
-    @Test("A socket directory that somebody else made is refused", .enabled(if: geteuid() == 0))
+    @Test("A socket directory that another user made is refused", .enabled(if: geteuid() == 0))
     func squattedSocketDirectory() async throws {
         try await withCluster(subfolder: String(repeating: "long-folder/", count: 15)) { cluster in
             #expect(mkdir(cluster.socketDirectory, 0o777) == 0)
@@ -110,7 +110,7 @@ struct HomeTests {
         }
     }
 
-    @Test("A folder that is not a cluster is refused, and so is somebody else's folder")
+    @Test("A folder that is not a cluster is refused, and so is another user's folder")
     func notACluster() async throws {
         try await withCluster { cluster in
             try FileSystem.createDirectories(cluster.data, mode: 0o700, parents: 0o711)

@@ -26,7 +26,7 @@ test("A revision across the threshold alerts", () => {
   assert.deepEqual(codes([update(row(5.3), { magnitude: null })]), ["us1"]);
 });
 
-test("A revision of what was there alerts nobody", () => {
+test("A revision of a known event causes no alert", () => {
   assert.deepEqual(codes([update(row(6), { nst: 12 })]), []);
   assert.deepEqual(codes([update(row(6), { magnitude: 5.1 })]), []);
 });
@@ -39,12 +39,12 @@ test("Several changes of one pass are one: what counts is before the first and a
   assert.deepEqual(codes([insert(row(6)), { key: "us1", operation: "delete", before: row(6) }]), []);
 });
 
-test("An event is told once, under whatever code", () => {
+test("An event is told once, under any code", () => {
   assert.deepEqual(codes([insert(row(6))], new Map([["us1", now]])), []);
   assert.deepEqual(codes([insert(row(6, { code: "ak1", ids: ["ak1", "us1"] }))], new Map([["us1", now]])), []);
 });
 
-test("History that comes in is no news", () => {
+test("Imported history is not news", () => {
   assert.deepEqual(codes([insert(row(8, { time: iso(now - 3 * 86_400_000) }))]), []);
   assert.deepEqual(codes([update(row(6, { time: iso(now - 3 * 86_400_000) }), { magnitude: 4 })]), []);
 });

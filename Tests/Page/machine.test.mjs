@@ -1,4 +1,4 @@
-// The page's state machine: what it does, and says, for whatever happens in whatever order.
+// The page's state machine: what it does, and says, for all events in any order.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -75,7 +75,7 @@ test("It loads, follows, and is live once the stream is open", () => {
 
 test("An empty selection says so, with what would fill it", () => {
   const page = new Played("?minmag=9.5");
-  assert.equal(emptiness(page.state, 0), null, "nobody knows yet");
+  assert.equal(emptiness(page.state, 0), null, "unknown yet");
   page.loaded(0);
   const { text, offers } = emptiness(page.state, 0);
   assert.equal(text, "No earthquake of magnitude 9.5 or more in the last day.");
@@ -119,7 +119,7 @@ test("A list that stands under its own filter stays while the server is away", (
   assert.equal(page.did("load"), undefined);
 });
 
-test("A stream that is dead without a word is noticed by the server's position, and opened anew", () => {
+test("A stream that is dead without a word is noticed by the server's position, and reopened", () => {
   const page = new Played().live();
   page.later(20).healthy({ token: 9 });
   assert.equal(page.did("follow"), undefined, "what was just committed may still be on its way");
@@ -207,7 +207,7 @@ test("Pausing stays where it is, in its own entry", () => {
   assert.equal(page.lamp, "past");
 });
 
-test("Whatever ends playing ends it: Back, the slider, a failure", () => {
+test("Back, the slider and a failure end playing", () => {
   const playing = () => new Played().live().tell("played", { moment: null, begin: start - 3_600_000, end: start });
   assert.equal(playing().tell("navigated", { settings: read("?minmag=2") }).state.play, null);
   assert.equal(playing().choose({ asof: start - 5000 }).state.play, null);
@@ -230,7 +230,7 @@ test("What only shows differently loads nothing", () => {
   }
 });
 
-test("Whatever happens in whatever order, nothing is live that is not", () => {
+test("In any order of events, nothing is shown as live that is not", () => {
   // A linear congruential generator, so that a failure can be repeated.
   let seed = 24;
   const random = (below) => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) % below;

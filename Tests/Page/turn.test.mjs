@@ -15,7 +15,7 @@ class Locks {
 /** Until all that waits has gone on. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test("One tab at a time has its turn, whatever the others ask meanwhile", async () => {
+test("One tab at a time has its turn, even if others ask meanwhile", async () => {
   const locks = new Locks();
   const [one, other] = [new Turn("x", locks), new Turn("x", locks)];
   const begun = [];
@@ -26,7 +26,7 @@ test("One tab at a time has its turn, whatever the others ask meanwhile", async 
     await settled();
   }
   assert.deepEqual(begun, ["one"]);
-  // Whose turn it is begins anew at once.
+  // The tab whose turn it is restarts at once.
   one.take(() => begun.push("one again"));
   assert.deepEqual(begun, ["one", "one again"]);
   one.give();

@@ -52,7 +52,7 @@ test("The agency's pages are those that exist", () => {
   assert.deepEqual(pages({ url, types: undefined }), []);
 });
 
-test("A search finds places whatever their accents", () => {
+test("A search finds places with any accents", () => {
   const finds = (search, place) => placeFilter(search)({ place, code: "us7000abcd" });
   assert.ok(finds("hofn ICELAND", "105 km WNW of Höfn, Iceland"));
   assert.ok(finds("7000ab", null));
@@ -66,7 +66,7 @@ test("A URL is read as it was written, and nonsense is not", () => {
   assert.equal(written(read("?period=x&minmag=nine&map=1,2&asof=never&search=&sort=%00")), "");
 });
 
-test("The world goes on at its edges", () => {
+test("The world continues at its edges", () => {
   assert.deepEqual(projection.copies(0.5, 0.5, 1000, 1000, 0), [500]);
   assert.deepEqual(projection.copies(0.99, 0.5, 1000, 1000, 20), [-10, 990]);
   assert.deepEqual(projection.copies(0.02, 0.5, 800, 1000, 0), [116, 916]);

@@ -44,7 +44,7 @@ struct ConnectTests {
         #expect("\(error)".contains("no answer within 1.0 seconds"))
     }
 
-    @Test("A host that is silent keeps nobody from those that come after it", arguments: [1, 2])
+    @Test("A silent host does not block the hosts after it", arguments: [1, 2])
     func silentHosts(_ count: Int) async throws {
         let silent = try (0..<count).map { _ in try SilentListener() }
         try await TestServer.shared.withEmptyDatabase { database in
@@ -55,7 +55,7 @@ struct ConnectTests {
     }
 
     @Test(
-        "With prefer-standby, a silent host keeps nobody from a standby, nor from the primary if there is none"
+        "With prefer-standby, a silent host blocks neither a standby, nor the primary if there is none"
     )
     func preferStandby() async throws {
         let silent = try SilentListener()
@@ -99,7 +99,7 @@ struct ConnectTests {
         }
     }
 
-    @Test("A standby that does not know a new database yet keeps nobody from the primary")
+    @Test("A standby that does not know a new database yet does not block the primary")
     func newDatabase() async throws {
         let primary = try await TemporaryServer.start()
         try await withStandby(of: primary.cluster) { standby in
@@ -126,7 +126,7 @@ struct ConnectTests {
     }
 
     @Test(
-        "If nobody listens, the error comes at once, in one line, with a remedy",
+        "Without a server, the error comes at once, in one line, with a remedy",
         arguments: ["host=127.0.0.1 port=1", "host=/nonexistent", "host=127.0.0.1 port=99999"])
     func nobodyThere(_ conninfo: String) async throws {
         let error = try await postgresError {

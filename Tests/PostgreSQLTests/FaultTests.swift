@@ -109,7 +109,7 @@ struct FaultTests {
         try await Connection.with(options, logger: .quiet) { try await $0.expectUsable() }
     }
 
-    @Test("A statement that takes long is waited for, also where nobody else is let in")
+    @Test("A statement has no time limit, even where no other connection is allowed")
     func longStatement() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)

@@ -108,7 +108,7 @@ struct PostgresErrorTests {
     }
 
     @Test(
-        "Whatever does not exist is an undefined object",
+        "Anything that does not exist is an undefined object",
         arguments: [
             "select from nowhere", "select nothing from pg_class", "select nothing()",
             "create table nowhere.t ()",

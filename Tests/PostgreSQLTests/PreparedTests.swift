@@ -90,7 +90,7 @@ struct PreparedTests {
         }
     }
 
-    @Test("A query whose columns have changed is refused once, and then prepared anew")
+    @Test("A query whose columns have changed is refused once, and then prepared again")
     func changedShape() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.query("create table n as select 1 as i")

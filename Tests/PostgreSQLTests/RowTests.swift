@@ -50,7 +50,7 @@ struct RowTests {
         ["NULL"], ["null"], ["\u{301}a", "a\u{301}"], ["\r\n", "\t"], ["a\u{200D}"], ["\u{1F30B}", "ß"],
     ]
 
-    @Test("A text array comes back element by element, whatever is in it", arguments: arrays)
+    @Test("A text array comes back element by element, with any content", arguments: arrays)
     func textArray(_ elements: [String]) async throws {
         let values = elements.map { Array($0.utf8) }
         let list = elements.indices.map { "convert_from('\\x\(hex(values[$0]))', 'UTF8')" }.joined(

@@ -65,7 +65,7 @@ struct QuakeMLTests {
         #expect(!QuakeML.event(try quake([.net: .text("nc")])).contains("comment"))
     }
 
-    @Test("Whatever a feed holds, the document is well-formed and gives the texts back")
+    @Test("The document is well-formed for any feed, and gives the texts back")
     func escaping() throws {
         let texts = ["a<b>&\"c\"'", "line\nbreak\r\nand\ttab", "]]>", "<!--", "Ōmori 🌋 \u{202E}", "\u{85}x"]
         let quakes = try texts.map { try quake([.place: .text($0), .magnitudeType: .text($0)]) }

@@ -163,7 +163,7 @@ struct AlteredTableTests {
         }
     }
 
-    @Test("A view of an earlier version, whose file does not tell the table's shape, is built anew")
+    @Test("A view of an earlier version, whose file lacks the table's shape, is rebuilt")
     func earlierVersion() async throws {
         try await withView { database, path in
             try await database.importSample(3)

@@ -98,7 +98,7 @@ struct FreshSnapshotTests {
         }
     }
 
-    @Test("SQL views that somebody has made in the file go on to work")
+    @Test("SQL views that the user has made in the file still work")
     func ownViews() async throws {
         try await withView { database, path in
             try await database.insert(10)

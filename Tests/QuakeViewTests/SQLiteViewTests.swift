@@ -70,7 +70,7 @@ struct SQLiteViewTests {
     ]
 
     @Test(
-        "Changes are read through the indexes, whatever the planner believes about the tables",
+        "Changes are read through the indexes, even if the planner believes otherwise",
         .enabled("this server comes without auto_explain") {
             try await TestServer.shared.hasLibrary("auto_explain")
         })
@@ -416,7 +416,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("Infinity in a time of the user's is no date")
+    @Test("Infinity in a time of the user's is not a date")
     func infinity() async throws {
         try await withView { database, path in
             try await database.importFeatures(["a", "b", "c", "d"].map { SmallFeed.feature($0) })

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A view that another program locks")
 struct ViewBusyTests {
-    @Test("A follower waits until the program lets go of it, and goes on")
+    @Test("A follower waits until the program lets go of it, and continues")
     func following() async throws {
         try await withView { database, path in
             try await database.importFeatures([SmallFeed.feature("a")])

@@ -25,7 +25,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A file has one follower, whatever path leads to it")
+    @Test("A file has one follower, by any path")
     func otherNames() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
@@ -62,7 +62,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A file that is new is made where its path says, whatever letters are in its name")
+    @Test("A file that is new is made where its path says, with any letters in its name")
     func otherLetters() async throws {
         try await withFolder { folder in
             for name in ["ää.sqlite", "地震.sqlite", "e\u{301}.sqlite"] {
@@ -211,7 +211,7 @@ struct ViewErrorTests {
     }
 
     @Test(
-        "A damaged position is an error that says so, for whoever reads the file and whoever follows into it",
+        "A damaged position is an error that says so, for readers of the file and for its follower",
         arguments: [
             ("store", "null"), ("store", "x'ff'"), ("store", "'no uuid'"), ("token", "null"),
             ("token", "'many'"), ("token", "1e300"), ("token", "-1"), ("committed_at", "null"),
@@ -299,7 +299,7 @@ struct ViewErrorTests {
     }
 }
 
-/// Opens files and closes them again, and counts those that were closed by somebody else meanwhile.
+/// Opens files and closes them again, and counts those that were closed by others meanwhile.
 private func filesLost(until done: Done) async -> Int {
     var lost = 0
     while !done.isSet {

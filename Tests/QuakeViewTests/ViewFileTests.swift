@@ -78,7 +78,7 @@ struct ViewFileTests {
         return all
     }()
 
-    @Test("Events at the same time come in the same order as on the server, whatever its collation")
+    @Test("Events at the same time come in the same order as on a server with any collation")
     func order() async throws {
         try await withView { database, path in
             guard try await !database.query("select from pg_collation where collname = 'und-x-icu'").isEmpty

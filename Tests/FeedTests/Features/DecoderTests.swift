@@ -208,7 +208,7 @@ import Testing
         #expect(rejection(of: feature)?.reason == reason)
     }
 
-    /// Whichever fault comes first: nothing in broken JSON can be trusted.
+    /// Even if another fault comes first: nothing in broken JSON can be trusted.
     @Test func brokenJSONIsTheGraverFault() {
         #expect(rejection(of: feature(properties: #""tsunami":2,"place":tru,"#))?.reason == .syntax)
         #expect(rejection(of: feature(properties: #""tsunami":2,"#) + "}")?.reason == .syntax)

@@ -82,7 +82,7 @@ import Testing
             ])
     }
 
-    @Test("A feature of the USGS is one, whatever else it has")
+    @Test("A feature of the USGS is recognised beside any other members")
     func usgs() throws {
         let quake = try one(feature(properties: #""unid":"20261003_0000060","publicID":"x","#))
         #expect(quake.code == "us7000abcd")

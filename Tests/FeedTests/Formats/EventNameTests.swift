@@ -14,7 +14,7 @@ import Testing
     static let header = TextTests.header.replacing("|EventType", with: "")
 
     @Test(
-        "Who worked on an event gave it no id: a number in text is of nobody known, and its day belongs to the code",
+        "Who worked on an event gave it no id: a number in text has no known owner, and its day belongs to the code",
         arguments: [
             row(), row(contributor: "NEIC"),
             row(catalog: "ISC", contributor: "ISC", contributorID: "2844986"),
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "An id is an agency's if its own form says so, whoever worked on the event",
+        "An id is an agency's if its own form says so, even if others worked on the event",
         arguments: [
             ("gfz2026texh", "gfz:gfz2026texh", "geofon.gfz.de"),
             ("20260604_0000095", "emsc:20260604_0000095", "www.seismicportal.eu"),

@@ -94,7 +94,7 @@ import Testing
                 == place)
     }
 
-    @Test("A document without events is one, whoever wrote it")
+    @Test("A document without events is read, from any program")
     func noEvents() {
         for text in [
             QuakeMLReadingTests.document(),

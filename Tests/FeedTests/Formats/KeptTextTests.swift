@@ -124,7 +124,7 @@ import Testing
     ]
 
     @Test(
-        "A line that is no row is a reject of no event, and the document is incomplete", arguments: failures)
+        "A line that is not a row is a reject, and the document is incomplete", arguments: failures)
     func strays(lines: [String]) throws {
         let document = "\(TextTests.header)\n\(TextTests.gfz)\n" + lines.map { "\($0)\n" }.joined()
         let outcome = ScanOutcome(Array(document.utf8))
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test("Text without a single byte has no events, if text was asked for, and shows nobody to be gone")
+    @Test("Text without a single byte has no events, if text was asked for, and deletes nothing")
     func empty() {
         for text in ["", "\n", " \r\n"] {
             let outcome = ScanOutcome(Array(text.utf8), mayBeEmpty: true)

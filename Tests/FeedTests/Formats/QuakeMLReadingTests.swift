@@ -300,7 +300,7 @@ import Testing
     }
 
     @Test(
-        "When the document was made is read with whatever white space around it",
+        "The time at which the document was made is read with any white space around it",
         arguments: ["", " ", "\n\t\r\n    "])
     func made(space: String) {
         let made =

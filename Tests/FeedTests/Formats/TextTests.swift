@@ -196,7 +196,7 @@ import Testing
         "An event that its agency lists as one that does not exist, or has set to zeros, is gone",
         arguments: [
             (gfz.replacing("earthquake", with: "Not Existing"), "gfz:gfz2026texh", "geofon.gfz.de"),
-            // Whatever else is wrong with it.
+            // Beside any other fault.
             (
                 gfz.replacing("earthquake", with: "not existing").replacing(
                     "2026-10-01T01:29:17.05", with: ""), "gfz:gfz2026texh", "geofon.gfz.de"

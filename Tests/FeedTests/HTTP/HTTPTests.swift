@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    /// A feed is asked for once a minute at most. Nobody gains from a connection that waits that long.
+    /// A feed is asked for once a minute at most. A connection that waits that long is useless.
     @Test func noConnectionIsAskedToStay() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             _ = try await FeedSource(server.url("/feed")).contents()
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    /// Whatever comes of a fetch, its connection is gone afterwards.
+    /// After a fetch with any result, its connection is closed.
     @Test func noConnectionIsLeftOpen() async throws {
         let answers: [TestFeedServer.Answer] = [
             .whole(.ok, Self.feed), .whole(.notFound, Self.feed),

@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    /// So that whoever asks again later can wait for so long.
+    /// So that a later attempt can wait for so long.
     @Test func afterTheLastAttemptTheErrorKeepsTheWaitThatTheServerAskedFor() async throws {
         try await TestFeedServer.run(script: [
             .whole(.serviceUnavailable, [], headers: ["retry-after": "60"])
@@ -200,7 +200,7 @@ import Testing
         }
     }
 
-    /// Whatever a server does: what is handed over is the beginning of the feed, all of it when no error is thrown, and
+    /// With any server: the bytes handed over are the beginning of the feed, all of it when no error is thrown, and
     /// an error is in words.
     @Test func anyScriptOfFailuresEndsInTheFeedOrAClearError() async throws {
         let half = Array(Self.feed.prefix(Self.feed.count / 2))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Feed
 
-/// In processes of their own: what belongs to a process is counted, or set.
+/// In separate processes: what belongs to a process is counted, or set.
 @Suite(.enabled(if: TestCertificates.canBeMade)) struct SurroundingsTests {
     /// libcurl and OpenSSL read variables and files by themselves. None of them may change where a fetch goes, whom it
     /// trusts, or what it tells.
@@ -89,7 +89,7 @@ private func answer(_ request: TestRequest) -> TestFeedServer.Answer {
     }
 }
 
-/// Without timers: dispatch opens one of its own, and keeps it, at the first wait for it that does not end at once.
+/// Without timers: dispatch opens one, and keeps it, at the first wait for it that does not end at once.
 private func openDescriptors() -> Int {
     let folder = "/proc/self/fd"
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []

@@ -105,7 +105,7 @@ struct EventServiceTests {
     }
 
     @Test(
-        "What is no deletion that can be used says why",
+        "An unusable deletion says why",
         arguments: [
             (
                 #"{"id":null,"properties":{"updated":5,"status":"deleted","ids":null}}"#,

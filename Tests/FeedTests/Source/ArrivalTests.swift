@@ -34,7 +34,7 @@ struct ArrivalTests {
         }
     }
 
-    @Test("Nobody knows how much will come in chunks")
+    @Test("The length of a body in chunks is unknown")
     func chunked() async throws {
         let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
         try await TestFeedServer.run(script: [.raw("\(head)3\r\nabc\r\n0\r\n\r\n")]) { server in

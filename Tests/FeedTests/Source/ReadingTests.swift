@@ -58,13 +58,13 @@ import Testing
         try await withTemporaryFolder { folder in
             let path = folder.appending(path: "pipe").path
             #expect(mkfifo(path, 0o600) == 0)
-            // Opened for both ends, so that it waits for nobody.
+            // Opened for both ends, so that it does not wait.
             let writer = FileHandle(fileDescriptor: open(path, O_RDWR), closeOnDealloc: true)
             let thread = Thread {
                 for start in stride(from: 0, to: Self.feed.count, by: 1000) {
                     try? writer.write(contentsOf: Self.feed[start..<min(start + 1000, Self.feed.count)])
                 }
-                // Data that nobody has read are lost when the last end of a pipe closes.
+                // Unread data are lost when the last end of a pipe closes.
                 var unread: Int32 = 1
                 while unread > 0 { _ = ioctl(writer.fileDescriptor, UInt(FIONREAD), &unread) }
                 try? writer.close()

@@ -10,7 +10,7 @@ struct BackfillCommandTests {
     private static let events =
         ProcessInfo.processInfo.environment["QUAKES_STRESS_EVENTS"].flatMap { Int($0) } ?? 30_000
 
-    @Test("A service that gives the same events whatever the times ends it with 65 and the reason")
+    @Test("A service that gives the same events for any times ends it with 65 and the reason")
     func ignoredTimes() async throws {
         let service = TestEventService(count: 40, limit: 20_000)
         let requests = Mutex(0)
@@ -308,7 +308,7 @@ struct BackfillCommandTests {
         Array("<?xml version=\"1.0\"?><q:quakeml xmlns:q=\"http://quakeml.org/xmlns/quakeml/1.2\"/>".utf8))
 
     @Test(
-        "A service that answers in no form, or with a count that is none, ends with 65, and the error says what it lacks"
+        "A service that answers in no form, or with a malformed count, ends with 65, and the error says what it lacks"
     )
     func unfitService() async throws {
         for service in Self.unfit {

@@ -30,7 +30,7 @@ struct FollowCommandTests {
     }
 
     @Test(
-        "A stream that was stopped while the table was altered starts anew, even if nothing else has changed")
+        "A stream that was stopped while the table was altered starts over, even if nothing else has changed")
     func alteredMeanwhile() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -216,7 +216,7 @@ struct FollowCommandTests {
 
     // MARK: A stream
 
-    @Test("The token file holds the position of the stream, and the next start goes on from there")
+    @Test("The token file holds the position of the stream, and the next start continues from there")
     func tokenFile() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -264,7 +264,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("Rows look the same in a snapshot and in a change, whatever the session's settings")
+    @Test("Rows look the same in a snapshot and in a change, with any settings of the session")
     func sessionSettings() async throws {
         try await withDatabase { database, folder in
             let strange = [
@@ -453,7 +453,7 @@ extension QuakesCommand.Outcome {
 }
 
 extension QuakesCommand {
-    /// Makes file permissions count for root as they do for everybody else.
+    /// Makes file permissions count for root as they do for other users.
     var withoutPrivileges: QuakesCommand {
         var quakes = self
         if geteuid() == 0 {

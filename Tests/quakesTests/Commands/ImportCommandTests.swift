@@ -51,7 +51,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("There is one JSON object for each source, also for those that fail, and that nobody came to")
+    @Test("There is one JSON object for each source, also for those that fail or are never reached")
     func jsonForEachSource() async throws {
         try await server.withDatabase { database in
             let arguments = ["import", "nofile", "-", "--format", "json"]

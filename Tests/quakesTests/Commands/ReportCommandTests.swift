@@ -76,7 +76,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("A view that the owner added needs no comment, and a function without columns is no report")
+    @Test("A view that the owner added needs no comment, and a function without columns is not a report")
     func added() async throws {
         try await server.withDatabase { database in
             try await database.query("create view report.\"My events\" as select code, magnitude from quake")

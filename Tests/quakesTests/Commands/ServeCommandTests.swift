@@ -101,7 +101,7 @@ struct ServeCommandTests {
     /// disk                            takes nothing                                      goes on
     /// another                                         asks how the server is, is told
     @Test(
-        "While the disk of its temporary files stands still, it goes on with all else",
+        "While the disk of its temporary files stands still, it does everything else",
         .enabled(if: SlowDisk.canBeBuilt, "clang is not there"),
         arguments: [
             (events: 12_000, path: "/fdsnws/event/1/query?format=geojson", size: 5_000_000),

@@ -50,7 +50,7 @@ struct VerifyCommandTests {
         }
     }
 
-    @Test("A service that has text and does not count is compared all the same")
+    @Test("A service that has text and does not count is still compared")
     func plainService() async throws {
         try await TestServer.shared.withDatabase { database in
             var service = TestEventService(count: 50, limit: 20_000)

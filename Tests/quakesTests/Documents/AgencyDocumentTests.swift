@@ -11,7 +11,7 @@ struct AgencyDocumentTests {
         gfz2026texh|2026-10-01T01:29:17.05|36.047|68.87|10.0|GFZ|mb|5.28|Hindu Kush
         """
 
-    @Test("Text comes from a file, as gzip and from standard input, whatever it is called")
+    @Test("Text comes from a file, as gzip and from standard input, under any name")
     func sources() async throws {
         try await TestServer.shared.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])

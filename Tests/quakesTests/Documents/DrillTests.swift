@@ -11,7 +11,7 @@ struct DrillTests {
     /// late reader:              has 1, 2 ────────────────────── starts anew: 1, 3
     /// running one:   has 1 ──── has 1, 2 ─── loses its session, starts anew: 1, 3
     /// database:      1 ── dump ─ 2 ───────── drop, restore ──── 3
-    @Test("After dump, drop and restore, readers say that they start anew, and all are equal")
+    @Test("After dump, drop and restore, readers say that they start over, and all are equal")
     func restore() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
@@ -65,7 +65,7 @@ struct DrillTests {
     /// late reader:                       has 1, 2 ─────────────────────── goes on: 1, 2, 4
     /// latest one:                                        has 1, 2, 3 ──── starts anew: 1, 2, 4
     /// database:       1 ── base backup ─ 2 ──── moment ─ 3    recovered ─ 4
-    @Test("After a recovery to a moment, readers go on, or say that they start anew, and all are equal")
+    @Test("After a recovery to a moment, readers continue, or say that they start over, and all are equal")
     func recovery() async throws {
         let server = try await TemporaryServer.start(settings: BaseBackup.archiving)
         let database = TestDatabase(url: server.url)
@@ -102,7 +102,7 @@ struct DrillTests {
     }
 
     @Test(
-        "The private cluster goes on with another version of PostgreSQL, and so do its readers",
+        "The private cluster works with another version of PostgreSQL, and so do its readers",
         .enabled(if: OtherPostgres.current != nil, "it takes two versions of PostgreSQL"))
     func upgrade() async throws {
         let other = try #require(OtherPostgres.current)

@@ -70,7 +70,7 @@ struct SecretsTests {
         }
     }
 
-    @Test("A backfill keeps its service's password nowhere, and goes on although the password has changed")
+    @Test("A backfill keeps its service's password nowhere, and continues although the password has changed")
     func backfill() async throws {
         let service = TestEventService(count: 30, limit: 20)
         try await server.withDatabase { database in

@@ -163,7 +163,7 @@ struct WrongUsageTests {
             }
             let sources = try await database.query("select distinct source from import.run")
             #expect(sources.count == 1, "a name that is spelt wrongly has become a source")
-            // One that was deleted still has a history, and one without aftershocks is no error.
+            // One that was deleted still has a history, and one without aftershocks is not an error.
             for arguments in [
                 ["changes", "--code", "q0a"], ["changes", "--code", "q0b"],
                 ["report", "aftershocks", "mainshock=q0a"],

@@ -31,7 +31,7 @@ struct TerminalTests {
     }
 
     @Test(
-        "A URL that is not http, or could end its escape sequence, is no link",
+        "A URL that is not http, or could end its escape sequence, is not a link",
         arguments: [
             nil, "", "example.org", "javascript:alert(1)", "file:///etc/passwd", "https://", "https:///x",
             "https://example.org/\u{1B}\\", "https://example.org/\u{7}", "https://example.org/a b",

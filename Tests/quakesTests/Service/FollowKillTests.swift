@@ -70,7 +70,7 @@ struct FollowKillTests {
     }
 }
 
-/// The lives of one follower. Each ends by SIGKILL, half of them while it is writing. The next one goes on from there.
+/// The lives of one follower. Each ends by SIGKILL, half of them while it is writing. The next one continues from there.
 private final class Lives {
     private let quakes: QuakesCommand
     private let arguments: [String]

@@ -10,7 +10,7 @@ struct FollowMemoryTests {
         ProcessInfo.processInfo.environment["QUAKES_STRESS_CHANGES"].flatMap { Int($0) } ?? 200_000
 
     @Test(
-        "A follower needs at most 64 MB, whatever the size of a transaction", .measuresMemory,
+        "A follower needs at most 64 MB for a transaction of any size", .measuresMemory,
         arguments: [["--view", "view"], ["--format", "ndjson"]])
     func largeTransaction(_ output: [String]) async throws {
         try await withFolder { folder in

@@ -102,7 +102,7 @@ struct ScheduleTests {
         #expect(Schedule.Ending(unfit) == .notRun)
     }
 
-    @Test("A failure that repeats is said once in five minutes, and anew after a success")
+    @Test("A failure that repeats is said once in five minutes, and again after a success")
     func repeatedFailure() {
         var repeated = RepeatedFailure()
         func said(_ text: String?, after seconds: Int) -> Bool {
@@ -117,7 +117,7 @@ struct ScheduleTests {
         #expect(said("the database is away", after: 304))
     }
 
-    @Test("A source that another worker holds is asked for less and less often, whatever the interval")
+    @Test("A source that another worker holds is asked for less and less often, at any interval")
     mutating func busy() {
         var schedule = Schedule(every: .seconds(1))
         let busy = Schedule.Ending.busy

@@ -155,7 +155,7 @@ struct WorkerTests {
         let way = try SwallowingProxy(to: cluster.cluster.socketDirectory)
         let url = database.url.replacing(
             /host=[^&]*/, with: "host=\(way.directory.replacing("/", with: "%2F"))")
-        // Whoever asks holds the source from then on.
+        // The client that asks holds the source from then on.
         try await TestFeedServer.run(script: [.silent]) { http in
             let arguments = ["import", http.url(path), "--every", "0.1s", "--database"]
             let first = try await QuakesCommand().run(arguments + [database.url]) { first in
