@@ -79,12 +79,13 @@ deb: $(STAGE) ## Make a Debian package of it, in .build/deb
 format: ## Format the Swift code
 	swift format --in-place --recursive --parallel $(SWIFT_FILES)
 
-lint: ## Check the Swift code, the shell scripts and the page's JavaScript for layout, style and types
+lint: ## Check the Swift code, the shell scripts and the page's JavaScript for layout, style, types and plain words
 	swift format lint --strict --recursive --parallel $(SWIFT_FILES)
 	for script in $(SH_FILES); do sh -n "$$script" || exit 1; done
 	bash -n .ci/run
 	if command -v shellcheck > /dev/null; then shellcheck $(SH_FILES) .ci/run; fi
 	scripts/check-page
+	scripts/prose
 
 clean: ## Remove what was built; keep the downloaded dependencies, for building offline
 	swift package clean

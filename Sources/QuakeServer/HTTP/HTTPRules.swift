@@ -121,7 +121,9 @@ final class HTTPRules: ChannelDuplexHandler {
     /// Says how the answer ends: by its length, by its last chunk, or with the connection.
     private func frame(_ head: inout HTTPResponseHead) {
         // While the server drains, its clients are to find another one for their next requests.
-        if head.headers["connection"].contains("close") || service.shutdown.phase != .serving { isLast = true }
+        if head.headers["connection"].contains("close") || service.shutdown.phase != .serving {
+            isLast = true
+        }
         if !head.status.mayHaveResponseBody {
             if head.status != .notModified { head.headers.remove(name: "content-length") }
         } else if !head.headers.contains(name: "content-length"), request?.method != .HEAD {
