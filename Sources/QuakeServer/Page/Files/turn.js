@@ -25,7 +25,7 @@ export class Turn {
     const end = this.#end;
     this.#locks.request(this.#name, () => {
       // It may have been given up meanwhile, and asked for again.
-      if (this.#end !== end) return;
+      if (this.#end !== end) return undefined;
       this.#isMine = true;
       begin();
       return over;
