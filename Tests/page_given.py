@@ -3,7 +3,7 @@
 import json
 import urllib.parse
 
-from page_support import Page, Server, drop, expect, just_now, put, sql
+from page_support import Page, Refusal, Server, drop, expect, just_now, put, sql
 
 
 def held_or_not(page):
@@ -120,4 +120,20 @@ def embedded(page):
     drop("q9embed")
 
 
-CHECKS = [held_or_not, given_to_others, installable, several_agencies, embedded]
+def refused_in_part(page):
+    put("q9refused", 7.9, "Busytown", minutes=1)
+    refusal = Refusal(page.server.port, ["page.css", "main.js", "words.js", "agencies.json", "borders.txt"], times=2)
+    page.browser.devtools("Network.clearBrowserCache")
+    page.browser.open(f"http://127.0.0.1:{refusal.port}/?minmag=7.5")
+    page.browser.wait("that it says so", lambda: "Retrying" in (page.browser.text("#unstarted") or page.browser.text("#warnings") or ""))
+    page.row_with("q9refused", "Busytown")
+    page.state_is("live", "late")
+    page.warns_no_more()
+    expect(page.browser.run("return document.getElementById('unstarted')") is None, "it still says that it did not load")
+    page.browser.wait("the style sheet", lambda: page.browser.run("return document.querySelector('link[rel=stylesheet]').sheet != null"))
+    expect(not any(refusal.left.values()), f"never asked for: {refusal.left}")
+    page.browser.errors()  # the console names what was refused
+    drop("q9refused")
+
+
+CHECKS = [refused_in_part, held_or_not, given_to_others, installable, several_agencies, embedded]

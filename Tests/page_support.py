@@ -1,5 +1,6 @@
 """What the checks of the live page share: the server, the database behind it, ways to cut it off, and the page in a browser."""
 
+import http.server
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import tempfile
 import threading
 import time
 import urllib.parse
+import urllib.request
 
 QUAKES, AXE = sys.argv[1:3]
 DATABASE = os.environ["DATABASE_URL"]
@@ -82,6 +84,45 @@ class Path:
                     server.close()
                     return None
                 (server if source is client else client).sendall(data)
+
+
+class Refusal:
+    """A proxy in front of the server that answers 429 to the first requests for some of the page's files."""
+
+    def __init__(self, port, names, times):
+        self.left = {name: times for name in names}
+        refusal = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                name = self.path.split("?")[0].rpartition("/")[2]
+                if refusal.left.get(name, 0) > 0:
+                    refusal.left[name] -= 1
+                    return self.send_error(429)
+                request = urllib.request.Request(f"http://127.0.0.1:{port}{self.path}")
+                for field in "Accept", "Last-Event-ID":
+                    if field in self.headers:
+                        request.add_header(field, self.headers[field])
+                with urllib.request.urlopen(request) as answer:
+                    self.send_response(answer.status)
+                    for field in "Content-Type", "Quakes-Position", "Content-Security-Policy":
+                        if field in answer.headers:
+                            self.send_header(field, answer.headers[field])
+                    self.end_headers()
+                    try:
+                        while data := answer.read1(65536):
+                            self.wfile.write(data)
+                            self.wfile.flush()
+                    except OSError:
+                        pass  # the page has left
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        self.port = server.server_address[1]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
 def sql(statement, **values):

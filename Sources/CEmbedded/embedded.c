@@ -125,6 +125,9 @@ static const unsigned char page_settings_js[] = {
 static const unsigned char page_share_js[] = {
 #embed "../QuakeServer/Page/Files/share.js"
 };
+static const unsigned char page_start_js[] = {
+#embed "../QuakeServer/Page/Files/start.js"
+};
 static const unsigned char page_status_js[] = {
 #embed "../QuakeServer/Page/Files/status.js"
 };
@@ -186,6 +189,7 @@ static const struct embedded_file files[] = {
     {"page/service.js", page_service_js, sizeof page_service_js},
     {"page/settings.js", page_settings_js, sizeof page_settings_js},
     {"page/share.js", page_share_js, sizeof page_share_js},
+    {"page/start.js", page_start_js, sizeof page_start_js},
     {"page/status.js", page_status_js, sizeof page_status_js},
     {"page/timeline.js", page_timeline_js, sizeof page_timeline_js},
     {"page/tooltip.js", page_tooltip_js, sizeof page_tooltip_js},

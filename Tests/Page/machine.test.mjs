@@ -61,6 +61,13 @@ test("A server that is ending still has its database, and one whose database is 
   assert.equal(warnings(page.state).length, 1);
 });
 
+test("It says when files of the page are refused, until all of them have come", () => {
+  const page = new Played().live().tell("withheld", { count: 2 });
+  assert.deepEqual(warnings(page.state), ["Couldn’t load all of the map. Retrying."]);
+  assert.equal(page.lamp, "live", "the list is what it was");
+  assert.deepEqual(warnings(page.tell("withheld", { count: 0 }).state), []);
+});
+
 test("It loads, follows, and is live once the stream is open", () => {
   const page = new Played("?minmag=4");
   assert.equal(page.lamp, "loading");

@@ -44,7 +44,7 @@ struct PageFile: Sendable {
     }
 
     /// Asks for all modules at once. Without it, a browser finds each of them only in the one that imports it.
-    private static let modules = contents.keys.sorted().filter { $0.hasSuffix(".js") && $0 != "main.js" }
+    private static let modules = contents.keys.sorted().filter { $0.hasSuffix(".js") && $0 != "start.js" }
         .map { "<link rel=\"modulepreload\" href=\"/page/\($0)\">" }.joined(separator: "\n")
 
     private init(_ name: String, _ bytes: [UInt8], isFramed: Bool = false) {

@@ -192,7 +192,7 @@ struct PageTests {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
                 let index = try await site.get("/").text
-                for name in Self.files where name.hasSuffix(".js") && name != "main.js" {
+                for name in Self.files where name.hasSuffix(".js") && name != "start.js" {
                     #expect(
                         index.contains("<link rel=\"modulepreload\" href=\"/page/\(name)\">"), "\(name)")
                 }

@@ -1,7 +1,7 @@
 // The agencies whose events these are: what they are called, and the terms of their data.
 
 import { all, byId, element, outwards } from "./dom.js";
-import { root } from "./service.js";
+import { file } from "./service.js";
 
 /** @typedef {{ name: string, title: string, licence: string | null, terms: string | null, networks: string[] }} Agency */
 
@@ -10,9 +10,7 @@ const known = new Map();
 
 /** Reads the list of agencies that the server knows; the first of several that have a network is the one. */
 export async function load() {
-  const answer = await fetch(`${root}page/agencies.json`);
-  if (!answer.ok) throw new Error(`agencies.json: ${answer.status}`);
-  learn(await answer.json());
+  learn(JSON.parse(await file("agencies.json")));
 }
 
 /** @param {Agency[]} agencies */

@@ -30,6 +30,7 @@ const surveyTime = 60_000;
  * @property {{ moment: number, pace: number, end: number } | null} play
  * @property {number} omitted how many of the selected events are not here, because the server gives no more at once
  * @property {number} since from when on changes are marked
+ * @property {number} withheld how many of the page's files are refused, and asked for again
  */
 
 /** @typedef {{ do: string, [name: string]: any }} Action */
@@ -43,7 +44,7 @@ export function begin(settings, now) {
   return handled({
     settings, now, id: 0, load: null, shown: null, trouble: null, stream: "closed", position: null, awaited: null,
     isReachable: true, hasDatabase: true, feed: null, historyBegin: null, held: null, surveyed: -Infinity, play: null, omitted: 0,
-    since: now,
+    since: now, withheld: 0,
   }, (state, act) => {
     load(state, act);
     act("ask", { times: 1 });
@@ -196,6 +197,11 @@ const handlers = {
       act("unfollow");
     }
     wait(act, "check", retryTime);
+  },
+
+  /** The server refuses so many files of the page itself. */
+  withheld: (state, _, { count }) => {
+    state.withheld = count;
   },
 
   // Time

@@ -151,8 +151,9 @@ setInterval(() => tell({ is: "tick" }), 30_000);
 
 const settings = wishes.read(location.search);
 view.map.view = settings.map;
+follow(begin(settings, Date.now()));
+service.onWithheld((count) => tell({ is: "withheld", count }));
+view.map.loadBase();
 // Without the list, agencies go by their networks' names.
 loadAgencies().then(() => view.changed()).then(refresh);
-view.map.loadBase(`${service.root}page/`);
-follow(begin(settings, Date.now()));
 if (settings.event) view.reveal(settings.event, settings.map == null, false);

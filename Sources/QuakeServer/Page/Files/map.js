@@ -6,6 +6,7 @@ import { paintEarth, paintPlaces, paintScaleBar, places } from "./earth.js";
 import { listen } from "./gestures.js";
 import * as projection from "./projection.js";
 import { colouring, radius } from "./scale.js";
+import { file } from "./service.js";
 
 const centre = { longitude: 150, latitude: 12 };
 const greatest = 2 ** 21;
@@ -51,14 +52,9 @@ export class QuakeMap {
   }
 
   /** Loads the coastlines first, because there is no map without them, and then what makes it easier to read. */
-  async loadBase(folder) {
-    const load = async (name) => {
-      const answer = await fetch(folder + name);
-      if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
-      return answer.text();
-    };
-    this.#take({ land: projection.path(await load("land.txt"), true) });
-    const [borders, plates, towns] = await Promise.all(["borders.txt", "plates.txt", "places.txt"].map(load));
+  async loadBase() {
+    this.#take({ land: projection.path(await file("land.txt"), true) });
+    const [borders, plates, towns] = await Promise.all(["borders.txt", "plates.txt", "places.txt"].map(file));
     this.#take({ borders: projection.path(borders, false), plates: projection.path(plates, false), places: places(towns) });
   }
 

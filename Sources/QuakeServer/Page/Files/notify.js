@@ -7,7 +7,7 @@ import { places } from "./earth.js";
 import * as format from "./format.js";
 import { Live } from "./live.js";
 import { typeLabel } from "./quake.js";
-import { root } from "./service.js";
+import { file, root } from "./service.js";
 import { Turn } from "./turn.js";
 
 const wishKey = "quakes.alerts";
@@ -162,8 +162,7 @@ export class Alerts {
   async #loadTowns() {
     if (this.#towns) return;
     try {
-      const answer = await fetch(`${root}page/places.txt`);
-      const all = places(await answer.text());
+      const all = places(await file("places.txt"));
       this.#towns = new Map(all.map((town) => [`${town.name}, ${town.country}`, town]));
       byId("towns").replaceChildren(...[...this.#towns.keys()].map((name) => {
         const option = element("option", "");

@@ -14,11 +14,37 @@ class Refusal extends Error {
   }
 }
 
-/** @param {RequestCache} cache */
+/** @param {AbortSignal} [signal] @param {RequestCache} [cache] */
 async function ask(path, signal, cache = "default") {
   const answer = await fetch(path, { signal, cache });
   if (!answer.ok) throw new Refusal(answer.status, await answer.text());
   return answer;
+}
+
+const retryTime = 3000;
+let withheld = 0;
+/** Told how many of the page's files are refused at the moment. */
+let toldWithheld = (/** @type {number} */ _) => {};
+export const onWithheld = (told) => (toldWithheld = told);
+
+/**
+ * A file of the page, as text. If it is refused because the server is busy, or does not come at all, it is asked for again until
+ * it comes.
+ */
+export async function file(name) {
+  for (let isWithheld = false; ; ) {
+    try {
+      const answer = await ask(`${root}page/${name}`);
+      const text = await answer.text();
+      if (isWithheld) toldWithheld((withheld -= 1));
+      return text;
+    } catch (error) {
+      if (error.status < 500 && error.status !== 429) throw error;
+    }
+    if (!isWithheld) toldWithheld((withheld += 1));
+    isWithheld = true;
+    await new Promise((done) => setTimeout(done, retryTime * (1 + Math.random())));
+  }
 }
 
 /**

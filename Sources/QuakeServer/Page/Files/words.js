@@ -46,6 +46,7 @@ export function warnings(state) {
   if (trouble?.kind === "unreachable" || !state.isReachable || state.stream === "lost") {
     told.push(`${trouble?.text ?? "The connection is lost."} What you see may be out of date. Trying again.`);
   }
+  if (state.withheld > 0) told.push("Couldn’t load all of the map. Retrying.");
   if (!state.hasDatabase) told.push("The server has lost its database. The page may be outdated.");
   if (isLate(state)) {
     told.push(
