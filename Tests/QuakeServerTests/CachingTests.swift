@@ -77,6 +77,43 @@ struct CachingTests {
         }
     }
 
+    /// A cache that tells answers apart by their paths alone would give one client's host to all.
+    @Test("An answer with URLs of a host that the client has named is for that client alone")
+    func host() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            let withURLs = [
+                "/fdsnws/event/1/query?format=geojson", "/fdsnws/event/1/query?format=kml",
+                "/earthquakes/feed/v1.0/summary/all/all_day.geojson",
+                "/earthquakes/feed/v1.0/summary/all/all_day.atom",
+                "/earthquakes/feed/v1.0/summary/all/all_day_age.kml",
+            ]
+            let without = [
+                "/fdsnws/event/1/query?format=csv", "/fdsnws/event/1/query?format=text",
+                "/fdsnws/event/1/query?format=xml", "/earthquakes/feed/v1.0/summary/all/all_day.csv",
+                "/earthquakes/feed/v1.0/summary/all/all_day.quakeml",
+                "/earthquakes/feed/v1.0/detail/usc1.geojson",
+                "/coverage", "/", "/page/main.js", "/fdsnws/event/1/application.wadl",
+            ]
+            for base in [nil, "https://example.org"] {
+                var settings = ServerSettings.patient
+                settings.baseURL = base
+                try await TestSite.run(of: database, settings) { site in
+                    for path in withURLs + without {
+                        let request =
+                            "GET \(path) HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
+                        let answer = try TestAnswer(await site.send(Array(request.utf8)))
+                        #expect(answer.status == 200, "\(path)")
+                        let namesHost = answer.text.contains("evil.example")
+                        #expect(namesHost == (base == nil && withURLs.contains(path)), "\(path)")
+                        let isPrivate = answer.headers["cache-control"]?.hasPrefix("private") == true
+                        #expect(isPrivate == (base == nil && withURLs.contains(path)), "\(path)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test("A 304 takes no session of the database")
     func withoutQuery() async throws {
         try await TestServer.shared.withDatabase { database in

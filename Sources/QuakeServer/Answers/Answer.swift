@@ -14,6 +14,8 @@ struct Answer: Sendable {
     static let forEver = 31_536_000
     /// Whether it stays the same in every state of the catalogue: it has its own tag.
     var isImmutable = false
+    /// Whether the body has URLs of this server.
+    var namesServer = false
     /// The queue for the database.
     var lane = Lane.short
     /// Anything else that the body depends on, besides the key and the history's position, such as the time of the feed's

@@ -54,7 +54,8 @@ extension EventAPI {
         let isImmutable = request.isImmutable && !isTimed
         return Answer(
             key: "\(minute)\(target)", contentType: request.contentType,
-            cacheSeconds: isImmutable ? Answer.forEver : 0, isImmutable: isImmutable, lane: request.lane,
+            cacheSeconds: isImmutable ? Answer.forEver : 0, isImmutable: isImmutable,
+            namesServer: request.namesServer, lane: request.lane,
             writeAtOnce: { connection, writer in
                 try request.writeAtOnce(on: connection, url: url, writer)
             },

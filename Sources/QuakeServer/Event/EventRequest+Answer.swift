@@ -74,6 +74,9 @@ extension EventRequest {
         }
     }
 
+    /// Whether an answer says what was asked for, with the server's URL.
+    var namesServer: Bool { format == .geojson || format == .kml }
+
     private func encoder(_ url: String) -> any EventEncoder {
         switch format {
         case .xml: EventXML()

@@ -39,6 +39,9 @@ struct SummaryFeed: Sendable, Equatable {
             case .kml: EventFormat.kml.contentType
             }
         }
+
+        /// Whether it says where it is found itself.
+        fileprivate var namesServer: Bool { self != .csv && self != .quakeml }
     }
 
     private enum Period: String {
@@ -70,6 +73,7 @@ struct SummaryFeed: Sendable, Equatable {
     func answer(baseURL: String) -> Answer {
         Answer(
             key: "summary/\(scope.name)/\(name) \(form)", contentType: form.contentType, cacheSeconds: 60,
+            namesServer: form.namesServer,
             lane: mayBeMany ? .long : .short,
             edition: { state in
                 let origin = origin(in: state, baseURL)

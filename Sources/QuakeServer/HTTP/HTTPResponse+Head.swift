@@ -12,8 +12,10 @@ extension HTTPResponse {
         headerFields[.eTag] = EntityTag(answer, state, isCompressed: isCompressed, settings).description
         headerFields[.lastModified] = state.committedAt.httpDate
         let isForEver = answer.cacheSeconds >= Answer.forEver
+        // Without a base URL, the client has named the host in them. A shared cache must not give that to others.
+        let readers = answer.namesServer && settings.baseURL == nil ? "private" : "public"
         headerFields[.cacheControl] =
-            "public, max-age=\(answer.cacheSeconds)\(isForEver ? ", immutable" : "")"
+            "\(readers), max-age=\(answer.cacheSeconds)\(isForEver ? ", immutable" : "")"
         headerFields[.vary] = "Accept-Encoding"
         headerFields[.quakesToken] = "\(state.position.token)"
         headerFields[.quakesPosition] = state.position.word
