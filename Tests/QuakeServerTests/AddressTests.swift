@@ -92,6 +92,28 @@ struct AddressTests {
         }
     }
 
+    @Test("A proxy that nobody trusts is named in the log, once, with what to do")
+    func untrusted() async throws {
+        try await TestServer.shared.withDatabase { database in
+            for (trusted, lines) in [("10.0.0.1", 1), ("127.0.0.1", 0)] {
+                var settings = ServerSettings.patient
+                settings.trustedProxies = TrustedProxies([try #require(TrustedProxies.Network(trusted))])
+                let log = RecordedLog()
+                try await TestSite.run(of: database, settings, logger: log.logger) { site in
+                    for _ in 0..<3 {
+                        _ = try await site.get("/page/main.js", ["X-Forwarded-For": "192.0.2.1"])
+                    }
+                }
+                let said = log.lines.filter { $0.contains("X-Forwarded-For") }
+                #expect(said.count == lines)
+                #expect(
+                    said.allSatisfy {
+                        $0.hasPrefix("notice: 127.0.0.1 names") && $0.contains("--trusted-proxy 127.0.0.1")
+                    })
+            }
+        }
+    }
+
     @Test("What an address is not known for is bounded by its connections: one too many is told, and closed")
     func connections() async throws {
         try await TestServer.shared.withDatabase { database in

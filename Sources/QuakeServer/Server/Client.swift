@@ -33,6 +33,12 @@ final class Client: Sendable {
         return peer == nil && address == .loopback ? "-" : address.description
     }
 
+    /// The other end of the connection, if it names clients but is not trusted.
+    func untrustedProxy(_ fields: HTTPFields) -> ClientAddress? {
+        let peer = peer ?? .loopback
+        return proxies.isIgnored(peer, fields) ? peer : nil
+    }
+
     /// The address whose limits a request counts against; nil for clients that are not told apart.
     func customer(_ fields: HTTPFields) -> ClientAddress? {
         proxies.customer(behind: peer ?? .loopback, fields)

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import PostgreSQL
 import QuakeStore
+import Synchronization
 
 /// Answers requests. One object for all connections: each of them, and each answer, refers to it.
 final class Responder: Sendable {
@@ -63,6 +64,20 @@ final class Responder: Sendable {
         }
     }
 
+    private let hasNotedProxy = Atomic(false)
+
+    /// Says once that a proxy seems to be in front whose word about the clients does not count.
+    private func noteProxy(of client: Client, _ fields: HTTPFields) {
+        guard let proxy = client.untrustedProxy(fields),
+            !hasNotedProxy.exchange(true, ordering: .relaxed)
+        else { return }
+        logger.notice(
+            """
+            \(proxy) names clients in X-Forwarded-For, but is not a trusted proxy: all its clients count as one. \
+            --trusted-proxy \(proxy) takes its word
+            """)
+    }
+
     /// Answers one request.
     ///
     /// - Throws: an error that came when part of the answer was written already; the connection is then to be closed, so that
@@ -76,6 +91,7 @@ final class Responder: Sendable {
         let target = Target(request.path ?? "/", below: settings.basePath)
         let route = Route(path: target.path)
         metrics.count { $0.underWay += 1 }
+        noteProxy(of: client, request.headerFields)
         var output = Output(writer)
         var hasLeft = false
         let result: Result<Void, any Error>
