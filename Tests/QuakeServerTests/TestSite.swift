@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Logging
 import QuakeServer
 import QuakeStore
 import Synchronization
@@ -16,7 +17,8 @@ struct TestSite: Sendable {
     /// Runs a server for the time of `body`.
     static func run<Result: Sendable>(
         of database: TestDatabase, _ settings: ServerSettings = .patient,
-        metricsApart: Bool = false, accessLog: AccessLog? = nil,
+        on address: ListeningAddress = .port(host: "127.0.0.1", 0),
+        metricsApart: Bool = false, accessLog: AccessLog? = nil, logger: Logger = .quiet,
         _ body: @escaping @Sendable (TestSite) async throws -> Result
     ) async throws -> Result {
         let options = try database.options()
@@ -24,8 +26,9 @@ struct TestSite: Sendable {
         return try await withThrowingTaskGroup(of: Result?.self) { group in
             group.addTask {
                 let local = ListeningAddress.port(host: "127.0.0.1", 0)
-                let server = QuakeServer(options, settings, logger: .quiet, accessLog: accessLog)
-                try await server.run(on: local, metricsOn: metricsApart ? local : nil) { port, metricsPort in
+                let server = QuakeServer(options, settings, logger: logger, accessLog: accessLog)
+                try await server.run(on: address, metricsOn: metricsApart ? local : nil) {
+                    port, metricsPort in
                     teller.yield(TestSite(port: port ?? 0, metricsPort: metricsPort))
                 }
                 return nil

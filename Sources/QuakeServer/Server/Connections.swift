@@ -1,3 +1,4 @@
+import Glibc
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -13,6 +14,8 @@ struct Connections: Sendable {
     private let listener: NIOAsyncChannel<(HTTPConnection, HTTPConnection.Value), Never>
     private let quiescing: ServerQuiescingHelper
     private let logger: Logger
+    /// How many clients may wait to be accepted.
+    private static let backlog: Int32 = 1024
 
     /// - Parameters:
     ///   - scope: what is answered there.
@@ -25,7 +28,7 @@ struct Connections: Sendable {
         )
         listener =
             try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.backlog, value: Self.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -48,6 +51,8 @@ struct Connections: Sendable {
                 let http = responder.connection(on: channel, scope)
                 return http.setup(channel: channel, logger: logger).map { (http, $0) }
             }
+        // NIO shortens the queue of a socket that listens already to its own default.
+        if case .descriptor(let descriptor) = address { Glibc.listen(descriptor, Self.backlog) }
         (self.quiescing, self.logger) = (quiescing, logger)
     }
 

@@ -1,0 +1,39 @@
+import Glibc
+import QuakeServer
+import TestSupport
+import Testing
+
+/// A socket that somebody else opened, as systemd does.
+@Suite("An inherited socket")
+struct ListeningTests {
+    @Test("Has room for 1,024 clients that wait, whatever it had before, and is called by its address")
+    func queue() async throws {
+        try await TestServer.shared.withDatabase { database in
+            let socket = try LoopbackSocket.bound(queue: 7)
+            defer { socket.close() }
+            #expect(try socket.queueLength == 7)
+            let address = ListeningAddress.descriptor(socket.descriptor)
+            #expect("\(address)" == "127.0.0.1:\(socket.port)")
+            // The server closes the one that it gets.
+            let inherited = ListeningAddress.descriptor(dup(socket.descriptor))
+            try await TestSite.run(of: database, on: inherited) { site in
+                #expect(site.port == socket.port)
+                #expect(try socket.queueLength == 1024)
+                try await waitUntil { try await site.get("/health").status == 200 }
+            }
+        }
+    }
+}
+
+extension LoopbackSocket {
+    /// How many clients may wait to be accepted: `tcpi_sacked` of a socket that listens (net/ipv4/tcp.c, tcp_get_info).
+    fileprivate var queueLength: UInt32 {
+        get throws {
+            var info = [UInt32](repeating: 0, count: 26)
+            var size = socklen_t(info.count * 4)
+            let result = getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &size)
+            #expect(result == 0)
+            return info[7]
+        }
+    }
+}
