@@ -32,6 +32,8 @@ struct Quakes: AsyncParsableCommand {
     /// Runs the command line. SIGINT and SIGTERM cancel it, and it then ends cleanly. A second one ends it at once.
     static func main() async {
         StandardDescriptors.reserve()
+        // Only root may give threads the priorities that libdispatch wants, and each start would say so in the system's log.
+        setenv("LIBDISPATCH_LOG", "NO", 0)
         // A large buffer goes back to the system as soon as it is freed. Otherwise glibc begins to keep buffers of the size of
         // the largest one that was freed (mallopt(3), M_MMAP_THRESHOLD).
         mallopt(M_MMAP_THRESHOLD, 128 << 10)
@@ -52,8 +54,7 @@ struct Quakes: AsyncParsableCommand {
                 group.cancelAll()
                 switch event {
                 case .ended(nil):
-                    StandardError.print(
-                        "quakes: interrupted by a signal; uncommitted work was undone")
+                    StandardError.say("interrupted by a signal; uncommitted work was undone")
                     return signal.map { 128 + $0.rawValue } ?? ExitStatus.interrupted
                 case .ended(let status?): return status
                 case .signalled(let received): signal = received
@@ -109,7 +110,7 @@ struct Quakes: AsyncParsableCommand {
             if [.success, .validationFailure].contains(exitCode(for: error)) {
                 return end(error, of: type(of: command))
             }
-            StandardError.print("quakes: \(error)")
+            StandardError.say("\(error)", level: .error)
             return ExitStatus(error).rawValue
         }
     }

@@ -1,9 +1,20 @@
 import Glibc
+import Logging
+import Synchronization
 
 /// Standard error, for everything but results.
 enum StandardError {
     static func print(_ text: String) {
         StandardOutput.write(text + "\n", to: STDERR_FILENO)
+    }
+
+    /// Whether the command logs as JSON. What reads its log then expects JSON in every line.
+    static let isJSON = Atomic(false)
+
+    /// Tells people something: as text, or as a line of the log if that is JSON.
+    static func say(_ text: String, level: Logger.Level = .notice) {
+        guard isJSON.load(ordering: .relaxed) else { return print("quakes: \(text)") }
+        Logger(label: "quakes") { _ in LineLog(format: .json) }.log(level: level, "\(text)")
     }
 
     /// Writes over the current line of a terminal. What is too long for it is cut: it would wrap, and the next text would

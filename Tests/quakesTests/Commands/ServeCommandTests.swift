@@ -19,6 +19,35 @@ struct ServeCommandTests {
         }
     }
 
+    @Test("With --log-format json, every line that it says is JSON")
+    func jsonLog() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await withFolder { folder in
+                let words = folder.appending(path: "words").path
+                var quakes = QuakesCommand(["DATABASE_URL": database.url])
+                quakes.launcher = QuakesCommand.intoFile + [words]
+                let arguments = [
+                    "serve", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--log-format",
+                    "json",
+                ]
+                @Sendable func said() -> String {
+                    (try? String(contentsOfFile: words, encoding: .utf8)) ?? ""
+                }
+                _ = try await quakes.run(arguments) { process in
+                    try await waitUntil { said().contains("metrics at") }
+                    kill(process, SIGTERM)
+                }
+                let lines = said().split(separator: "\n")
+                #expect(lines.count >= 2)
+                for line in lines {
+                    let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+                    #expect(object?["message"] is String && object?["level"] is String)
+                }
+                #expect(said().contains("\"message\":\"serving http:"))
+            }
+        }
+    }
+
     @Test("Started while the database is away, it answers 503 until it is there")
     func startedTooEarly() async throws {
         let server = try await TemporaryServer.start()

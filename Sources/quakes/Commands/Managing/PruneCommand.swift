@@ -45,8 +45,8 @@ struct PruneCommand: AsyncParsableCommand {
         )
         StandardOutput.print("pruned \(outcome.runs) runs and \(outcome.rejects) rejects")
         if let reader = outcome.keptFor {
-            StandardError.print(
-                "quakes: kept older history for reader \(strippingControlCharacters(reader)); --keep-at-most limits this"
+            StandardError.say(
+                "kept older history for reader \(strippingControlCharacters(reader)); --keep-at-most limits this"
             )
         }
     }

@@ -125,10 +125,10 @@ struct ServeCommand: AsyncParsableCommand {
         let accessLog = accessLog ? AccessLog(to: STDOUT_FILENO) : nil
         let server = QuakeServer(database.options, settings, logger: database.logger, accessLog: accessLog)
         try await server.run(on: address, metricsOn: metricsListen) { port, metricsPort in
-            StandardError.print("quakes: serving http://\(address.with(port: port))")
+            StandardError.say("serving http://\(address.with(port: port))")
             if let metricsListen {
-                StandardError.print(
-                    "quakes: metrics at http://\(metricsListen.with(port: metricsPort))/metrics")
+                StandardError.say(
+                    "metrics at http://\(metricsListen.with(port: metricsPort))/metrics")
             }
         }
     }

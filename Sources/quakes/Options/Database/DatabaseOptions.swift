@@ -60,7 +60,7 @@ struct DatabaseOptions: ParsableArguments {
             case .started: "started the"
             case .created: "created and started a"
             }
-        StandardError.print("quakes: \(done) private cluster in \(cluster.home)")
+        StandardError.say("\(done) private cluster in \(cluster.home)")
         return Database(options: try ConnectionOptions(cluster.url()), isLocal: true, logger: log.logger())
     }
 }

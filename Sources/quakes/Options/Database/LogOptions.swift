@@ -17,6 +17,10 @@ struct LogOptions: ParsableArguments {
         transform: level)
     var logLevel = Logger.Level.notice
 
+    mutating func validate() throws {
+        StandardError.isJSON.store(logFormat == .json, ordering: .relaxed)
+    }
+
     private static func level(_ name: String) throws -> Logger.Level {
         guard let level = Logger.Level(rawValue: name) else {
             throw ValidationError("it takes debug, info, notice, warning or error")

@@ -11,8 +11,8 @@ struct ImportReport {
     func add(_ summary: ImportSummary) {
         switch format {
         case .json: StandardOutput.print(summary.json.jsonText)
-        // A row of zeros would add nothing to the error.
-        case .text where summary.failure == nil || summary.counts.seen > 0:
+        // The log says it as JSON, and the two often end in one journal. A row of zeros would add nothing to the error.
+        case .text where log.logFormat == .text && (summary.failure == nil || summary.counts.seen > 0):
             StandardOutput.print(isDaemon ? "\(Instant.now) \(summary.text)" : summary.text)
         case .text: break
         }
