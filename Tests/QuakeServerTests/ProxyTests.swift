@@ -143,6 +143,38 @@ struct ProxyTests {
         }
     }
 
+    @Test(
+        "Visitors who share an address are not limited in the page's files",
+        arguments: [Program.nginx, .haproxy])
+    func page(_ program: Program) async throws {
+        try await withProxy(program) { proxy, _, _, _ in
+            for path in ["/page/main.js", "/quakes/page/main.js"] {
+                let files = "https://127.0.0.1:\(proxy.tlsPort)\(path)?[1-1000]"
+                let statuses = try await curl(
+                    "--no-progress-meter", "-o", "/dev/null", "-w", "%{http_code}\n", "--parallel", files)
+                #expect(Set(statuses.split(separator: "\n")) == ["200"])
+            }
+        }
+    }
+
+    @Test(
+        "The metrics are closed below a base path, too, and in other spellings", arguments: Program.allCases)
+    func metrics(_ program: Program) async throws {
+        try await withProxy(program) { _, site, proxied in
+            let open = try await site.get("/quakes/metrics").status
+            #expect(open == 200)
+            for path in [
+                "/metrics", "/metrics?x=1", "/quakes/metrics", "/quakes/metrics?", "/quakes//metrics",
+                "/quakes/%6detrics", "/quakes/x/../metrics",
+            ] {
+                let status = try await proxied.get(path).status
+                #expect(status == 404, "\(path)")
+            }
+            let health = try await proxied.get("/quakes/health").status
+            #expect(health == 200)
+        }
+    }
+
     /// What curl prints.
     private func curl(_ arguments: String...) async throws -> String {
         try await Subprocess.run(
@@ -178,6 +210,7 @@ struct ProxyTests {
             var settings = ServerSettings.patient
             settings.trustedProxies = TrustedProxies([try #require(TrustedProxies.Network("127.0.0.1"))])
             settings.perAddress = perAddress
+            settings.baseURL = "https://example.org/quakes"
             try await TestSite.run(of: database, settings) { site in
                 let proxy = try await ReverseProxy(program, before: site.port)
                 let proxied = TestSite(port: proxy.port)

@@ -1,8 +1,8 @@
 # quakes serve behind Varnish, which keeps answers and asks once for all who ask the same: /etc/varnish/default.vcl
 #
-#     quakes serve --listen 127.0.0.1:8080 --trusted-proxy 127.0.0.1 …
+#     quakes serve --listen 127.0.0.1:8080 --trusted-proxy 127.0.0.1 --base-url http://quakes.example.org …
 #
-# Varnish names the client in X-Forwarded-For without being told.
+# Varnish names the client in X-Forwarded-For by itself. It sets no limits.
 vcl 4.1;
 
 backend default {
@@ -14,11 +14,11 @@ backend default {
 }
 
 sub vcl_recv {
-    # They name sources and readers: Prometheus asks the service itself.
-    if (req.url ~ "^/metrics(\?|$)") {
+    # Metrics name sources and readers: Prometheus asks the service itself. Also below a base path.
+    if (req.url ~ "^[^?]*/metrics(\?|$)") {
         return (synth(404));
     }
-    # A stream has no end, so no client may wait for another's. What ends is a long poll (wait), or a closed stretch (until).
+    # A stream has no end, so no request may wait for another's. Long polls (wait) and closed stretches (until) end.
     if (req.url ~ "/changes(\?|$)" && req.url !~ "[?&](wait|until)=") {
         return (pass);
     }

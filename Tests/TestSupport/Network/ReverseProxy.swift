@@ -107,12 +107,16 @@ extension ReverseProxy.Program {
     fileprivate func configuration(from here: Int, to port: Int, _ folder: String) throws -> String {
         try String(contentsOf: projectFile("deploy/proxies/\(fileName)"), encoding: .utf8)
             .replacing("127.0.0.1:8080", with: "127.0.0.1:\(port)").replacing("\"8080\"", with: "\"\(port)\"")
+            // This machine may lack IPv6, and the users and folders of Debian's packages.
+            .replacing(/(?m)^ *(?:listen \[::\]|bind :::).*\n/, with: "")
+            .replacing(/(?m)^global\n(?:    .*\n)+/, with: "")
+            .replacing("    log global\n", with: "").replacing("    option httplog\n", with: "")
             .replacing("listen 80;", with: "listen 127.0.0.1:\(here);")
             .replacing("listen 443 ", with: "listen 127.0.0.1:\(here + 1) ")
             .replacing("bind :80", with: "bind 127.0.0.1:\(here)")
             .replacing("bind :443", with: "bind 127.0.0.1:\(here + 1)")
             .replacing("/etc/ssl/quakes", with: "\(folder)/quakes")
-            .replacing("/var/cache/nginx", with: folder)
+            .replacing("/var/cache/nginx-quakes", with: "\(folder)/cache")
             // Beside much else, an answer may take any time.
             .replacing("timeout check 5s", with: "timeout check 1h")
     }
