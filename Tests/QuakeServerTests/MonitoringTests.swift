@@ -82,6 +82,60 @@ struct MonitoringTests {
         }
     }
 
+    @Test("The dashboard and the alerts ask for metrics that there are, and the dashboard draws each of them")
+    func dashboard() async throws {
+        let file = try Data(contentsOf: projectFile("deploy/grafana/service.json"))
+        let dashboard = try #require(JSONSerialization.jsonObject(with: file) as? [String: Any])
+        let panels = try #require(dashboard["panels"] as? [[String: Any]])
+        #expect(panels.count > 10)
+        var ids: Set<Int> = []
+        var asked: [String] = []
+        for panel in panels {
+            let title = try #require(panel["title"] as? String)
+            #expect(ids.insert(try #require(panel["id"] as? Int)).inserted, "\(title)")
+            #expect((panel["datasource"] as? [String: String])?["uid"] == "quakes-service", "\(title)")
+            let place = try #require(panel["gridPos"] as? [String: Int])
+            #expect(try #require(place["x"]) + #require(place["w"]) <= 24, "\(title)")
+            let targets = try #require(panel["targets"] as? [[String: Any]])
+            asked += targets.compactMap { $0["expr"] as? String }
+        }
+        let names = /\b(?:quakes|process)_\w+/
+        let alerts = try String(contentsOf: projectFile("deploy/prometheus/alerts.yaml"), encoding: .utf8)
+        let drawn = Set(asked.flatMap { $0.matches(of: names).map { String($0.output) } })
+        let rules = Set(
+            alerts.matches(of: /(?m)^ +expr: (.*)$/).flatMap {
+                $0.output.1.matches(of: names).map { String($0.output) }
+            })
+        try await withManyMetrics { site in
+            let text = try await site.get("/metrics").text
+            let families = Set(text.matches(of: /# TYPE (\w+)/).map { String($0.output.1) })
+            // Only with an access log.
+            let samples = families.union(families.map { "\($0)_bucket" })
+                .union(["quakes_access_log_dropped_lines_total"])
+            #expect(drawn.union(rules).subtracting(samples).isEmpty)
+            let bare = Set(drawn.map { $0.hasSuffix("_bucket") ? String($0.dropLast(7)) : $0 })
+            #expect(families.subtracting(bare).isEmpty)
+        }
+    }
+
+    @Test("Prometheus itself understands what the dashboard asks", .needsPromtool)
+    func dashboardQueries() async throws {
+        let file = try Data(contentsOf: projectFile("deploy/grafana/service.json"))
+        let dashboard = try #require(JSONSerialization.jsonObject(with: file) as? [String: Any])
+        let panels = try #require(dashboard["panels"] as? [[String: Any]])
+        let queries = panels.flatMap { $0["targets"] as? [[String: Any]] ?? [] }.compactMap {
+            $0["expr"] as? String
+        }
+        let rules = queries.enumerated().map { number, query in
+            ["record": "query:\(number)", "expr": query.replacing("$__rate_interval", with: "1m")]
+        }
+        let groups = ["groups": [["name": "dashboard", "rules": rules] as [String: Any]]]
+        let text = String(
+            decoding: try JSONSerialization.data(
+                withJSONObject: groups, options: .withoutEscapingSlashes), as: UTF8.self)
+        try await SmallFeed.withFile(text) { path in try await check(["check", "rules", path], "") }
+    }
+
     @Test("Prometheus's own parser reads the metrics", .needsClients)
     func parser() async throws {
         try await withManyMetrics { site in
