@@ -5,8 +5,9 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends libcurl4-openssl-dev libpq-dev libsqlite3-dev libxml2-dev pkg-config zlib1g-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-# The dependencies are a separate layer, so a change to the sources does not fetch them again.
-COPY Package.swift ./
+# The dependencies are a separate layer, so a change to the sources does not fetch them again. A release has a
+# Package.resolved, which names the version of each (docs/operating.md); without it, they are the newest that fit.
+COPY Package.swift Package.resolve[d] ./
 RUN swift package resolve
 # Tests and benchmarks are not built, but the manifest names them, and SwiftPM wants to see them.
 COPY migrations migrations
@@ -23,7 +24,8 @@ LABEL org.opencontainers.image.title="quakes" \
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates libcurl4 libpq5 libsqlite3-0 libxml2 tzdata zlib1g \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --uid 10001 --user-group quakes \
+    && groupadd --system --gid 10001 quakes \
+    && useradd --system --uid 10001 --gid quakes quakes \
     && install -d -o quakes -g quakes /var/lib/quakes
 COPY --from=build /usr/local/bin/quakes /usr/local/bin/quakes
 # By number, so that a platform that refuses root can see that this is not root.

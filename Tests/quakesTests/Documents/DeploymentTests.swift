@@ -130,13 +130,98 @@ struct DeploymentTests {
     @Test("The image's build has every folder that the package names")
     func image() throws {
         let named = try Self.text("Package.swift").matches(of: /path: "([^"]+)"/).map { String($0.output.1) }
-        let copied = try Self.text("Dockerfile").matches(of: /(?m)^COPY (\S+) \1$/).map {
-            String($0.output.1)
-        }
+        let dockerfile = try Self.text("Dockerfile")
+        let copied = dockerfile.matches(of: /(?m)^COPY (\S+) \1$/).map { String($0.output.1) }
+        // The second one exists in releases.
+        #expect(dockerfile.contains("\nCOPY Package.swift Package.resolve[d] ./\n"))
         let sent = try Self.text(".dockerignore").matches(of: /(?m)^!(.+)$/).map { String($0.output.1) }
-        #expect(Set(copied).union(["Package.swift"]) == Set(sent))
+        #expect(Set(copied).union(["Package.swift", "Package.resolved"]) == Set(sent))
         for path in named + ["Sources", "Tests"] {
             #expect(copied.contains { path == $0 || path.hasPrefix("\($0)/") }, "\(path)")
+        }
+    }
+
+    @Test("The image's user has the numbers that the Kubernetes files name")
+    func numbers() throws {
+        let dockerfile = try Self.text("Dockerfile")
+        #expect(dockerfile.contains("--gid 10001 ") && dockerfile.contains("--uid 10001 "))
+        for path in Self.manifests.dropFirst() {
+            let text = try Self.text(path)
+            #expect(text.contains("runAsUser: 10001") && text.contains("runAsGroup: 10001"), "\(path)")
+        }
+    }
+
+    @Test("Compose has no default password, and its header names every variable")
+    func composeVariables() throws {
+        let compose = try Self.text("docker-compose.yml")
+        let written = try #require(compose.firstMatch(of: /for name in ([A-Z ]+); do/)).output.1
+            .split(separator: " ").map { "\($0)_PASSWORD" }
+        let passwords = compose.matches(of: /\$\{(\w+_PASSWORD):\?/).map { String($0.output.1) }
+        #expect(Set(passwords) == Set(written))
+        #expect(compose.matches(of: /PASSWORD\w*: (?!\$\{\w+:\?)/).isEmpty)
+        let header = compose.split(separator: "\nx-limits:")[0]
+        let others = compose.matches(of: /\$\{(\w+):-([^}]*)\}/).map { "\($0.output.1)=\($0.output.2)" }
+        #expect(others.count >= 8)
+        for variable in others { #expect(header.contains(variable), "\(variable)") }
+    }
+
+    @Test("Compose builds one image, once, and publishes ports to this machine only")
+    func composeImage() throws {
+        let compose = try Self.text("docker-compose.yml")
+        #expect(compose.matches(of: /(?m)^ +build:/).count == 1)
+        let ports = compose.matches(of: /(?m)^ +- "(\S+:\d+)"$/).map(\.output.1)
+        #expect(ports.count >= 5 && ports.allSatisfy { $0.hasPrefix("127.0.0.1:") })
+        // The network's gateway, which requests come through, is the proxy whose word counts.
+        let subnet = try #require(compose.firstMatch(of: /subnet: (\S+)/)).output.1
+        #expect(compose.contains("\"--trusted-proxy\", \"\(subnet)\""))
+    }
+
+    @Test("Only those who set up the schema have the owner's password, and pruning has a login of its own")
+    func composeLogins() throws {
+        let services = try Self.text("docker-compose.yml").split(separator: /\n\n/)
+        for name in ["postgres", "migrate", "logins", "worker", "reader", "serve", "prune", "grafana"] {
+            let service = try #require(services.first { $0.contains("  \(name):\n") }, "\(name)")
+            let isOwner = ["postgres", "migrate", "logins"].contains(name)
+            #expect(service.contains("POSTGRES_PASSWORD:?") == isOwner, "\(name)")
+        }
+    }
+
+    @Test("Each unit waits for a database on its machine, and restarting often does not end the socket")
+    func order() throws {
+        for path in Self.units {
+            #expect(try Self.text(path).contains(/\nAfter=.* postgresql\.service/), "\(path)")
+        }
+        #expect(try Self.text("deploy/quakes-serve.service").contains("\nStartLimitIntervalSec=0\n"))
+    }
+
+    @Test("The proxies listen on IPv6 too, count no files of the page, and haproxy gives up root's rights")
+    func proxies() throws {
+        let (nginx, haproxy) = (
+            try Self.text("deploy/proxies/nginx.conf"), try Self.text("deploy/proxies/haproxy.cfg")
+        )
+        for port in [80, 443] {
+            #expect(nginx.contains("listen \(port)") && nginx.contains("listen [::]:\(port)"))
+            #expect(haproxy.contains("bind :\(port)") && haproxy.contains("bind :::\(port) v6only"))
+        }
+        #expect(
+            haproxy.contains("\nglobal\n")
+                && haproxy.contains("\n    user haproxy\n    group haproxy\n    chroot "))
+        let ingresses = try Self.text("deploy/kubernetes/serve.yaml").split(separator: "kind: Ingress")
+            .dropFirst()
+        #expect(ingresses.map { $0.contains("limit-rps") } == [true, false])
+        #expect(ingresses.last?.contains("path: /page\n") == true)
+    }
+
+    @Test("The package has the files for deploying that its documents name")
+    func packagedFiles() throws {
+        #expect(try Self.text("debian/quakes.docs").contains("\ndeploy\n"))
+        for document in try FileManager.default.contentsOfDirectory(atPath: Self.path("docs"))
+        where document.hasSuffix(".md") {
+            for match in try Self.text("docs/\(document)").matches(of: /\]\(\.\.\/(deploy\/[^)#]+)\)/) {
+                #expect(
+                    FileManager.default.fileExists(atPath: Self.path("\(match.output.1)")),
+                    "\(match.output.0)")
+            }
         }
     }
 
@@ -153,7 +238,8 @@ struct DeploymentTests {
                     "-qX", "-v", "ON_ERROR_STOP=1", "-d", server.url, "-f", Self.path("deploy/logins.sql"),
                 ],
                 environment: .inherit.updating([
-                    "WORKER_PASSWORD": "it's $1", "READER_PASSWORD": "two", "REPORT_PASSWORD": "three",
+                    "WORKER_PASSWORD": "it's $1", "READER_PASSWORD": "two", "PRUNE_PASSWORD": "three",
+                    "REPORT_PASSWORD": "four",
                 ]),
                 output: .discarded, error: .string(limit: 1 << 16))
             #expect(result.terminationStatus == .exited(0), "\(result.standardError)")
@@ -162,11 +248,13 @@ struct DeploymentTests {
             """
             select rolname as login, rolpassword is not null as has_password,
                    (select string_agg(roleid::regrole::text, ',') from pg_auth_members where member = a.oid) as roles
-            from pg_authid a where rolname in ('worker', 'reader', 'grafana') order by rolname
+            from pg_authid a where rolname in ('worker', 'reader', 'prune', 'grafana') order by rolname
             """)
-        #expect(try logins.map { try $0.decode("has_password") } == [true, true, true])
+        #expect(try logins.map { try $0.decode("has_password") } == [true, true, true, true])
         #expect(
-            try logins.map { try $0.decode("roles") } == ["quakes_report", "quakes_reader", "quakes_writer"])
+            try logins.map { try $0.decode("roles") } == [
+                "quakes_report", "quakes_owner", "quakes_reader", "quakes_writer",
+            ])
     }
 
     @Test("The import in docs/running.md prints the counts that are given there")
@@ -201,11 +289,17 @@ struct DeploymentTests {
 
     /// The arguments of every command that starts quakes: of a unit's ExecStart=, of a manifest's list in brackets.
     private static func commands(in name: String) throws -> [[String]] {
-        let text = try text(name)
+        var text = try text(name)
         if name.hasSuffix(".service") {
+            // A variable that is not set is no argument.
             return text.matches(of: /(?m)^ExecStart=\/usr\/local\/bin\/quakes (.*)$/).map {
-                $0.output.1.split(separator: " ").map(String.init)
+                $0.output.1.split(separator: " ").filter { !$0.hasPrefix("$") }.map(String.init)
             }
+        }
+        // Compose's variables have defaults. Those of Kubernetes are in the file's own example.
+        text = text.replacing(/\$\{\w+:-([^}]*)\}/) { $0.output.1 }
+        for match in text.matches(of: /--from-literal=([A-Z_]+)=([^\s…]+)/) {
+            text = text.replacing("$(\(match.output.1))", with: match.output.2)
         }
         let container = text.matches(of: /(?:args|command): \[(.*)\]/).map(\.output.1)
         let checks = text.matches(of: /test: \["CMD", (.*)\]/).map(\.output.1)
