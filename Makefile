@@ -5,14 +5,15 @@ STAGE := .build/stage
 
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Fuzz Benchmarks migrations)
 # These are in Python.
-SH_FILES := $(filter-out scripts/mapdata scripts/races,$(wildcard scripts/* debian/unit debian/postinst debian/prerm debian/postrm deploy/quakes-setup))
+SH_FILES := $(filter-out scripts/mapdata scripts/races scripts/deploy-check,$(wildcard scripts/* debian/unit debian/postinst debian/prerm debian/postrm deploy/quakes-setup))
+BASH_FILES := .ci/run scripts/deploy-check $(wildcard Tests/Deployed/*.sh Tests/Deployed/images/*/entrypoint Tests/Deployed/images/*/start)
 # What the release executable is made from. `sudo make install` after `make build` only copies.
 INPUTS := $(shell find Makefile $(wildcard Package.swift Sources migrations scripts/manual) -type f)
 
 # Tests never see the caller's database. (make has every environment variable as a make variable.)
 WITHOUT_DATABASE := env $(addprefix -u,$(filter DATABASE_URL PG% QUAKES_%,$(.VARIABLES)))
 
-.PHONY: help setup run test sanitize soak failover mirror fresh-check bench fuzz docs build install deb format lint clean
+.PHONY: help setup run test sanitize soak failover mirror fresh-check deploy-check bench fuzz docs build install deb format lint clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
@@ -41,6 +42,9 @@ mirror: setup ## Run a mirror that is killed and cut off, and compare it with it
 
 fresh-check: ## Run `make run` and `make test` as a newcomer does, in a minimal Debian (takes root and half an hour); SUITE=trixie
 	scripts/fresh-check $(SUITE)
+
+deploy-check: $(STAGE) ## Run the image, Compose, Kubernetes' files, the package and the proxies (takes root, podman and ten minutes); SECTION=
+	scripts/deploy-check $(SECTION)
 
 bench: ## Measure everything beside well-known tools (takes an hour); JSON=1 prints JSON
 	@scripts/bench $(if $(JSON),--json)
@@ -82,8 +86,8 @@ format: ## Format the Swift code
 lint: ## Check the Swift code, the shell scripts and the page's JavaScript for layout, style, types and plain words
 	swift format lint --strict --recursive --parallel $(SWIFT_FILES)
 	for script in $(SH_FILES); do sh -n "$$script" || exit 1; done
-	bash -n .ci/run
-	if command -v shellcheck > /dev/null; then shellcheck $(SH_FILES) .ci/run; fi
+	for script in $(BASH_FILES); do bash -n "$$script" || exit 1; done
+	if command -v shellcheck > /dev/null; then shellcheck $(SH_FILES) $(BASH_FILES); fi
 	scripts/check-page
 	scripts/prose
 

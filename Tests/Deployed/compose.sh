@@ -1,0 +1,155 @@
+# shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
+# docker-compose.yml under a real Docker Engine, which runs in one container, with its network and its rules.
+
+engine() { podman exec -i --workdir "$work/project" engine "$@"; }
+compose() { engine docker compose -f docker-compose.yml -f "$work/override.yml" "$@"; }
+in_engine() { nsenter --target "$(podman inspect --format '{{.State.Pid}}' engine)" --net "$@"; }
+compose_services="alertmanager grafana postgres prometheus prune reader serve worker"
+
+health() { compose ps --format '{{.Service}} {{.Health}}' | grep -v '^usgs \|^listener ' | sort; }
+all_healthy() {
+    # shellcheck disable=SC2086 # a line for each
+    is "$(printf '%s healthy\n' $compose_services)" health
+}
+show() { note "docker compose ps: $(health | paste -sd, | sed 's/,/, /g')"; }
+sql() { compose exec -T postgres psql -h /var/run/postgresql -U quakes -d quakes -XqAt -c "$1"; }
+inspect() { engine docker inspect --format "$2" "$(compose ps --quiet "$1")"; }
+kill_service() { engine kill -9 "$(inspect "$1" '{{.State.Pid}}')"; }
+restarts() { inspect "$1" '{{.RestartCount}}'; }
+
+start_engine() {
+    podman run --detach --name engine --privileged --cgroupns host --network "$network" --volume engine:/var/lib/docker \
+        --volume "$work:$work" --volume "$kept/tls:$kept/tls:ro" localhost/docker:latest \
+        sh -c 'rm -f /run/docker.pid /run/docker/containerd/*.pid; exec dockerd --storage-driver overlay2 > /var/log/dockerd.log 2>&1' \
+        > "$work/log" 2>&1 || fail "the Docker Engine's container does not start: $(cat "$work/log")"
+    within 30 engine docker info > /dev/null 2>&1 || fail "the Docker Engine does not start: $(engine tail -n 5 /var/log/dockerd.log)"
+    podman save --multi-image-archive docker.io/library/debian:bookworm-slim docker.io/library/swift:6.3-bookworm docker.io/library/postgres:17 \
+        docker.io/prom/prometheus:v3.5.0 docker.io/prom/alertmanager:v0.28.1 docker.io/grafana/grafana:12.0.0 localhost/usgs:latest \
+        2> /dev/null | engine docker load > /dev/null
+    note "$(engine docker version --format 'Docker Engine {{.Server.Version}}'), Compose $(engine docker compose version --short)"
+}
+
+check_compose() {
+    section "Compose"
+    project
+    # One more service is the USGS, and another one is told of alerts.
+    cat > "$work/override.yml" <<END
+services:
+  usgs:
+    image: localhost/usgs:latest
+    networks: { default: { aliases: [earthquake.usgs.gov] } }
+  listener:
+    image: grafana/grafana:12.0.0
+    entrypoint: ["sh", "-c", "while :; do busybox nc -l -p 8080 -w 2; done"]
+  worker:
+    environment: { SSL_CERT_FILE: /ca.pem }
+    volumes: ["$kept/tls/ca.pem:/ca.pem:ro"]
+END
+    start_engine
+    local header started rows before command
+    header=$(sed -n 's/^#     \((umask .*\)/\1/p' docker-compose.yml)
+    must "the header's line writes the passwords" engine sh -c "$header"
+    cp "$work/project/.env" "$work/env"
+    must "again, it overwrites nothing" not engine sh -c "$header"
+    must "the passwords are what they were" cmp "$work/env" "$work/project/.env"
+    must "only their owner can read them" is 600 stat -c %a "$work/project/.env"
+    # A password may have anything in it.
+    sed -i "s/^WORKER_PASSWORD=.*/WORKER_PASSWORD='a\"b\$c\\\\d:e@f'/" "$work/project/.env"
+    # The one line that says where alerts go.
+    sed -i 's,# webhook_configs:.*,webhook_configs: [{ url: "http://listener:8080/alerts" }],; s/group_wait: 30s/group_wait: 1s/' \
+        "$work/project/deploy/prometheus/alertmanager.yml"
+
+    started=$SECONDS
+    must "docker compose up --build" compose up --build --detach
+    must "all services are healthy within 150 s" within 150 all_healthy
+    note "$((SECONDS - started)) s after the command"
+    show
+    while read -r command; do
+        # shellcheck disable=SC2086 # the words of the command
+        must "docker compose exec $command" compose exec -T $command < /dev/null
+    done <<< "$(sed -n 's/^#     docker compose exec //p' docker-compose.yml)"
+    must "up --build again, with nothing changed, recreates nothing" recreates_nothing
+    must "there is one image of Quakes" one_image
+
+    must "every port is on 127.0.0.1 alone" loopback_only
+    must "/metrics is not where the catalogue is" is 404 in_engine curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/metrics
+    must "Prometheus reaches the metrics" within 45 asked 9090/api/v1/targets '"health":"up"'
+    must "Prometheus knows the Alertmanager" within 30 asked 9090/api/v1/alertmanagers http://alertmanager:9093/
+    must "the owner's password is known to those alone who set up the schema" is "logins migrate postgres" owners
+    must "the login that prunes is no superuser" is f sql "select rolsuper from pg_roles where rolname = 'prune'"
+    must "Grafana is given its admin's password from .env, and its data sources and dashboards" grafana_is_set_up
+    must "520 streams of 250 clients that a proxy on this machine names are all answered" \
+        in_engine python3 "$parts/flood.py" 127.0.0.1 8080 520 250
+
+    reject
+    must "an alert fires within 60 s of a reject" within 60 asked 9093/api/v2/alerts QuakesRejects
+    must "and its webhook is called" within 30 is_told
+
+    rows=$(sql 'select count(*) from quake') || rows=0
+    before=$(restarts postgres) || before=0
+    kill_service postgres
+    must "kill -9 of postgres: it is started again" within 30 has_restarted postgres "$before"
+    must "all are healthy within 120 s" within 120 all_healthy
+    show
+    for service in worker serve reader; do
+        before=$(restarts $service) || before=0
+        kill_service $service
+        must "kill -9 of $service: it is started again" within 30 has_restarted $service "$before"
+    done
+    must "all are healthy within 150 s" within 150 all_healthy
+    show
+    must "restart postgres" compose restart postgres
+    must "all are healthy within 120 s" within 120 all_healthy
+    show
+    must "down, and up again" down_and_up
+    must "all are healthy within 150 s" within 150 all_healthy
+    must "no row is lost" test "$(sql 'select count(*) from quake')" -ge "$rows"
+    show
+    must "the engine's machine is started again" podman restart --time 30 engine
+    must "all are healthy within 180 s" within 180 all_healthy
+    must "no row is lost" test "$(sql 'select count(*) from quake')" -ge "$rows"
+    show
+
+    cat > "$work/broken.yml" <<'END'
+services:
+  prune:
+    command: ["quakes", "prune", "--keep", "90d", "--database", "postgresql://nobody@postgres/quakes"]
+END
+    compose -f "$work/broken.yml" up --detach --no-deps prune > /dev/null 2>&1
+    must "prune is unhealthy within 150 s if it fails" within 150 is "prune unhealthy" health_of prune
+    podman rm --force --time 5 engine > /dev/null 2>&1
+    podman volume rm --force engine > /dev/null 2>&1
+}
+
+health_of() { health | grep "^$1 "; }
+recreates_nothing() {
+    compose up --build --detach > "$work/up" 2>&1 || return 1
+    ! grep -E 'Recreat|Stopp' "$work/up"
+}
+one_image() { [ "$(engine docker images --no-trunc --quiet --filter label=org.opencontainers.image.title=quakes | sort -u | wc -l)" = 1 ]; }
+loopback_only() {
+    engine ss -ltnH | awk '{ print $4 }' > "$work/ports"
+    grep -q ':8080$' "$work/ports" && ! grep -v '^127\.0\.0\.1:' "$work/ports"
+}
+asked() { in_engine curl -s "http://127.0.0.1:$1" > "$work/answer"; cut -c1-300 "$work/answer"; grep -qF "$2" "$work/answer"; }
+owners() {
+    compose config --format json | python3 -c '
+import json, sys
+services = json.load(sys.stdin)["services"]
+owner = services["postgres"]["environment"]["POSTGRES_PASSWORD"]
+print(*sorted(name for name, each in services.items() if owner in (each.get("environment") or {}).values()))'
+}
+grafana_is_set_up() {
+    # shellcheck disable=SC2016 # for the shell inside
+    compose exec -T grafana sh -c 'echo "$GF_SECURITY_ADMIN_PASSWORD"; cd /etc/grafana && cat provisioning/datasources/quakes.yaml dashboards/*.json > /dev/null &&
+        ls provisioning/dashboards dashboards' > "$work/grafana" || return 1
+    grep -qx "$(sed -n 's/^GRAFANA_PASSWORD=//p' "$work/project/.env")" "$work/grafana" && grep -qx service.json "$work/grafana"
+}
+# A feature that cannot be imported, once Prometheus has seen that there was none.
+reject() {
+    sleep 20
+    echo '{"type":"FeatureCollection","features":[{"type":"Feature","id":"x"}]}' | compose exec -T worker quakes import - > /dev/null 2>&1 || true
+}
+is_told() { compose logs listener 2>&1 | grep -q 'QuakesRejects'; }
+has_restarted() { [ "$(restarts "$1")" -gt "$2" ]; }
+down_and_up() { compose down && compose up --detach; }

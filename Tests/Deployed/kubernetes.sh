@@ -1,0 +1,145 @@
+# shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
+# deploy/kubernetes: by the API's schemas, and then its pods under podman. Jobs and cron jobs are played as the pods they make.
+
+# The database that the secrets lead to, on the network of the pods.
+start_database() {
+    podman run --detach --name database --network "$network" --ip "$database_address" --env POSTGRES_USER=owner --env POSTGRES_PASSWORD=owner --env POSTGRES_DB=quakes \
+        docker.io/library/postgres:17 > /dev/null
+    within 60 podman exec database pg_isready --host=127.0.0.1 --quiet
+}
+database_sql() { podman exec -i database psql -h /var/run/postgresql -U owner -d quakes -XqAt; }
+
+# secret NAME KEY=VALUE...: a Secret of Kubernetes, as podman 4.3 keeps it.
+secret() {
+    local name=$1
+    shift
+    python3 -c '
+import base64, json, sys
+print(json.dumps({key: base64.b64encode(value.encode()).decode() for key, _, value in (each.partition("=") for each in sys.argv[1:])}), end="")' "$@" |
+        podman secret create "$name" - > /dev/null
+}
+
+# pod FILE KIND NAME: the pod that an object of the file makes, as podman can play it: its secrets' environment, no volume claims of
+# a cluster, no ports of this machine. The stand-in for the USGS is known by its certificate.
+pod() {
+    "$kept/validate/bin/python" - "$1" "$2" "$3" "$kept/tls/ca.pem" "$quakes" "$database_address" "$usgs_address" <<'END'
+import sys
+import yaml
+path, kind, name, authority, image, database, usgs = sys.argv[1:]
+found = next(each for each in yaml.safe_load_all(open(path)) if each["kind"] == kind)
+spec = found["spec"]
+template = (spec["jobTemplate"]["spec"] if kind == "CronJob" else spec)["template"]
+pod = template["spec"]
+pod.setdefault("volumes", [])
+pod.pop("topologySpreadConstraints", None)
+for container in pod["containers"]:
+    container["image"] = image
+    container["imagePullPolicy"] = "Never"
+    # As a kubelet does, and podman 4.3 does not.
+    for variable, value in ("TRUSTED_PROXY", "10.0.0.0/8"), ("BASE_URL", "https://quakes.example.org"):
+        container["args"] = [each.replace(f"$({variable})", value) for each in container["args"]]
+    container.pop("ports", None)
+    for probe in "readinessProbe", "livenessProbe":
+        container.pop(probe, None)
+    container.setdefault("env", []).append({"name": "SSL_CERT_FILE", "value": "/authority/ca.pem"})
+    container.setdefault("volumeMounts", []).append({"name": "authority", "mountPath": "/authority", "readOnly": True})
+pod["volumes"].append({"name": "authority", "hostPath": {"path": authority.rpartition("/")[0], "type": "Directory"}})
+pod["hostAliases"] = [{"ip": database, "hostnames": ["database"]}, {"ip": usgs, "hostnames": ["earthquake.usgs.gov"]}]
+metadata = {"name": name, "labels": {"app": name}}
+print(yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod}))
+END
+}
+# The exec probes of a file, a command a line.
+probes() {
+    "$kept/validate/bin/python" - "$1" <<'END'
+import json, sys, yaml
+for each in yaml.safe_load_all(open(sys.argv[1])):
+    for container in each.get("spec", {}).get("template", {}).get("spec", {}).get("containers", []):
+        for probe in "readinessProbe", "livenessProbe":
+            command = container.get(probe, {}).get("exec", {}).get("command")
+            if command:
+                print(*command)
+END
+}
+play() { # play FILE KIND NAME [OPTION...]
+    pod "deploy/kubernetes/$1.yaml" "$2" "$3" > "$work/$3.yaml" && podman kube play --network "$network" "${@:4}" "$work/$3.yaml"
+}
+container() { podman ps --all --filter "pod=$1" --format '{{.Names}}' | grep -v -e '-infra$'; }
+has_ended() { [ "$(podman inspect --format '{{.State.Status}}' "$(container "$1")")" = exited ]; }
+ended_well() { # ended_well NAME
+    if within 60 has_ended "$1" && [ "$(podman inspect --format '{{.State.ExitCode}}' "$(container "$1")")" = 0 ]; then return; fi
+    podman logs "$(container "$1")" 2>&1 | tail -n 5
+    return 1
+}
+# writes NAME FOLDER...: exactly these folders can be written.
+writes() {
+    local name=$1 folder can wanted
+    shift
+    for folder in / /tmp /var/tmp /var/lib/quakes; do
+        can=no
+        if podman exec "$(container "$name")" touch "$folder/x" 2> /dev/null; then can=yes; fi
+        wanted=no
+        case " $* " in *" $folder "*) wanted=yes ;; esac
+        [ $can = $wanted ] || { echo "$folder: $can"; return 1; }
+    done
+}
+address() { podman inspect --format "{{(index .NetworkSettings.Networks \"$network\").IPAddress}}" "$(podman ps --filter "pod=$1" --format '{{.Names}}' | grep -e '-infra$')"; }
+
+check_kubernetes() {
+    section "Kubernetes"
+    if [ ! -x "$kept/validate/bin/kubernetes-validate" ]; then
+        { python3 -m venv "$kept/validate" && "$kept/validate/bin/pip" install --quiet kubernetes-validate pyyaml; } > "$work/log" 2>&1 ||
+            fail "kubernetes-validate cannot be had from PyPI: $(tail -n 3 "$work/log")"
+    fi
+    local version file
+    for version in 1.27 1.34; do
+        must "the files are valid for Kubernetes $version" "$kept/validate/bin/kubernetes-validate" -k $version --strict deploy/kubernetes/*.yaml
+    done
+    must "the database for them" start_database
+    start_usgs
+    secret quakes-owner DATABASE_URL=postgresql://owner:owner@database/quakes
+    secret quakes-worker DATABASE_URL=postgresql://worker:w@database/quakes
+    secret quakes-reader DATABASE_URL=postgresql://reader:r@database/quakes
+    cat > "$work/configmap.yaml" <<'END'
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: quakes-serve }
+data: { TRUSTED_PROXY: 10.0.0.0/8, BASE_URL: https://quakes.example.org }
+END
+    must "podman plays migrate.yaml" play migrate Job migrate
+    must "migrate.yaml: the job ends with 0" ended_well migrate
+    database_sql > /dev/null <<'END'
+create role worker login password 'w'; create role reader login password 'r';
+grant quakes_writer to worker; grant quakes_reader to reader;
+END
+    must "podman plays cronjob.yaml" play cronjob CronJob import
+    must "cronjob.yaml: the job ends with 0" ended_well import
+    must "podman plays prune.yaml" play prune CronJob prune
+    must "prune.yaml: the job ends with 0" ended_well prune
+    must "podman plays worker.yaml" play worker Deployment worker
+    must "podman plays follower.yaml" play follower Deployment follower
+    must "podman plays serve.yaml" play serve Deployment serve --configmap "$work/configmap.yaml"
+    local probe
+    for file in worker follower; do
+        while read -r probe; do
+            # shellcheck disable=SC2086 # the words of the command
+            must "$file.yaml: its probe passes: $probe" within 60 podman exec "$(container $file)" $probe < /dev/null
+        done <<< "$(probes "deploy/kubernetes/$file.yaml" | sort -u)"
+    done
+    must "serve.yaml: /health is 200" within 30 is 200 status "http://$(address serve):8080/health"
+    must "/metrics is 404 there, and 200 on its own port" is "404 200" echo "$(status "http://$(address serve):8080/metrics")" \
+        "$(status "http://$(address serve):9464/metrics")"
+    must "its options are those of the ConfigMap" has_options --trusted-proxy 10.0.0.0/8 --base-url https://quakes.example.org
+    must "the worker writes to /tmp alone" writes worker /tmp
+    must "the follower writes to /tmp and its volume alone" writes follower /tmp /var/lib/quakes
+    must "serve writes to /var/tmp alone" writes serve /var/tmp
+    must "each runs as 10001:10001" is "10001:10001 10001:10001 10001:10001" runs_as worker follower serve
+    local begin=$SECONDS
+    podman stop --time 60 "$(container serve)" > /dev/null
+    must "serve drains for 10 s, and ends with 0: $((SECONDS - begin)) s" drained $((SECONDS - begin))
+    podman pod rm --all --force > /dev/null 2>&1 || true
+    podman rm --all --force --time 2 > /dev/null 2>&1 || true
+}
+has_options() { tr '\0' ' ' < "/proc/$(podman inspect --format '{{.State.Pid}}' "$(container serve)")/cmdline" | grep -F -e " $* "; }
+runs_as() { local name; for name in "$@"; do podman exec "$(container "$name")" bash -c 'echo $UID:$GROUPS'; done | paste -sd' '; }
+drained() { [ "$1" -ge 10 ] && [ "$1" -le 15 ] && [ "$(podman inspect --format '{{.State.ExitCode}}' "$(container serve)")" = 0 ]; }

@@ -1,0 +1,88 @@
+# shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
+# deploy/proxies in front of the page, with browsers, at the paths that the files' first lines name.
+
+# serve OPTION...: the service behind a proxy, by the variable of its environment file.
+serve_with() {
+    on_sh "sed -i '/^SERVE_OPTIONS=/d' /etc/quakes-serve.env && echo 'SERVE_OPTIONS=$*' >> /etc/quakes-serve.env && systemctl restart quakes-serve.service"
+    within 15 is 200 ask /health
+}
+through() { # through PATH: the status, over HTTPS, or over HTTP for Varnish
+    case $proxy in
+    varnish) in_machine curl -s -m 10 --path-as-is -o /dev/null -w '%{http_code}' "http://127.0.0.1:6081$1" ;;
+    *) in_machine curl -s -m 10 --path-as-is --cacert "$kept/tls/ca.pem" --resolve quakes.example.org:443:127.0.0.1 -o /dev/null \
+        -w '%{http_code}' "https://quakes.example.org$1" ;;
+    esac
+}
+over_ipv6() {
+    case $proxy in
+    varnish) in_machine curl -s -m 10 -o /dev/null -w '%{http_code}' "http://[::1]:6081/" ;;
+    *) in_machine curl -s -m 10 --cacert "$kept/tls/ca.pem" --resolve 'quakes.example.org:443:[::1]' -o /dev/null -w '%{http_code}' https://quakes.example.org/ ;;
+    esac
+}
+closed() {
+    local path
+    for path in "$@"; do is 404 through "$path" || return 1; done
+}
+start_proxy() {
+    proxy=$1
+    on systemctl stop nginx haproxy varnish
+    on systemctl start "$proxy" && within 10 is 200 through /health
+}
+# What a cache keeps for all must not be what one client named.
+not_poisoned() {
+    local port=80
+    [ "$proxy" != varnish ] || port=6081
+    in_machine curl -s -m 10 -H 'Host: evil.example' "http://127.0.0.1:$port/earthquakes/feed/v1.0/summary/all/all_hour.atom" > /dev/null
+    in_machine curl -s -m 10 -H 'Host: quakes.example.org' "http://127.0.0.1:$port/earthquakes/feed/v1.0/summary/all/all_hour.atom" > "$work/feed"
+    grep -q '<feed' "$work/feed" && ! grep evil "$work/feed"
+}
+
+check_proxies() {
+    section "Proxies, with browsers"
+    start_machine
+    must "nginx, haproxy and varnish of Debian" on_sh "apt-get update -qq; apt-get install -y -qq --no-install-recommends nginx haproxy varnish;
+        systemctl disable --now nginx haproxy varnish; rm -f /etc/nginx/sites-enabled/default;
+        cp '$kept/tls/server.pem' /etc/ssl/quakes.pem; cp '$kept/tls/quakes.key' /etc/ssl/quakes.key; chmod 600 /etc/ssl/quakes.*;
+        cd '$work/project/deploy/proxies' && cp nginx.conf /etc/nginx/conf.d/quakes.conf && cp haproxy.cfg /etc/haproxy/haproxy.cfg && cp varnish.vcl /etc/varnish/default.vcl"
+    must "nginx takes its file" on nginx -t
+    must "haproxy takes its file" on haproxy -c -f /etc/haproxy/haproxy.cfg
+    must "varnish takes its file" on varnishd -C -f /etc/varnish/default.vcl
+
+    local address count
+    address=$(podman inspect --format "{{(index .NetworkSettings.Networks \"$network\").IPAddress}}" machine)
+    must "the service, behind a proxy" serve_with --trusted-proxy 127.0.0.1 --base-url https://quakes.example.org
+    for proxy in nginx haproxy varnish; do
+        must "$proxy starts, and answers" start_proxy "$proxy"
+        must "$proxy answers over IPv6" is 200 over_ipv6
+        must "/metrics is closed" closed /metrics /metrics? '/metrics?x=1' //metrics /%6detrics /./metrics /page/../metrics
+    done
+    must "nginx serves with the rights of www-data" start_and_look nginx 'nginx: worker process' www-data
+    must "haproxy serves with the rights of haproxy, both processes" start_and_look haproxy haproxy haproxy
+    for proxy in nginx haproxy; do
+        start_proxy $proxy
+        for count in 1 6 12; do
+            must "$proxy: $count visitors behind one address, first load and reload" python3 "$parts/browse.py" $count https://quakes.example.org/ "$address"
+            note "$(tail -n 1 "$work/said")"
+            sleep 10 # until their requests count no more
+        done
+    done
+    must "the service, below a base path" serve_with --trusted-proxy 127.0.0.1 --base-url https://quakes.example.org/quakes
+    for proxy in nginx haproxy varnish; do
+        start_proxy "$proxy"
+        must "$proxy: /metrics is closed below it, too" closed /quakes/metrics '/quakes/metrics?x' /quakes//metrics /quakes/%6detrics /quakes/x/../metrics /metrics
+        must "$proxy: and the page is not" is 200 through /quakes/
+    done
+    must "the service, without a base URL" serve_with --trusted-proxy 127.0.0.1
+    for proxy in nginx varnish; do
+        start_proxy "$proxy"
+        must "$proxy: a host that one client names is in no answer to others" not_poisoned
+    done
+    on_sh 'systemctl stop nginx haproxy varnish; rm -rf /var/cache/nginx-quakes'
+    podman rm --force --time 5 machine usgs > /dev/null 2>&1
+}
+start_and_look() { # start_and_look PROXY PROCESS USER
+    start_proxy "$1"
+    on ps -eo user:20=,args= | grep "$2" | grep -v -e grep -e 'master process' > "$work/processes"
+    cat "$work/processes"
+    [ -s "$work/processes" ] && ! grep -v "^$3 " "$work/processes"
+}
