@@ -130,7 +130,7 @@ def refused_in_part(page):
     page.state_is("live", "late")
     page.warns_no_more()
     expect(page.browser.run("return document.getElementById('unstarted')") is None, "it still says that it did not load")
-    page.browser.wait("the style sheet", lambda: page.browser.run("return document.querySelector('link[rel=stylesheet]').sheet != null"))
+    page.browser.wait("the style sheet", lambda: page.browser.run("return document.querySelector('link[rel=stylesheet]').sheet?.cssRules.length > 0"))
     expect(not any(refusal.left.values()), f"never asked for: {refusal.left}")
     page.browser.errors()  # the console names what was refused
     drop("q9refused")

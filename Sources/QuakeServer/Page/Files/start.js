@@ -9,7 +9,8 @@ const note = document.getElementById("unstarted");
 /** Asks for the style sheet again until it is there. */
 async function style() {
   let link = /** @type {HTMLLinkElement} */ (document.querySelector("link[rel=stylesheet]"));
-  while (!link.sheet) {
+  // Chromium gives a link that failed an empty sheet, others none.
+  while (!link.sheet?.cssRules.length) {
     await pause();
     const next = /** @type {HTMLLinkElement} */ (link.cloneNode());
     await new Promise((done) => {
