@@ -56,8 +56,8 @@ check_proxies() {
         must "$proxy answers over IPv6" is 200 over_ipv6
         must "/metrics is closed" closed /metrics /metrics? '/metrics?x=1' //metrics /%6detrics /./metrics /page/../metrics
     done
-    must "nginx serves with the rights of www-data" start_and_look nginx 'nginx: worker process' www-data
-    must "haproxy serves with the rights of haproxy, both processes" start_and_look haproxy haproxy haproxy
+    must "nginx serves with the rights of www-data" serves_as nginx www-data
+    must "haproxy serves with the rights of haproxy" serves_as haproxy haproxy
     for proxy in nginx haproxy; do
         start_proxy $proxy
         for count in 1 6 12; do
@@ -80,9 +80,10 @@ check_proxies() {
     on_sh 'systemctl stop nginx haproxy varnish; rm -rf /var/cache/nginx-quakes'
     podman rm --force --time 5 machine usgs > /dev/null 2>&1
 }
-start_and_look() { # start_and_look PROXY PROCESS USER
+# serves_as PROXY USER: so does the process that answers. The one that starts it stays root's.
+serves_as() {
     start_proxy "$1"
-    on ps -eo user:20=,args= | grep "$2" | grep -v -e grep -e 'master process' > "$work/processes"
-    cat "$work/processes"
-    [ -s "$work/processes" ] && ! grep -v "^$3 " "$work/processes"
+    on_sh "pid=\$(systemctl show --property MainPID --value $1); ps -o user:20= --ppid \$pid | sort -u | tr -d ' '" > "$work/users"
+    cat "$work/users"
+    [ "$(cat "$work/users")" = "$2" ]
 }
