@@ -107,6 +107,8 @@ struct MonitoringTests {
                 $0.output.1.matches(of: names).map { String($0.output) }
             })
         try await withManyMetrics { site in
+            // Some metrics exist once the server has heard of the database's state.
+            try await waitUntil { try await site.get("/health").status == 200 }
             let text = try await site.get("/metrics").text
             let families = Set(text.matches(of: /# TYPE (\w+)/).map { String($0.output.1) })
             // Only with an access log.
