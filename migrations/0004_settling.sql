@@ -104,6 +104,12 @@ language sql immutable parallel safe
 return lower(substring(url from '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]+)'));
 comment on function import.service_of(text) is 'The host of a URL, which tells the service that an event or a feed comes from.';
 
+create function import.is_too_many(gone bigint, of bigint) returns boolean
+language sql immutable parallel safe
+return gone > greatest(5, of / 10.0);
+comment on function import.is_too_many(bigint, bigint) is
+    'The brake: whether so many deletions, of so many events, are more likely a mistake: more than 5, and more than a tenth.';
+
 -- In 120 real hours, the two codes of a renamed event differ by at most 0.6 seconds, and a revision moves an event by at
 -- most 8. Events of one sequence that are hours apart never have the same id. Five minutes leave room for a network that
 -- locates an event badly at first.
@@ -338,9 +344,12 @@ declare
     old_codes text[];
     new_codes text[];
     times timestamptz[];
-    -- Those of them that are in the table, and the other events that are gone.
+    are_gone boolean[];
+    -- Those of them that are gone, and the other events that are.
     renamed text[];
     missing text[] := '{}';
+    dropped_codes text[];
+    dropped_updated timestamptz[];
     withdrawn text[] := '{}';
     renamed_in_window bigint := 0;
     -- What newer documents list.
@@ -376,25 +385,23 @@ begin
                        where s.codes <> '{}' and s.generated > generated);
     end if;
 
-    -- Renamed. What is not in the table is noted, too: an older document may still bring it.
-    select coalesce(array_agg(r.old_code), '{}'), array_agg(r.new_code), array_agg(r.time),
-           coalesce(array_agg(r.old_code order by r.old_code) filter (where r.is_stored), '{}')
-    into old_codes, new_codes, times, renamed
-    from (select distinct on (listed.code)
-                 listed.code as old_code, new.code as new_code, new.time, old.code is not null as is_stored
+    -- Renamed. What is not in the table, or as it was said to be, is noted, too: an older document may still bring it.
+    select coalesce(array_agg(r.old_code), '{}'), array_agg(r.new_code), array_agg(r.time), array_agg(r.is_gone),
+           coalesce(array_agg(distinct r.old_code) filter (where r.is_gone), '{}')
+    into old_codes, new_codes, times, are_gone, renamed
+    from (select distinct listed.code as old_code, new.code as new_code, new.time,
+                 import.service_of(old.url) = service and import.is_same_time(old.time, new.time)
+                 and old.updated <= generated
+                 and not (is_late and (
+                     old.code = any (newer)
+                     or exists (select from import.covering(service, generated, old.time, old.updated) s
+                                where s.generated > generated and old.code <> all (s.rejected)))) as is_gone
           from pg_temp.present new
           cross join unnest(new.ids) as listed(code)
           left join only public.quake old on old.code = listed.code
           where new.is_current and listed.code <> new.code
             and listed.code not in (select p.code from pg_temp.present p)
-            and (old.code is null
-                 or import.service_of(old.url) = service and import.is_same_time(old.time, new.time)
-                    and old.updated <= generated
-                    and not (is_late and (
-                        old.code = any (newer)
-                        or exists (select from import.covering(service, generated, old.time, old.updated) s
-                                   where s.generated > generated and old.code <> all (s.rejected)))))
-          order by listed.code, new.code) as r;
+          order by old_code, new_code) as r;
 
     -- Deleted, according to the service, or to another one that passes this on.
     if has_deletions then
@@ -434,9 +441,9 @@ begin
     would_supersede := cardinality(renamed);
     would_retract := cardinality(missing) + cardinality(withdrawn);
     is_braked := not force and (
-        would_supersede + cardinality(withdrawn) > greatest(5, features / 10.0)
+        import.is_too_many(would_supersede + cardinality(withdrawn), features)
         or window_start is not null and in_window > 0
-           and (would_supersede + would_retract > greatest(5, in_window / 10.0)
+           and (import.is_too_many(would_supersede + would_retract, in_window)
                 or renamed_in_window + cardinality(missing) = in_window));
     if is_braked then return; end if;
     if dry_run then
@@ -448,7 +455,7 @@ begin
     -- Delete.
     perform set_config('import.settling', 'on', true);
     for i in 1 .. cardinality(old_codes) loop
-        continue when old_codes[i] <> all (renamed);
+        continue when are_gone[i] is not true;
         perform set_config('history.reason', format('superseded by %s', new_codes[i]), true);
         delete from only public.quake q where q.code = old_codes[i] and q.updated <= generated;
         get diagnostics deleted = row_count;
@@ -459,13 +466,8 @@ begin
         with dropped as (
             delete from only public.quake q
             where q.code = any (missing) and q.updated < generated - interval '5 minutes' and q.time <@ covers
-            returning q.code, q.updated),
-        noted as (
-            insert into import.withdrawn as w (code, generated, reason, service, updated)
-            select d.code, generated, format('retracted by %s', feed), service, d.updated from dropped d
-            on conflict on constraint withdrawn_pkey do update
-        set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated))
-        select count(*) into retracted from dropped;
+            returning q.code, q.updated)
+        select array_agg(d.code), array_agg(d.updated), count(*) into dropped_codes, dropped_updated, retracted from dropped d;
     end if;
     if withdrawn <> '{}' then
         for speaker in select distinct said.service from pg_temp.stated said order by 1 loop
@@ -481,13 +483,10 @@ begin
     perform set_config('history.reason', '', true);
     perform set_config('import.settling', '', true);
 
-    -- Remember what is gone.
-    if old_codes <> '{}' then
-        insert into import.withdrawn as w (code, generated, reason, service, updated, time)
-        select o.code, generated, format('superseded by %s', o.new_code), service, generated, o.time
-        from unnest(old_codes, new_codes, times) as o(code, new_code, time)
-        on conflict on constraint withdrawn_pkey do update
-        set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
+    -- Remember who is gone. What a person deleted is back, or gone by what this document says, too.
+    if exists (select from import.deleted) then
+        delete from import.deleted d using pg_temp.present p
+        where d.code = p.code and exists (select from only public.quake q where q.code = d.code);
     end if;
     if has_deletions then
         insert into import.withdrawn as w (code, generated, reason, service, updated)
@@ -498,24 +497,26 @@ begin
         on conflict on constraint withdrawn_pkey do update
         set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
     end if;
-    if exists (select from import.deleted) then
-        -- Events that a person deleted are back, or this document lacks them, too.
-        delete from import.deleted d using pg_temp.present p
-        where d.code = p.code and exists (select from only public.quake q where q.code = d.code);
-        with lacking as (
-            delete from import.deleted d
-            where d.service = service and d.time > lower(covers) and d.time < upper(covers)
-              and d.updated < generated - interval '5 minutes'
-              and d.code not in (select p.code from pg_temp.present p)
-              and d.code <> all (newer)
-              and not exists (select from import.covering(service, generated, d.time, d.updated) s
-                              where s.generated > generated)
-            returning d.code, d.updated)
-        insert into import.withdrawn as w (code, generated, reason, service, updated)
-        select l.code, generated, format('retracted by %s', feed), service, l.updated from lacking l
-        on conflict on constraint withdrawn_pkey do update
-        set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
-    end if;
+    with lacking as (
+        delete from import.deleted d
+        where d.service = service and d.time > lower(covers) and d.time < upper(covers)
+          and d.updated < generated - interval '5 minutes'
+          and d.code not in (select p.code from pg_temp.present p)
+          and d.code <> all (newer)
+          and not exists (select from import.covering(service, generated, d.time, d.updated) s
+                          where s.generated > generated)
+        returning d.code, d.updated)
+    insert into import.withdrawn as w (code, generated, reason, service, updated, time)
+    select g.code, generated, g.reason, g.service, max(g.updated), g.time
+    from (select o.code, format('superseded by %s', o.new_code) as reason, service, generated as updated, o.time
+          from unnest(old_codes, new_codes, times) as o(code, new_code, time)
+          union all
+          select d.code, format('retracted by %s', feed), service, d.updated, '-infinity'
+          from (select d.code, d.updated from unnest(dropped_codes, dropped_updated) as d(code, updated)
+                union all select l.code, l.updated from lacking l) as d) as g
+    group by g.code, g.reason, g.service, g.time
+    on conflict on constraint withdrawn_pkey do update
+    set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
 
     delete from import.settled s where s.generated < generated - interval '40 days';
     delete from import.withdrawn w where w.generated < generated - interval '40 days';

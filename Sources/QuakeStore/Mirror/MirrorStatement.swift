@@ -77,7 +77,7 @@ enum MirrorStatement {
             deleted := (select count(*) from pg_temp.changed c
                         where c."row" is null and exists (select from only public.quake q where q.code = c.key));
             is_braked := not force and not keeps
-                         and (deleted > greatest(5, total / 10.0) or deleted > 0 and deleted = total);
+                         and (import.is_too_many(deleted, total) or deleted > 0 and deleted = total);
             if is_braked then return; end if;
             if keeps then
                 deleted := 0;

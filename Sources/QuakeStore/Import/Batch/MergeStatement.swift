@@ -169,7 +169,7 @@ enum MergeStatement {
         ),
         brake as materialized (
             select count(*) as later,
-                   not \(settling.retraction == .force) and count(*) > greatest(5, \(features)::bigint / 10.0) as holds
+                   not \(settling.retraction == .force) and import.is_too_many(count(*), \(features)::bigint) as holds
             from later
         ),
         taken as (
