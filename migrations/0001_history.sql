@@ -47,7 +47,7 @@ comment on table history.commit_lock is 'Always empty. Locking it puts tracked c
 create table history.transaction (
     id bigint generated always as identity primary key,
     xid xid8 not null,
-    token bigint unique,
+    token bigint,
     author text collate "C" not null,
     context text,
     committed_at timestamptz,
@@ -55,6 +55,8 @@ create table history.transaction (
     channels text[],
     changes bigint not null
 );
+create unique index transaction_token on history.transaction (token) where token is not null;
+comment on index history.transaction_token is 'Transactions in commit order.';
 -- Finds the running transaction's own row, with `on conflict` only: a look-up that reads the index would make SERIALIZABLE
 -- transactions fail each other.
 create unique index transaction_open on history.transaction (xid) where token is null;
@@ -157,8 +159,8 @@ comment on column history.reader_lag.needs_snapshot is 'Whether changes it needs
 --   - the id of the transaction's row in history.transaction, that row's position, and the number of changes so far;
 --   - for each statement that has begun, the innermost last: the table, I, U or D, and two places. The first moves back when a
 --     statement outside is recorded before it. The second stays where the statement began.
--- Any login can set it to anything. So it only decides the order of the transaction's own changes, and otherwise saves time:
--- the row at that position counts only if it is this transaction's own, and everything important is read from the row. It
+-- Any login can set it to anything. A number that is too large fails its own statement. Otherwise the setting decides nothing but
+-- the order of the transaction's own changes, and else only saves time: the row at that position counts only if it is this transaction's own, and all that matters is read from the row. It
 -- is read by its position, because a look-up by index, or a scan of a small table, would make SERIALIZABLE transactions fail
 -- each other. If the setting leads nowhere, the changes are recorded first, under a new id. The unique index on open
 -- transactions then tells whether there was a row already. A transaction that has drawn its token is known by history.holder.
@@ -301,23 +303,21 @@ declare
     channel constant text := tg_argv[2];
     reason constant text := nullif(current_setting('history.reason', true), '');
     setting text := current_setting('history.transaction', true);
-    memory constant text[] := regexp_match(
-        setting,
-        '^([0-9]{1,18}) ([(][0-9]{1,9},[0-9]{1,4}[)]) ([0-9]{1,18})((?: [0-9]{1,10}[IUD]:[0-9]{1,18}:[0-9]{1,18})*)$');
-    -- The running statements, and this one's position among them: 0 if the setting was lost.
-    statements text[] := string_to_array(ltrim(memory[4]), ' ');
+    -- Without captures and counts, which cost a hundred times as much.
+    memory constant text[] := case
+        when setting ~ '^[0-9]+ [(][0-9]+,[0-9]+[)] [0-9]+( [0-9]+[IUD]:[0-9]+:[0-9]+)*$' then string_to_array(setting, ' ') end;
+    -- The statements that have begun, and which of them is this one: 0 if the setting was lost.
+    statements text[] := memory[4:];
     depth integer := coalesce(cardinality(statements), 0);
     place bigint;
     earliest bigint;
     key name;
+    -- One row is what most statements change. It is recorded by statements whose plans are kept, many rows by one that is
+    -- planned for their number.
+    rows bigint;
+    old_row jsonb;
+    new_row jsonb;
     statement text;
-    -- What differs between two states of a row: the old values, or for history.put_in_order the old and the new ones.
-    overwritten constant text :=
-        '(select case when $5 then jsonb_build_array(coalesce(jsonb_object_agg(member.key, member.value), ''{}''),
-                                                     coalesce(jsonb_object_agg(member.key, pair.new -> member.key), ''{}''))
-                      else coalesce(jsonb_object_agg(member.key, member.value), ''{}'') end
-          from jsonb_each(pair.old) as member
-          where pair.new -> member.key is distinct from member.value)';
     is_known boolean;
     own record;
     kept record;
@@ -335,63 +335,18 @@ begin
         statements := statements[:depth - 1] || statements[depth + 1:];
     end if;
 
-    if tg_op = 'INSERT' then
-        if exists (select from new_rows) then
-            statement :=
-                'insert into history.change (transaction, ordinal, entity, key, operation, reason)
-                 select $1, $2 + row_number() over (), $3, %1$I, ''insert'', $4 from new_rows';
-        end if;
-    elsif tg_op = 'DELETE' then
-        if exists (select from old_rows) then
-            statement :=
-                'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
-                 select $1, $2 + row_number() over (), $3, %1$I, ''delete'', $4, to_jsonb(old_rows.*) from old_rows';
-        end if;
+    if tg_op = 'DELETE' then
+        select count(*) into rows from (select from old_rows limit 2) as o;
     else
-        -- An update of the key is recorded as a delete and an insert. An update that leaves a row as it was is not recorded.
-        -- Rows are compared byte by byte (*<>), because to jsonb 1.0 and 1.00 are equal, and a reader of the table can tell them
-        -- apart. `offset 0` keeps the planner from flattening the subquery; it would convert each row to jsonb once per column.
-        case (select count(*) from (select from old_rows limit 2) as o)
-            when 0 then null;
-            when 1 then
-                statement :=
-                    'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
-                     select $1, $2 + row_number() over (), $3, pair.key,
-                            case when pair.new is null then ''delete'' when pair.old is null then ''insert'' else ''update'' end,
-                            $4,
-                            case when pair.new is null then pair.old
-                                 when pair.old is null then null
-                                 else %2$s
-                            end
-                     from (select coalesce(o.%1$I, n.%1$I) as key, to_jsonb(o.*) as old, to_jsonb(n.*) as new
-                           from old_rows o full join new_rows n on o.%1$I = n.%1$I
-                           where o.%1$I is null or n.%1$I is null or o.* *<> n.*
-                           offset 0) as pair';
-            else
-                -- Both tables have the rows in the order in which they were updated. A row may have been updated several
-                -- times: by its foreign keys.
-                statement :=
-                    'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
-                     select $1, $2 + row_number() over (order by pair.place, change.operation), $3, change.key, change.operation,
-                            $4, change.before
-                     from (select o.place, o.key as old_key, n.key as new_key, to_jsonb(o.value) as old, to_jsonb(n.value) as new
-                           from (select row_number() over () as place, old_rows.%1$I as key, old_rows.*::record as value from old_rows) as o
-                           join (select row_number() over () as place, new_rows.%1$I as key, new_rows.*::record as value from new_rows) as n
-                             on n.place = o.place
-                           where o.value *<> n.value
-                           offset 0) as pair
-                     cross join lateral (
-                         select pair.old_key as key, ''update'' as operation, %2$s as before
-                         where pair.old_key = pair.new_key
-                         union all
-                         select pair.old_key, ''delete'', pair.old where pair.old_key <> pair.new_key
-                         union all
-                         select pair.new_key, ''insert'', null where pair.old_key <> pair.new_key) as change';
-        end case;
+        select count(*) into rows from (select from new_rows limit 2) as n;
     end if;
 
-    if statement is not null then
-        select t.key into key from history.tracked t where t.relation = tg_relid;
+    if rows > 0 then
+        -- As in history.tracked, with the fewest look-ups.
+        select a.attname into key from pg_attribute a
+        where a.attrelid = tg_relid
+          and a.attnum = (select t.tgattr[0] from pg_trigger t where t.tgrelid = tg_relid and t.tgname = 'history_key')
+          and (select c.relowner from pg_class c where c.oid = tg_relid) = current_user::regrole;
         if not found then
             raise exception '% has the triggers of a tracked table, but is none', tg_relid::regclass
                 using errcode = 'object_not_in_prerequisite_state',
@@ -418,7 +373,65 @@ begin
         end if;
         earlier := own.changes;
         is_late := coalesce(earliest < earlier, false);
-        execute format(statement, key, overwritten) using own.id, earlier, entity, reason, is_late;
+
+        -- An update that leaves a row as it was is no change. Rows are compared byte by byte (*<>), because jsonb calls values
+        -- equal that a reader of the table can tell apart, such as 1.0 and 1.00.
+        if rows = 1 then
+            case tg_op
+                when 'INSERT' then select to_jsonb(n.*) into new_row from new_rows n;
+                when 'DELETE' then select to_jsonb(o.*) into old_row from old_rows o;
+                else select to_jsonb(o.*), to_jsonb(n.*) into old_row, new_row from old_rows o, new_rows n where o.* *<> n.*;
+            end case;
+        end if;
+        if rows = 1 and (old_row is null or new_row is null or old_row -> key = new_row -> key) then
+            insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
+            select own.id, earlier + 1, entity, coalesce(new_row, old_row) ->> key, lower(tg_op), reason,
+                   case tg_op when 'DELETE' then old_row
+                              when 'UPDATE' then (
+                                  select case when is_late then jsonb_build_array(coalesce(jsonb_object_agg(o.key, o.value), '{}'),
+                                                                                  coalesce(jsonb_object_agg(o.key, new_row -> o.key), '{}'))
+                                         else coalesce(jsonb_object_agg(o.key, o.value), '{}') end
+                                  from jsonb_each(old_row) as o
+                                  where new_row -> o.key is distinct from o.value) end
+            where old_row is not null or new_row is not null;
+        else
+            -- An update of the key is a delete and an insert. `offset 0` keeps the planner from taking the subquery apart; it
+            -- would convert each row to jsonb once per column. Both tables have the rows in the order in which they were
+            -- updated. A row may have been updated several times: by its foreign keys.
+            statement := case tg_op
+                when 'INSERT' then
+                    'select %1$I as key, ''insert'' as operation, null::jsonb as before, row_number() over () as place
+                     from new_rows'
+                when 'DELETE' then
+                    'select %1$I as key, ''delete'' as operation, to_jsonb(old_rows.*) as before, row_number() over () as place
+                     from old_rows'
+                else
+                    'select change.key, change.operation, change.before,
+                            row_number() over (order by pair.place, change.operation) as place
+                     from (select o.place, o.key as old_key, n.key as new_key, to_jsonb(o.value) as old, to_jsonb(n.value) as new
+                           from (select row_number() over () as place, old_rows.%1$I as key, old_rows.*::record as value from old_rows) as o
+                           join (select row_number() over () as place, new_rows.%1$I as key, new_rows.*::record as value from new_rows) as n
+                             on n.place = o.place
+                           where o.value *<> n.value
+                           offset 0) as pair
+                     cross join lateral (
+                         select pair.old_key as key, ''update'' as operation,
+                                (select case when $5 then jsonb_build_array(coalesce(jsonb_object_agg(o.key, o.value), ''{}''),
+                                                                            coalesce(jsonb_object_agg(o.key, pair.new -> o.key), ''{}''))
+                                        else coalesce(jsonb_object_agg(o.key, o.value), ''{}'') end
+                                 from jsonb_each(pair.old) as o
+                                 where pair.new -> o.key is distinct from o.value) as before
+                         where pair.old_key = pair.new_key
+                         union all
+                         select pair.old_key, ''delete'', pair.old where pair.old_key <> pair.new_key
+                         union all
+                         select pair.new_key, ''insert'', null where pair.old_key <> pair.new_key) as change'
+            end;
+            execute format(
+                'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
+                 select $1, $2 + c.place, $3, c.key, c.operation, $4, c.before from (' || statement || ') as c', key)
+            using own.id, earlier, entity, reason, is_late;
+        end if;
         get diagnostics recorded = row_count;
     end if;
     if recorded = 0 then
@@ -487,28 +500,26 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
-    place constant tid :=
-        substring(current_setting('history.transaction', true) from '^[0-9]+ ([(][0-9]{1,9},[0-9]{1,4}[)]) ')::tid;
-    own record;
-    drawn bigint;
-    clock bigint;
+    setting constant text := current_setting('history.transaction', true);
+    place tid := case when setting ~ '^[0-9]+ [(][0-9]+,[0-9]+[)] ' then split_part(setting, ' ', 2) end;
+    drawn record;
 begin
-    select t.ctid as place, t.channels into own from history.transaction t where t.ctid = place and t.id = new.id;
-    if not found then
+    if not exists (select from history.transaction t where t.ctid = place and t.id = new.id) then
         -- The setting was not ours.
-        select t.ctid as place, t.channels into own from history.transaction t where t.id = new.id;
+        place := (select t.ctid from history.transaction t where t.id = new.id);
     end if;
     lock table history.commit_lock in exclusive mode;
-    drawn := nextval('history.token');
-    clock := greatest((extract(epoch from clock_timestamp()) * 1000000)::bigint,
-                      (select last_value + 1 from history.clock));
-    perform setval('history.clock', clock), setval('history.holder', pg_current_xact_id()::text::bigint);
     update history.transaction t
-    set token = drawn, committed_at = timestamptz 'epoch' + clock * interval '1 microsecond',
+    set token = now.token, committed_at = timestamptz 'epoch' + now.clock * interval '1 microsecond',
         nonce = left(gen_random_uuid()::text, 8), channels = null
-    where t.ctid = own.place;
+    from history.transaction own,
+         (select nextval('history.token') as token, setval('history.holder', pg_current_xact_id()::text::bigint),
+                 setval('history.clock', greatest((extract(epoch from clock_timestamp()) * 1000000)::bigint, c.last_value + 1)) as clock
+          from history.clock c offset 0) as now
+    where own.ctid = place and t.ctid = own.ctid
+    returning t.token, own.channels into drawn;
     -- From the row, never from a setting: a writer can't keep a commit quiet.
-    perform pg_notify(channel, drawn::text) from unnest(own.channels) as channel;
+    perform pg_notify(channel, drawn.token::text) from unnest(drawn.channels) as channel;
     return null;
 end
 $$;
