@@ -483,7 +483,7 @@ begin
     perform set_config('history.reason', '', true);
     perform set_config('import.settling', '', true);
 
-    -- Remember who is gone. What a person deleted is back, or gone by what this document says, too.
+    -- Remember what is gone. Events that a person deleted are back, or this document lacks them, too.
     if exists (select from import.deleted) then
         delete from import.deleted d using pg_temp.present p
         where d.code = p.code and exists (select from only public.quake q where q.code = d.code);

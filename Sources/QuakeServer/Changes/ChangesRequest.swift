@@ -13,8 +13,6 @@ struct ChangesRequest: Sendable {
         case stream
         /// The next changes as soon as there are any, within this time.
         case poll(Duration)
-        /// What there is up to here.
-        case stretch(HistoryStretch)
     }
 
     /// Where the stream begins.
@@ -50,21 +48,14 @@ struct ChangesRequest: Sendable {
             pairs.removeAll { $0.name == name }
             return given.first?.value
         }
-        let (after, wait, until) = (try take("after"), try take("wait"), try take("until"))
-        // Answers that caches keep depend on the URL only.
-        let isStream = wait == nil && until == nil
+        let (after, wait) = (try take("after"), try take("wait"))
+        // What is kept by caches is the same for all who ask the same, whatever else they send.
+        let isStream = wait == nil
         // An empty one is what a browser has before it has any.
         let lastID = headers[.lastEventID].flatMap { $0.isEmpty || !isStream ? nil : $0 }
-        let start = try Self.start(lastID ?? after, "after")
+        let start = try Self.start(lastID ?? after)
         let filter = pairs.isEmpty ? nil : try Self.filter(pairs)
-        if let until {
-            guard wait == nil else { throw Refusal(400, "until and wait exclude each other") }
-            kind = .stretch(try Self.stretch(start, until, filter))
-        } else if let wait {
-            kind = .poll(min(try Self.duration(wait), settings.pollTime))
-        } else {
-            kind = .stream
-        }
+        kind = try wait.map { .poll(min(try Self.duration($0), settings.pollTime)) } ?? .stream
         let accepted = headers[.accept]?.lowercased() ?? ""
         form = StreamForm(
             syntax: isStream && accepted.contains("text/event-stream") ? .events : .lines,
@@ -80,28 +71,12 @@ struct ChangesRequest: Sendable {
         return .seconds(seconds)
     }
 
-    private static func stretch(_ start: Start, _ until: String, _ filter: ChangeFilter?) throws
-        -> HistoryStretch
-    {
-        func end(_ start: Start, _ name: String) throws -> HistoryStretch.End {
-            switch start {
-            case .position(let position, _): .position(position)
-            case .token(let token): .token(token)
-            case .now, .snapshot:
-                throw Refusal(400, "until needs a position or a token, in \(name) as well")
-            }
-        }
-        let (first, last) = (try end(start, "after"), try end(Self.start(until, "until"), "until"))
-        guard first.token <= last.token else { throw Refusal(400, "until is before after") }
-        return HistoryStretch(after: first, until: last, selection: filter?.selection)
-    }
-
-    private static func start(_ text: String?, _ name: String) throws -> Start {
+    private static func start(_ text: String?) throws -> Start {
         guard let text else { return .snapshot }
         if text == "now" { return .now }
         if let position = Position(word: text) { return .position(position) }
         guard !text.isEmpty, text.utf8.allSatisfy(\.isDigit), let token = Int(text) else {
-            throw Refusal(400, "\(name)=\(text.prefix(100)) is neither a position, nor a token, nor now")
+            throw Refusal(400, "after=\(text.prefix(100)) is neither a position, nor a token, nor now")
         }
         return .token(token)
     }

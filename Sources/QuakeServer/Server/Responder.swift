@@ -188,11 +188,9 @@ final class Responder: Sendable {
             return try EventAPI.route(
                 path: path, query: target.query ?? "", baseURL: baseURL(of: request), settings)
         case .changes:
-            let changes = try ChangesRequest(
-                target.query ?? "", request.headerFields, settings, takesChunks: client.takesChunks)
-            guard case .stretch(let stretch) = changes.kind else { return .changes(changes) }
-            let asked = target.path + (target.query.map { "?\($0)" } ?? "")
-            return .answer(stretch.answer(asked, changes.form))
+            return .changes(
+                try ChangesRequest(
+                    target.query ?? "", request.headerFields, settings, takesChunks: client.takesChunks))
         case .history(let code):
             return .answer(EventStory.answer(of: code, namesAuthors: settings.namesAuthors))
         case .page(let file): return .reply(file.reply(to: request.headerFields))

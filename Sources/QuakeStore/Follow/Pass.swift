@@ -72,12 +72,12 @@ public struct Pass: Sendable {
         case (nil, nil):
             guard isPrepared else { return try await holding { try await forEachLineByStretches(body) } }
             lines = "\(Self.changeLines) from history.changes(\(after), 'quake') as change"
-        case (nil, let selection?): lines = HistoryStretch.lines(of: selection, after: after)
+        case (nil, let selection?): lines = Self.lines(of: selection, after: after)
         case (_?, let selection):
             let source = (selection ?? QuakeSelection()).source("only public.quake")
             lines = "row_to_json(line)::text from (select to_jsonb(quake) as row \(source)) as line"
         }
-        return try await holding(with: freshStart == nil ? HistoryStretch.byIndex : [:]) {
+        return try await holding(with: freshStart == nil ? Self.byIndex : [:]) {
             try await read(lines, columns: 1) { row in
                 guard let line = try row.nextBytes() else { throw RowError.other }
                 try body(line)
