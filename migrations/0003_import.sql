@@ -220,75 +220,13 @@ comment on column import.last_run.every is 'The interval at which a daemon impor
 comment on column import.last_run.is_monitored is
     'Whether a monitor should expect the source to be fresh: a daemon imports it, or it is a URL that was imported successfully at least once. A file, standard input and a URL that never worked do not count.';
 
--- What tells sources apart whose URLs differ only in what is secret. The worker marks their names with a hash of the secret
--- under this key. With the key one could try guesses, so only workers read it.
+-- A run's session holds an advisory lock on its source. So no other run begins, and a run whose source is free is dead.
 
-create table import.source_key (
-    is_only boolean not null unique default true check (is_only),
-    key bytea not null check (octet_length(key) = 16)
-);
-comment on table import.source_key is
-    'The key, drawn at random, of the digits behind the names of URLs that have a secret. One row, for workers only.';
-comment on column import.source_key.is_only is 'Always true: there is one row.';
-comment on column import.source_key.key is '16 random bytes.';
-insert into import.source_key (key) values (uuid_send(gen_random_uuid()));
-
--- What keeps two runs away from one source.
---
--- An advisory lock alone would not do: anyone who may connect can take one, and pg_locks shows everyone the keys of those
--- that are held. So each source has a key drawn at random, noted here, where only workers can write, with the session that
--- took it. The same lock in another session's hands means nothing: the next run draws another key.
-
-create table import.lock (
-    name text collate "C" primary key,
-    key bigint not null default 0,
-    pid integer not null default 0
-);
-comment on table import.lock is 'Which session imports a source, or was the last to import it.';
-comment on column import.lock.name is 'The source.';
-comment on column import.lock.key is 'Key of that session''s advisory lock, drawn at random.';
-comment on column import.lock.pid is 'Process number of that session.';
-
-create function import.try_lock(name text) returns boolean
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_variable
-declare
-    last import.lock;
-begin
-    -- The commit need not wait for the disk: what a crash would lose is of sessions that it has ended.
-    perform set_config('synchronous_commit', 'off', true);
-    -- From here on, one session at a time.
-    select l.* into last from import.lock l where l.name = name for update;
-    if not found then
-        insert into import.lock (name) values (name) on conflict do nothing;
-        select l.* into last from import.lock l where l.name = name for update;
-    end if;
-    -- A session that gets the lock of the last run, or has it already, may keep it: the lock counts how often.
-    if last.key = 0 or not pg_try_advisory_lock(last.key) then
-        if exists (select from pg_locks k
-                   where k.locktype = 'advisory' and k.granted and k.pid = last.pid
-                     and k.database = (select d.oid from pg_database d where d.datname = current_database())
-                     and k.objsubid = 1 and (k.classid::bigint << 32 | k.objid::bigint) = last.key) then
-            return false;
-        end if;
-        -- Another session has it, so this run needs another one.
-        last.key := ('x' || translate(left(gen_random_uuid()::text, 18), '-', ''))::bit(64)::bigint;
-        perform pg_advisory_lock(last.key);
-    end if;
-    update import.lock l set key = last.key, pid = pg_backend_pid() where l.name = name;
-    return true;
-end
-$$;
-comment on function import.try_lock(text) is
-    'Takes a source for this session, until unlock or the session''s end. False if another session has it.';
-
-create function import.unlock(name text) returns boolean
-language sql
-set search_path = pg_catalog, pg_temp
-return (select pg_advisory_unlock(l.key) from import.lock l where l.name = $1 and l.pid = pg_backend_pid());
-comment on function import.unlock(text) is 'Gives back a source that this session has taken.';
+create function import.lock_key(source text) returns bigint
+language sql immutable
+return hashtextextended(source collate "C", 1903518066);
+comment on function import.lock_key(text) is
+    'The key of the advisory lock that a source''s run holds: exclusively, but shared for standard input.';
 
 -- Backfills.
 

@@ -61,11 +61,6 @@ extension FeedSource: CustomStringConvertible {
         case .url(let url): "\(SourceName(url))"
         }
     }
-
-    /// The part of a URL's query that the name leaves out; nil if there is none.
-    public var secretQuery: String? {
-        if case .url(let url) = self { SourceName(url).secret } else { nil }
-    }
 }
 
 extension String {

@@ -1,13 +1,9 @@
 /// A URL without what may be secret: user and password, the fragment, and of the query all but the parameters of an
 /// event service, which are known to be harmless.
 ///
-/// `https://host/feed?format=geojson&apikey=…` becomes `https://host/feed?format=geojson&…`. In a database, digits tell URLs
-/// apart that differ only in what is left out: `https://host/feed?format=geojson&…#1a2b3c4d`. They take a key that only
-/// workers know, so that guesses can't be tried. The name of a name is that name.
+/// `https://host/feed?format=geojson&apikey=…` becomes `https://host/feed?format=geojson&…`. The name of a name is that name.
 struct SourceName: CustomStringConvertible {
     let description: String
-    /// What is left out of the query; nil if that is nothing.
-    let secret: String?
     /// Whether the URL was such a name already: nothing can be fetched with it.
     let wasName: Bool
 
@@ -15,26 +11,18 @@ struct SourceName: CustomStringConvertible {
 
     init(_ url: String) {
         // Scalars are read: a combining mark behind a ? or an & must not hide it.
-        let parts = url.withoutUserInfo.unicodeScalars
-            .split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(Substring.init)
-        let base = parts[0].unicodeScalars.prefix { $0 != "?" }
-        guard base.endIndex < parts[0].endIndex else {
-            (description, secret, wasName) = (String(base), nil, false)
+        let url = url.withoutUserInfo.unicodeScalars.prefix { $0 != "#" }
+        let base = url.prefix { $0 != "?" }
+        guard base.endIndex < url.endIndex else {
+            (description, wasName) = (String(base), false)
             return
         }
-        let query = parts[0].unicodeScalars[base.endIndex...].dropFirst()
+        let query = url[base.endIndex...].dropFirst()
         let parameters = query.split(separator: "&", omittingEmptySubsequences: false).map(Substring.init)
         let shown = parameters.filter(Self.isHarmless)
         let left = parameters.filter { !Self.isHarmless($0) }
         wasName = left == [Self.hidden]
-        if wasName {
-            let mark = parts.dropFirst().first { $0.wholeMatch(of: /[0-9a-f]{8}/) != nil }
-            description = parts[0] + (mark.map { "#\($0)" } ?? "")
-        } else {
-            let query = left.isEmpty ? String(query) : (shown + [Self.hidden]).joined(separator: "&")
-            description = "\(String(base))?\(query)"
-        }
-        secret = wasName || left.isEmpty ? nil : left.joined(separator: "&")
+        description = "\(String(base))?\(left.isEmpty ? String(query) : (shown + [Self.hidden]).joined(separator: "&"))"
     }
 
     /// Whether a parameter is one of an event service, with a value such as these have.

@@ -83,9 +83,8 @@ public struct Importer: Sendable {
             let log = RunLog(connection: connection, source: source, name: "\(source)")
             return try await importing(window, log, ifChangedSince: nil, progress)
         }
-        let name = if let window { window.name } else { try await SourceKey.name(of: source, on: connection) }
         let log = RunLog(
-            connection: connection, source: source, name: name, every: options.every,
+            connection: connection, source: source, name: window?.name ?? "\(source)", every: options.every,
             keepsValidators: window == nil)
         if options.every == nil, let missing = source.missingFile, try await !log.hasRun() { throw missing }
         // If an error ends this early, the lock ends with the connection.
@@ -103,7 +102,7 @@ public struct Importer: Sendable {
                 summary.tokens = try await log.end(summary)
                 summary.cursor = summary.sweep?.moment
             }
-            try await log.unlock(summary.run)
+            try await log.unlock()
         } catch let error as PostgresError where error.connectionLost && summary.failure != nil {
             // The lock was lost with the connection, and the run is still open: the source's next run closes it.
         }

@@ -1,8 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// One run's row in `import.run`, the lock that shows that its worker lives, and the lock that keeps a second run away
-/// from its source.
+/// One run's row in `import.run`, and the lock on its source, which shows that its worker lives and keeps a second run away.
 struct RunLog {
     let connection: Connection
     let source: FeedSource
@@ -13,10 +12,8 @@ struct RunLog {
     /// Whether the document's validators are kept, so that it is not fetched again while it is unchanged.
     var keepsValidators = false
 
-    /// The advisory lock of a run, by an SQL expression for its number. The session that does the run holds it: if it is
-    /// free, the worker has died. Any login could hold it, but that would only keep a dead run from being closed. "quar"
-    /// in ASCII.
-    private static func runKey(_ id: Query) -> Query { "\(0x7175_6172)::int, hashint8(\(id))" }
+    /// Standard input is another document each time, so its runs share their lock.
+    private var isShared: Bool { source == .standardInput }
 
     /// Locks the source for this session, and closes the runs that workers left open when they died.
     ///
@@ -24,12 +21,10 @@ struct RunLog {
     /// - Throws: `SourceBusy` when another session holds the lock.
     @discardableResult
     func lock() async throws -> Validators? {
-        // Standard input is a different document every time.
-        if source != .standardInput {
-            let row = try await connection.repeating(
-                "select import.try_lock(\(name)) as locked", to: "lock the source")[0]
-            guard try row.decode("locked") else { throw SourceBusy(source: source) }
-        }
+        let lock = isShared ? "pg_try_advisory_lock_shared" : "pg_try_advisory_lock"
+        let taken = try await connection.repeating(
+            "select \(unescaped: lock)(import.lock_key(\(name))) as locked", to: "lock the source")[0]
+        guard try taken.decode("locked") else { throw SourceBusy(source: source) }
         let row = try await connection.query(
             """
             select exists (select from import.run where outcome = 'running') as has_open_runs,
@@ -51,29 +46,24 @@ struct RunLog {
                        or not pg_visible_in_snapshot(deleted.transaction, feed.snapshot)))
         """
 
-    /// A file may never be imported again, so this closes dead runs of every source.
+    /// Of every source, because a file may never be imported again.
     private func closeDeadRuns() async throws {
         try await connection.repeating(
             """
-            with running as materialized (select id from import.run where outcome = 'running')
+            with running as materialized (select id, source from import.run where outcome = 'running')
             update import.run
             set outcome = 'failed', finished = now(), error = 'the worker died'
             from running
             where run.id = running.id and run.outcome = 'running'
-              and pg_try_advisory_xact_lock(\(Self.runKey("running.id")))
+              and pg_try_advisory_xact_lock(import.lock_key(running.source))
             """, to: "close the runs of workers that died")
     }
 
-    /// - Parameter run: the run that has ended, if one has begun.
-    func unlock(_ run: Int? = nil) async throws {
+    func unlock() async throws {
+        let unlock = isShared ? "pg_advisory_unlock_shared" : "pg_advisory_unlock"
         try await connection.shieldingFromCancellation(within: .seconds(5)) {
-            if let run {
-                try await connection.query(
-                    "select pg_advisory_unlock(\(Self.runKey("\(run)")))", to: "release the run")
-            }
-            if source != .standardInput {
-                try await connection.query("select import.unlock(\(name))", to: "release the source")
-            }
+            try await connection.query(
+                "select \(unescaped: unlock)(import.lock_key(\(name)))", to: "release the source")
         }
     }
 
@@ -94,8 +84,8 @@ struct RunLog {
             """, to: "note that the feed is unchanged")
     }
 
-    /// Records the run, locks it, and makes it the context that the history records. One statement, so that a
-    /// cancellation leaves no run open, and the run is never visible before it is locked.
+    /// Records the run, and makes it the context that the history records. One statement, so that a cancellation leaves no run
+    /// open.
     ///
     /// The commit does not wait for the disk: the run's changes are committed later, and by then no earlier commit can be
     /// missing.
@@ -107,7 +97,7 @@ struct RunLog {
                 values (\(name), make_interval(secs => \(every.map { $0 / .seconds(1) })))
                 returning id)
             select id, set_config('history.context', 'run ' || id, false),
-                   pg_try_advisory_lock(\(Self.runKey("id"))), set_config('synchronous_commit', 'off', true)
+                   set_config('synchronous_commit', 'off', true)
             from run
             """, to: "record the run")[0].decode("id")
     }

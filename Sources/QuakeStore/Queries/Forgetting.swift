@@ -5,8 +5,7 @@ import PostgreSQL
 public enum Forgetting {
     /// Drops the records of a source that is no longer imported: its validators, cursor, runs and unfinished backfill.
     ///
-    /// Earthquakes and history stay, and so do rejects. A run that a reject names stays, marked as forgotten.
-    /// The source's row in `import.lock` stays too: another session may be waiting for it.
+    /// Earthquakes and history stay, and so do rejects. A run that a reject names stays for its sake, marked as forgotten.
     ///
     /// - Returns: how many runs were dropped.
     /// - Throws: `SourceBusy` while the source is imported; `UnknownSource`; `PostgresError`.
@@ -18,7 +17,7 @@ public enum Forgetting {
         try await log.lock()
         // If an error ends this early, the lock ends with the connection.
         let count = try await connection.write(to: "forget a source") {
-            // A run of standard input holds no lock on its source.
+            // Standard input's runs share their lock.
             let running = try await connection.query(
                 "select from import.run where source = \(name) and outcome = 'running' and not forgotten limit 1",
                 to: "look for a run that is going on")

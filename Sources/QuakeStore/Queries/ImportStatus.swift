@@ -61,12 +61,7 @@ public struct ImportStatus: Sendable, Equatable {
         }
 
         /// Whether people mean this source by that one: they write its name or its label.
-        ///
-        /// - Parameter exact: that one's name; nil means all whose names are the same but for the digits.
-        func isNamed(by source: FeedSource, exact: String?) -> Bool {
-            if let exact { return [name, label].contains(exact) }
-            return name.prefix { $0 != "#" } == "\(source)"
-        }
+        func isNamed(by source: FeedSource) -> Bool { [name, label].contains("\(source)") }
     }
 
     /// The sweeps of the last 24 hours that were complete.
@@ -96,8 +91,7 @@ public struct ImportStatus: Sendable, Equatable {
         let all = try zip(rows, labels).map { try Source($0, label: $1, sweeps) }
         var sources = wanted.isEmpty ? all : []
         for source in wanted {
-            let exact = try await SourceKey.nameIfKnown(of: source, on: connection)
-            let meant = all.filter { $0.isNamed(by: source, exact: exact) }
+            let meant = all.filter { $0.isNamed(by: source) }
             if meant.isEmpty { throw UnknownSource(source, known: all) }
             sources += meant.filter { !sources.contains($0) }
         }

@@ -168,13 +168,11 @@ public struct Roles: Sendable {
 
             grant select, insert, update, delete on public.quake to \(writer);
             grant select, insert, update on import.run, import.reject, import.feed, import.sweep, import.mirror,
-                import.backfill, import.lock to \(writer);
+                import.backfill to \(writer);
             grant select, insert, update, delete on import.settled, import.withdrawn, import.deleted to \(writer);
             -- An unfinished backfill can be discarded.
             grant delete on import.backfill to \(writer);
             grant execute on all functions in schema import to \(writer);
-            -- To name the sources whose URLs hold a secret. A reader could try guesses with it.
-            grant select on import.source_key to \(writer);
             -- To read a run's tokens and the status, but not what was overwritten.
             grant usage on schema history to \(writer);
             grant select (id, token, context, committed_at, nonce) on history.transaction to \(writer);

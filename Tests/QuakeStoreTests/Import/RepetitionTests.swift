@@ -11,7 +11,7 @@ struct RepetitionTests {
     let server = TestServer.shared
 
     private static let written = [
-        "quake", "import.run", "import.reject", "import.feed", "import.lock", "import.settled",
+        "quake", "import.run", "import.reject", "import.feed", "import.settled",
         "import.withdrawn", "import.backfill", "history.transaction", "history.change", "history.reader",
         "history.store",
     ]

@@ -1,8 +1,9 @@
 import Feed
 import PostgreSQL
-import QuakeStore
 import TestSupport
 import Testing
+
+@testable import QuakeStore
 
 @Suite("Forgetting a source")
 struct ForgettingTests {
@@ -66,13 +67,9 @@ struct ForgettingTests {
         try await server.withDatabase { database in
             for name in ["https://host/a", "-"] {
                 try await database.withConnection { holder in
-                    try await holder.query("select import.try_lock(\(name))", to: "hold the source")
-                    // As `RunLog` does: the run's lock shows that its worker lives.
-                    try await holder.query(
-                        """
-                        with run as (insert into import.run (source) values (\(name)) returning id)
-                        select pg_try_advisory_lock(\(0x7175_6172)::int, hashint8(id)) from run
-                        """, to: "begin a run")
+                    let log = RunLog(connection: holder, source: FeedSource(name), name: name)
+                    try await log.lock()
+                    _ = try await log.begin()
                     await #expect(throws: SourceBusy.self) { try await database.forget(name) }
                 }
             }

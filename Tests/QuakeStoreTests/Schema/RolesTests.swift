@@ -18,7 +18,7 @@ struct RolesTests {
             "import.feed": ["select", "insert", "update"], "import.sweep": ["select", "insert", "update"],
             "import.mirror": ["select", "insert", "update"],
             "import.backfill": ["select", "insert", "update", "delete"],
-            "import.lock": ["select", "insert", "update"], "import.source_key": ["select"],
+            
             "import.settled": ["select", "insert", "update", "delete"],
             "import.withdrawn": ["select", "insert", "update", "delete"],
             "import.deleted": ["select", "insert", "update", "delete"],
@@ -101,8 +101,7 @@ struct RolesTests {
             "create temporary table mine ()",
             "create table public.mine ()",
             "select import.settle('a', 'b', now(), null, null, false, 0, true, false)",
-            "select import.try_lock('a')",
-            "select import.unlock('a')",
+            "select import.lock_key('a')",
         ],
         .report: [
             "select raw from import.reject",
@@ -121,7 +120,7 @@ struct RolesTests {
             "comment on view report.event is 'mine'",
             "copy (select 1) to program 'cat'",
             "copy (select 1) to '/dev/null'",
-            "select import.try_lock('a')",
+            "select import.lock_key('a')",
             "lock table import.settled in row exclusive mode",
             "lock table import.migration in row exclusive mode",
         ],
@@ -154,71 +153,17 @@ struct RolesTests {
         }
     }
 
-    /// worker:   holds the source                     is gone
-    /// intruder:                  waits for its lock           has it, and keeps it
-    /// next:                                                                        imports the source
-    @Test("A login that takes every advisory lock it can see holds up neither an import nor a migration")
+    /// The migrator has its lock on a table: see `Migrator`.
+    @Test("A login that takes every advisory lock that it may guess holds up no migration")
     func intruder() async throws {
         try await server.withRoles { roles in
-            let document = SmallFeed.document([SmallFeed.feature("a")])
-            try await SmallFeed.withFile(document) { path in
-                try await roles.login(.report).withConnection { intruder in
-                    let taking = try await roles.login(.writer).withConnection { worker in
-                        try await worker.query("select import.try_lock(\(path))", to: "hold the source")
-                        let taking = Task {
-                            try await intruder.query(
-                                """
-                                select pg_advisory_lock(classid::bigint << 32 | objid::bigint) from pg_locks
-                                where locktype = 'advisory' and database = (
-                                    select oid from pg_database where datname = current_database())
-                                """, to: "take the worker's lock"
-                            ).count
-                        }
-                        try await waitUntil { try await roles.database.blockedSessions() == 1 }
-                        await #expect(throws: SourceBusy.self) {
-                            try await roles.login(.writer).importFile(path)
-                        }
-                        return taking
-                    }
-                    #expect(try await taking.value == 1)
-                    // What is known beforehand: the locks of a source, a service and the migrator had such keys once.
-                    try await intruder.query(
-                        """
-                        select pg_advisory_lock(x'7175616b'::int, hashtext(name)),
-                               pg_advisory_lock(x'7175616c'::int, hashtext(name)),
-                               pg_advisory_lock(x'7175616b6573'::bigint)
-                        from (values (\(path)), ('127.0.0.1')) as known (name)
-                        """, to: "take what may be locks")
-
-                    let summary = try await roles.login(.writer).importFile(path)
-                    #expect(summary.failure == nil && summary.counts.inserted == 1)
-                    try await roles.database.execute(
-                        "drop schema report cascade; delete from import.migration where number = 5")
-                    let applied = try await roles.login(.owner).withConnection {
-                        try await Migrator($0).migrate()
-                    }
-                    #expect(applied == ["0005_report"])
-                }
-            }
-        }
-    }
-
-    @Test("A session can take a source twice, and has it until it has given it back twice")
-    func twice() async throws {
-        try await server.withDatabase { database in
-            func isFree() async throws -> Bool {
-                try await database.query("select import.try_lock('a') as taken")[0].decode("taken")
-            }
-            try await database.withConnection { connection in
-                for _ in 0..<2 {
-                    let taken: Bool = try await connection.query(
-                        "select import.try_lock('a') as taken", to: "take it")[0].decode("taken")
-                    #expect(taken)
-                }
-                try await connection.query("select import.unlock('a')", to: "give it back")
-                #expect(try await !isFree())
-                try await connection.query("select import.unlock('a')", to: "give it back again")
-                #expect(try await isFree())
+            try await roles.login(.report).withConnection { intruder in
+                try await intruder.query(
+                    "select pg_advisory_lock(x'7175616b6573'::bigint)", to: "take what may be the lock")
+                try await roles.database.execute(
+                    "drop schema report cascade; delete from import.migration where number = 5")
+                let applied = try await roles.login(.owner).withConnection { try await Migrator($0).migrate() }
+                #expect(applied == ["0005_report"])
             }
         }
     }

@@ -102,25 +102,21 @@ struct SecretsTests {
         }
     }
 
-    @Test("Sources that differ only in a key are two sources, and status finds each by its whole URL")
+    @Test("URLs that differ only in a key are one source, and status finds it by its whole URL")
     func twoKeys() async throws {
         try await server.withDatabase { database in
             try await TestFeedServer.run(answering: Self.answer) { http in
                 let quakes = QuakesCommand(["DATABASE_URL": database.url])
                 let urls = ["APIKEY", "OTHERKEY"].map { http.url("/feed?apikey=\($0)") }
-                for url in urls {
-                    #expect(try await quakes.run("import", url).output.contains("2 seen"))
-                    #expect(try await quakes.run("import", url).output.contains("not modified"))
-                }
-                #expect(try await database.query("select from import.feed").count == 2)
+                #expect(try await quakes.run("import", urls[0]).output.contains("2 seen"))
+                for url in urls { #expect(try await quakes.run("import", url).output.contains("not modified")) }
+                #expect(try await database.query("select from import.feed").count == 1)
                 for url in urls {
                     let status = try await quakes.run("status", url, "--max-age", "1d", "--format", "json")
                     #expect(status.status == 0, "\(status.errors)")
                     #expect(status.output.components(separatedBy: "fresh_at").count == 2)
                 }
-                #expect(
-                    try await quakes.run("status", http.url("/feed?apikey=3"), "--max-age", "1d").status == 66
-                )
+                #expect(try await quakes.run("status", http.url("/other?apikey=3")).status == 66)
             }
         }
     }
