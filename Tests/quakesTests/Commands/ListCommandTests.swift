@@ -161,7 +161,7 @@ struct ListCommandTests {
 
     @Test(
         "--spreadsheet without --format csv is wrong usage",
-        arguments: ["list", "report", "verify --from 1d"])
+        arguments: ["list", "report", "verify --since 1d"])
     func spreadsheetWithoutCSV(command: String) async throws {
         let arguments = command.split(separator: " ").map(String.init) + ["--spreadsheet"]
         let outcome = try await QuakesCommand().run(arguments)

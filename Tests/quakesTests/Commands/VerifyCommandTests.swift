@@ -74,7 +74,7 @@ struct VerifyCommandTests {
     @Test(
         "What it cannot do is wrong usage",
         arguments: [
-            (["--from", "2020-01-02", "--to", "2020-01-01"], "--to must be later"),
+            (["--from", "2020-01-02", "--to", "2020-01-01"], "--until must be later"),
             (["--from", "1d", "--service", "all_day"], "--service takes a name such as usgs"),
         ])
     func usage(_ arguments: [String], _ reason: String) async throws {

@@ -12,7 +12,7 @@ struct ExtremeNumberTests {
         "rejects --run=N --limit=N", "report gutenberg_richter latitude=N longitude=N radius_km=N",
         "import - --batch=N", "import - --max-rejects=N", "import - --max-rejects=N%",
         "import - --timeout=Ns",
-        "backfill --from=1d --service=http://127.0.0.1:1/fdsnws/event/1 --per-request=N", "prune --keep=Nd",
+        "backfill --since=1d --service=http://127.0.0.1:1/fdsnws/event/1 --per-request=N", "prune --keep=Nd",
         "prune --keep=1d --keep-runs=Nd", "status --max-age=Ns --max-lag=Nw", "sample --count=N --until=1970",
         "sample --count=1 --revise=N --seed=N", "plot magnitudes --min-magnitude=N",
         "plot aftershocks --mainshock=q0a --days=N",

@@ -13,8 +13,8 @@ struct BackfillCommand: AsyncParsableCommand {
             A service that does not count its events, or has no GeoJSON, is read in smaller windows, and in the standard's \
             text.
 
-                quakes backfill --from 2020-01-01 --to 2021-01-01
-                quakes backfill --from 2020-01-01 --service gfz
+                quakes backfill --since 2020-01-01 --until 2021-01-01
+                quakes backfill --since 2020-01-01 --service gfz
             """)
 
     @OptionGroup var stretch: ServiceStretch
@@ -49,8 +49,8 @@ struct BackfillCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var options = Backfill.Options(from: stretch.from.instant)
-        options.to = stretch.to?.instant
+        var options = Backfill.Options(from: stretch.since.instant)
+        options.to = stretch.until?.instant
         options.minimumMagnitude = minMagnitude
         options.isNewestFirst = newestFirst
         options.service = stretch.service

@@ -14,8 +14,8 @@ struct VerifyCommand: AsyncParsableCommand {
             The exit code is 0 if they agree, and 65 if they do not. With --repair, the windows of time in which something was \
             found are imported again, each in one transaction. The exit code is then 0, or 65 if something is left as it was:
 
-                quakes verify --from 7d
-                quakes verify --from 2020-01-01 --to 2020-02-01 --repair
+                quakes verify --since 7d
+                quakes verify --since 2020-01-01 --until 2020-02-01 --repair
             """)
 
     @OptionGroup var stretch: ServiceStretch
@@ -44,7 +44,7 @@ struct VerifyCommand: AsyncParsableCommand {
 
     func run() async throws {
         var options = Verification.Options(
-            from: stretch.from.instant, to: stretch.to?.instant ?? .now)
+            from: stretch.since.instant, to: stretch.until?.instant ?? .now)
         options.service = stretch.service
         options.pace = stretch.pace.duration
         var imports = Importer.Options()

@@ -5,11 +5,14 @@ import QuakeStore
 /// A stretch of origin times at an event service.
 struct ServiceStretch: ParsableArguments {
     @Option(
+        name: [.long, .customLong("from")],
         help: ArgumentHelp("Only events from this time on, such as 2020-01-01 or 30d.", valueName: "date"))
-    var from: TimeArgument
+    var since: TimeArgument
 
-    @Option(help: ArgumentHelp("Only events before this time. (default: now)", valueName: "date"))
-    var to: TimeArgument?
+    @Option(
+        name: [.long, .customLong("to")],
+        help: ArgumentHelp("Only events before this time. (default: now)", valueName: "date"))
+    var until: TimeArgument?
 
     @Option(
         name: .customLong("service"),
@@ -28,7 +31,9 @@ struct ServiceStretch: ParsableArguments {
     var service: EventService { found ?? .usgs }
 
     func validate() throws {
-        if let to, to.instant <= from.instant { throw ValidationError("--to must be later than --from") }
+        if let until, until.instant <= since.instant {
+            throw ValidationError("--until must be later than --since")
+        }
         guard found != nil else {
             throw ValidationError(
                 "--service takes a name such as usgs, or a URL such as https://HOST/fdsnws/event/1/, not \(FeedSource(serviceName))"
