@@ -117,3 +117,11 @@ extension UInt8 {
         return (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self | 0x20) ? (self & 15) + 9 : nil
     }
 }
+
+extension Sequence<UInt8> {
+    /// FNV-1a, with 64 bits (RFC 9923): the same in every run.
+    @inlinable
+    package var hash64: UInt64 {
+        reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+}

@@ -1,3 +1,4 @@
+import Feed
 import QuakeStore
 
 /// The entity tag of an answer (RFC 9110, 8.8.3): the state of the catalogue, the request, and the
@@ -23,7 +24,7 @@ struct EntityTag: Equatable, CustomStringConvertible {
 
     /// The tag of something that never changes while the program runs, or of what these bytes say, within a state.
     init(_ beginning: String = "", of bytes: some Sequence<UInt8>, isCompressed: Bool) {
-        let hash = String(Self.hash(bytes), radix: 16)
+        let hash = String(bytes.hash64, radix: 16)
         description = "W/\"\(beginning)\(hash)\(isCompressed ? "-gzip" : "")\""
     }
 
@@ -38,10 +39,5 @@ struct EntityTag: Equatable, CustomStringConvertible {
             while part.last == " " || part.last == "\t" { part.removeLast() }
             return (isThere && part == "*") || (part.hasPrefix("W/") ? part.dropFirst(2) : part) == own
         }
-    }
-
-    /// FNV-1a, with 64 bits (RFC 9923).
-    private static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
-        bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }

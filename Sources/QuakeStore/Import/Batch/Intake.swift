@@ -81,10 +81,3 @@ struct Intake {
         assigned = end
     }
 }
-
-extension UnsafeBufferPointer<UInt8> {
-    /// FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/): the same in every run.
-    fileprivate var hash64: UInt64 {
-        reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-    }
-}
