@@ -25,8 +25,8 @@ setup: ## Install the packages that are missing (Debian, Ubuntu)
 run: ## Set up, build, import the earthquakes of the last day into a private database and list them
 	@scripts/run
 
-test: setup ## Run all tests, against a private PostgreSQL server; POSTGRES= names another version, 15 to 18, or its folder
-	$(WITHOUT_DATABASE) POSTGRES=$(POSTGRES) scripts/test
+test: setup ## Run all tests, against a private PostgreSQL server; POSTGRES=15 to 18; THOROUGH=1 draws more random worlds and longer replays
+	$(WITHOUT_DATABASE) POSTGRES=$(POSTGRES) THOROUGH=$(THOROUGH) scripts/test
 
 sanitize: setup ## Run all tests under ThreadSanitizer and AddressSanitizer
 	$(WITHOUT_DATABASE) scripts/sanitize

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Looks at the live page in a real browser, and does there what people do.
 
-    Tests/page.py QUAKES AXE            (DATABASE_URL names an empty, migrated database)
+    Tests/page.py QUAKES AXE [CHECK… | PART/PARTS]     (DATABASE_URL names an empty, migrated database)
 
 QUAKES is the executable and AXE the file of axe-core. Prints what holds and what does not, and ends with 1 if anything
 does not.
@@ -405,7 +405,12 @@ CHECKS = [first_paint, pushed, revised_out_of_the_selection, filters_and_url, wh
 
 
 def main():
-    chosen = [check for check in CHECKS if len(sys.argv) < 4 or check.__name__ in sys.argv[3:]]
+    names = sys.argv[3:]
+    if names and "/" in names[0]:
+        part, parts = map(int, names[0].split("/"))
+        chosen = CHECKS[part - 1::parts]
+    else:
+        chosen = [check for check in CHECKS if not names or check.__name__ in names]
     sample = subprocess.run([QUAKES, "sample", "--count", "10000"], check=True, capture_output=True, text=True).stdout
     load(without_leavers(json.loads(sample)))
     failed = 0

@@ -12,15 +12,17 @@ struct PageTests {
         return (try? FileManager.default.contentsOfDirectory(atPath: folder.path))?.sorted() ?? []
     }()
 
+    /// In parts, so that browsers work side by side.
     @Test(
         "Does in a real browser what it promises",
-        .enabled(if: Chromium.axe != nil, "Chromium or axe-core is not here, and cannot be installed"))
-    func browser() async throws {
+        .enabled(if: Chromium.axe != nil, "Chromium or axe-core is not here, and cannot be installed"),
+        arguments: 1...4)
+    func browser(part: Int) async throws {
         let axe = try #require(Chromium.axe)
         try await TestServer.shared.withDatabase { database in
             let script = projectFile("Tests/page.py").path
             let result = try await Subprocess.run(
-                .name("python3"), arguments: .init([script, try QuakesCommand.path, axe]),
+                .name("python3"), arguments: .init([script, try QuakesCommand.path, axe, "\(part)/4"]),
                 environment: .inherit.updating(["DATABASE_URL": database.url]),
                 output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
             let words = result.standardOutput

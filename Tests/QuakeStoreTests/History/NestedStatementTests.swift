@@ -34,9 +34,9 @@ struct NestedStatementTests {
     /// The oracle is a copy of the tables after each transaction.
     @Test(
         "Random programs of nested triggers: history leads back to every state that the tables had",
-        arguments: 1...12)
+        arguments: rounds(3, of: 12))
     func random(_ number: Int) async throws {
-        let seed = number < 12 ? UInt64(number) : printedSeed()
+        let seed = number > 1 ? UInt64(number) : printedSeed()
         try await server.withDatabase { database in
             try await database.runNestedStatements(seed: seed, transactions: 60)
 

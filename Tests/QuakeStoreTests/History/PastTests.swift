@@ -13,11 +13,11 @@ struct PastTests {
 
     @Test(
         "After any history, the table as of each token is what it was at that token",
-        arguments: 1...4 as ClosedRange<UInt64>, [false, true])
-    func asOfEveryToken(seed: UInt64, hasTriggers: Bool) async throws {
+        arguments: rounds(1, of: 4), [false, true])
+    func asOfEveryToken(number: Int, hasTriggers: Bool) async throws {
         try await server.withDatabase { database in
             if hasTriggers { try await database.execute(Self.triggers) }
-            var random = SplitMix64(seed: seed)
+            var random = SplitMix64(seed: UInt64(number))
             var states = [0: try await database.state(nil)]
             for step in 1...25 {
                 try await database.change(step, &random)

@@ -1,3 +1,4 @@
+import Foundation
 import LocalPostgres
 import PostgreSQL
 import QuakeStore
@@ -49,14 +50,15 @@ public actor TestServer {
         // A test that waited for a second turn while it holds one might wait for another that does the same.
         if Self.hasTurn { return try await withNewDatabase(template: template, body) }
         await takeTurn()
+        let start = ContinuousClock.now
         do {
             let result = try await Self.$hasTurn.withValue(true) {
                 try await withNewDatabase(template: template, body)
             }
-            await endTurn()
+            await endTurn(since: start)
             return result
         } catch {
-            await endTurn()
+            await endTurn(since: start)
             throw error
         }
     }
@@ -82,6 +84,8 @@ public actor TestServer {
     /// Swift Testing starts all tests at once. More than a few at the same time only make each of them slow.
     private var freeTurns = 8
     private var waiting: [CheckedContinuation<Void, Never>] = []
+    /// What a test took without its waiting for a turn: Swift Testing's own times begin when all tests do.
+    private let times = ProcessInfo.processInfo.environment["TEST_TIMES"].flatMap(FileHandle.init(forWritingAtPath:))
 
     private func takeTurn() async {
         if freeTurns > 0 {
@@ -91,7 +95,11 @@ public actor TestServer {
         }
     }
 
-    private func endTurn() {
+    private func endTurn(since start: ContinuousClock.Instant) {
+        if let times {
+            let line = "\((.now - start) / .seconds(1)) \(Test.current?.displayName ?? Test.current?.name ?? "?")\n"
+            try? times.write(contentsOf: Data(line.utf8))
+        }
         if waiting.isEmpty {
             freeTurns += 1
         } else {
