@@ -67,7 +67,7 @@ struct StatedWorld {
             if random.below(4) == 0 {
                 found += 1
                 let host = (Self.services + [nil])[max(0, random.below(6) - 2)]
-                events.append(Event("us\(found)", time: minute, updated: minute, host: host))
+                events.append(Event("us\(found)", time: minute - 1, updated: minute, host: host))
             }
             guard !events.isEmpty else { continue }
             let index = max(0, events.count - 1 - random.below(12))
@@ -85,7 +85,8 @@ struct StatedWorld {
             // Often just across the edge of an hour or a day.
             let step = random.below(2) == 0 ? random.below(7) - 3 : random.below(3) - 1
             earlier[event.code] = event
-            events[index].time = min(minute, event.time + step)
+            // An event that was revised at its origin time counts as one without a time of revision.
+            events[index].time = min(minute - 1, event.time + step)
             events[index].updated = minute
         case 3:
             found += 1
