@@ -1,6 +1,6 @@
 /// What a session is needed for. What is costly or long never stands in front of what is short, and none of these in front of
 /// what the process itself asks for.
-enum Lane {
+enum Lane: CaseIterable {
     /// What the process asks for by itself, once for all clients: the catalogue's state, the metrics. It is a matter of
     /// milliseconds.
     case own

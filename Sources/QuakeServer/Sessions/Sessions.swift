@@ -6,9 +6,9 @@ import Synchronization
 
 /// A few connections to the database, which the requests share.
 ///
-/// Requests wait in line for one, a line for each lane. Among the addresses of those who wait, it is the turn of the one that
-/// has had none for the longest time. A line of requests is bounded: when it is full, the address that has the most in it has one
-/// less. Requests are refused at once while the database is unreachable. Lost connections are opened again for as long as it takes.
+/// Requests wait in line for one, a line for each lane, in which client addresses take turns. A line of requests is bounded: when it
+/// is full, the address that has the most in it has one less. Requests are refused at once while the database is away. Lost
+/// connections are opened again for as long as it takes.
 final class Sessions: Sendable {
     private let options: ConnectionOptions
     private let settings: ServerSettings
@@ -18,10 +18,7 @@ final class Sessions: Sendable {
     private struct State {
         var idle: [Connection] = []
         var use = LaneUse()
-        /// Those who wait, the first one first.
-        var line: [Waiting] = []
-        /// When each address had its last turn, as long as anything waits.
-        var turns: [ClientAddress?: Int] = [:]
+        var lines: [Lane: FairQueue<ClientAddress?, Waiting>] = [:]
         /// What ends the life of each connection that is open.
         var keepers: [ObjectIdentifier: CheckedContinuation<Void, any Error>] = [:]
         var lastID = 0
@@ -30,9 +27,9 @@ final class Sessions: Sendable {
         /// Why the last attempt to connect failed; nil after a success.
         var failure: String?
 
-        /// The places in line of those in a lane who do not wait however many do.
-        func waiting(in lane: Lane) -> [Int] {
-            line.indices.filter { line[$0].lane == lane && !line[$0].isPatient }
+        /// How many wait in a lane, by address: those that wait however many do, or the others.
+        func waiting(in lane: Lane, isPatient: Bool = false) -> [ClientAddress?: Int] {
+            lines[lane]?.counts { $0.isPatient == isPatient } ?? [:]
         }
 
         /// Makes room in a full queue for this address: removes the last entry of the address with the most entries. nil if no other
@@ -40,11 +37,11 @@ final class Sessions: Sendable {
         mutating func giveWay(
             in lane: Lane, to address: ClientAddress?
         ) -> CheckedContinuation<Connection, any Error>? {
-            let addresses = Dictionary(grouping: waiting(in: lane)) { line[$0].address }
-            guard let most = addresses.values.max(by: { $0.count < $1.count }), let last = most.last,
-                most.count > addresses[address, default: []].count + 1
+            let waiting = waiting(in: lane)
+            guard let most = waiting.max(by: { $0.value < $1.value }),
+                most.value > waiting[address, default: 0] + 1
             else { return nil }
-            return line.remove(at: last).continuation
+            return lines[lane]?.removeLast(of: most.key) { !$0.isPatient }?.continuation
         }
 
         /// The next one to get a session, if one is idle.
@@ -53,13 +50,7 @@ final class Sessions: Sendable {
         )? {
             guard !idle.isEmpty else { return nil }
             for lane in use.order where use.admits(lane, of: keepers.count) {
-                let first = line.indices.filter { line[$0].lane == lane }
-                    .min { turns[line[$0].address, default: 0] < turns[line[$1].address, default: 0] }
-                guard let first, let connection = idle.popLast() else { continue }
-                let next = line.remove(at: first)
-                lastID += 1
-                turns[next.address] = lastID
-                if line.isEmpty { turns = [:] }
+                guard let next = lines[lane]?.popFirst(), let connection = idle.popLast() else { continue }
                 use.begin(lane)
                 return (next.continuation, connection)
             }
@@ -69,8 +60,6 @@ final class Sessions: Sendable {
 
     private struct Waiting {
         let id: Int
-        let lane: Lane
-        let address: ClientAddress?
         let isPatient: Bool
         let continuation: CheckedContinuation<Connection, any Error>
     }
@@ -89,10 +78,14 @@ final class Sessions: Sendable {
 
     var usage: Usage {
         state.withLock { state in
-            let streams = state.line.count { $0.isPatient }
+            func count(isPatient: Bool) -> Int {
+                state.lines.keys.reduce(0) {
+                    $0 + state.waiting(in: $1, isPatient: isPatient).values.reduce(0, +)
+                }
+            }
             return Usage(
                 open: state.keepers.count, used: state.keepers.count - state.idle.count,
-                waiting: state.line.count - streams, waitingStreams: streams)
+                waiting: count(isPatient: false), waitingStreams: count(isPatient: true))
         }
     }
 
@@ -154,14 +147,14 @@ final class Sessions: Sendable {
                     if state.keepers.isEmpty, state.failure != nil {
                         return .failure(Refusal.unavailable("The database is not available."))
                     }
-                    if !isPatient, lane != .own, state.waiting(in: lane).count >= settings.waitingRequests {
+                    if !isPatient, lane != .own,
+                        state.waiting(in: lane).values.reduce(0, +) >= settings.waitingRequests
+                    {
                         displaced = state.giveWay(in: lane, to: address)
                         if displaced == nil { return .failure(Self.tooMany) }
                     }
-                    state.line.append(
-                        Waiting(
-                            id: id, lane: lane, address: address, isPatient: isPatient,
-                            continuation: continuation))
+                    state.lines[lane, default: FairQueue()].append(
+                        Waiting(id: id, isPatient: isPatient, continuation: continuation), of: address)
                     return nil
                 }
                 displaced?.resume(throwing: Self.tooMany)
@@ -169,7 +162,7 @@ final class Sessions: Sendable {
             }
         } onCancel: {
             let continuation = state.withLock { state in
-                state.line.firstIndex { $0.id == id }.map { state.line.remove(at: $0).continuation }
+                state.lines[lane]?.removeLast { $0.id == id }?.continuation
             }
             continuation?.resume(throwing: CancellationError())
         }
@@ -272,8 +265,7 @@ final class Sessions: Sendable {
         let refused = state.withLock { state in
             state.failure = failure
             guard state.keepers.isEmpty else { return [] as [Waiting] }
-            defer { state.line = [] }
-            return state.line
+            return Lane.allCases.flatMap { state.lines[$0]?.removeAll() ?? [] }
         }
         for waiting in refused {
             waiting.continuation.resume(throwing: Refusal.unavailable("The database is not available."))

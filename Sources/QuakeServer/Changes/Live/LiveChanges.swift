@@ -9,9 +9,9 @@ import Synchronization
 ///
 /// ## Who owns what
 /// - **A pass** is kept here once, as lines, for a while: up to `passSize` bytes of all passes, the newest one last. A client
-///   is a place in them. If it is so slow that its place is dropped, it is disconnected, and can resume from its last position.
-/// - **A filter** is applied to a pass once, on a separate queue, to values that the pass carries. What is kept of it are
-///   two bits for each change, with the pass. Clients without a filter do not wait for it.
+///   is a place in them. If it takes so long that its place is gone, it is dropped, and can resume from its last position.
+/// - **A filter** is applied to a pass once, on a queue of its own, to values that the pass carries; client addresses take turns.
+///   What is kept of it are two bits for each change, with the pass. Clients without a filter do not wait for it.
 /// - **A piece** is what is written at once, some 32 KiB in one form. It is made when the first client needs it, and shared
 ///   by all that are at the same place. A client has one piece at a time, so that memory does not grow with filters. A piece
 ///   lives as long as a client is at it; the newest ones are kept a moment longer.
@@ -26,7 +26,7 @@ final class LiveChanges: ReaderView, Sendable {
     private let pieces: LivePieces
     private let filtering = DispatchQueue(label: "quakes.filters", qos: .utility)
     /// The filters that are to be applied to a pass. Who asks may hold the lock of the state.
-    private let asked = Mutex<[(filter: ChangeFilter, pass: LivePass)]>([])
+    private let asked = Mutex(AskedFilters())
 
     private struct State {
         var ring = LiveRing()
@@ -40,6 +40,11 @@ final class LiveChanges: ReaderView, Sendable {
         var isDropping = false
         /// Those who wait for a pass, or for their filter to be applied.
         var waiting: [ObjectIdentifier: (waiter: LiveWaiter, filter: ChangeFilter?)] = [:]
+    }
+
+    private struct AskedFilters {
+        var queue = FairQueue<ClientAddress?, (filter: ChangeFilter, pass: LivePass)>()
+        var areBeingApplied = false
     }
 
     struct Counts {
@@ -137,8 +142,9 @@ final class LiveChanges: ReaderView, Sendable {
     ) -> LivePass.Selected {
         pass.selected(by: filter, for: customer, limit: settings.perAddress) {
             let isFirst = asked.withLock { asked in
-                asked.append((filter, pass))
-                return asked.count == 1
+                asked.queue.append((filter, pass), of: customer)
+                defer { asked.areBeingApplied = true }
+                return !asked.areBeingApplied
             }
             if isFirst { filtering.async { self.applyFilters() } }
         }
@@ -147,13 +153,13 @@ final class LiveChanges: ReaderView, Sendable {
     /// Applies the filters that are asked for. Their clients are woken every now and then, because going through all clients
     /// for each filter would take longer than the filters.
     private func applyFilters() {
-        let asked = asked.withLock { asked in
-            defer { asked = [] }
-            return asked
-        }
         var applied: Set<ChangeFilter> = []
         var woken = ContinuousClock.now
-        for (filter, pass) in asked {
+        while let (filter, pass) = asked.withLock({ asked in
+            let next = asked.queue.popFirst()
+            asked.areBeingApplied = next != nil
+            return next
+        }) {
             pass.apply(filter)
             applied.insert(filter)
             guard .now - woken >= .milliseconds(50) else { continue }

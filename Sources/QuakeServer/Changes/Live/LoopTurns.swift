@@ -9,20 +9,7 @@ final class LoopTurns<Group: Hashable, Taker>: Sendable {
 
     private struct Waiting {
         var areTakingTurns = false
-        private var takers: [Group: CircularBuffer<Taker>] = [:]
-        /// The groups that have some, the one whose turn is next first.
-        private var groups = CircularBuffer<Group>()
-
-        mutating func append(_ taker: Taker, of group: Group) {
-            if takers[group] == nil { groups.append(group) }
-            takers[group, default: CircularBuffer()].append(taker)
-        }
-
-        mutating func popFirst() -> Taker? {
-            guard let group = groups.popFirst(), let taker = takers[group]?.popFirst() else { return nil }
-            if takers[group]?.isEmpty == false { groups.append(group) } else { takers[group] = nil }
-            return taker
-        }
+        var takers = FairQueue<Group, Taker>()
     }
 
     /// How long turns are taken before the loop looks at its sockets.
@@ -36,7 +23,7 @@ final class LoopTurns<Group: Hashable, Taker>: Sendable {
 
     /// Adds one who takes a turn after all others of its group.
     func append(_ taker: Taker, of group: Group) {
-        waiting.value.append(taker, of: group)
+        waiting.value.takers.append(taker, of: group)
         guard !waiting.value.areTakingTurns else { return }
         waiting.value.areTakingTurns = true
         eventLoop.assumeIsolated().execute { self.takeTurns() }
@@ -46,7 +33,7 @@ final class LoopTurns<Group: Hashable, Taker>: Sendable {
     /// done with those of others.
     private func takeTurns() {
         let end = NIODeadline.now() + Self.time
-        while let taker = waiting.value.popFirst() {
+        while let taker = waiting.value.takers.popFirst() {
             take(taker)
             guard NIODeadline.now() < end else {
                 eventLoop.assumeIsolated().scheduleTask(in: Self.pause) { self.takeTurns() }

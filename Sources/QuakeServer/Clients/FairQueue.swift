@@ -1,0 +1,43 @@
+import NIOCore
+
+/// What waits for a turn, round-robin by group: a group with many elements costs the others no more than one with one.
+struct FairQueue<Group: Hashable, Element> {
+    private var elements: [Group: CircularBuffer<Element>] = [:]
+    /// The groups that have elements, the one whose turn is next first.
+    private var groups = CircularBuffer<Group>()
+
+    mutating func append(_ element: Element, of group: Group) {
+        if elements[group] == nil { groups.append(group) }
+        elements[group, default: CircularBuffer()].append(element)
+    }
+
+    mutating func popFirst() -> Element? {
+        guard let group = groups.popFirst(), let element = elements[group]?.popFirst() else { return nil }
+        if elements[group]?.isEmpty == false { groups.append(group) } else { elements[group] = nil }
+        return element
+    }
+
+    /// How many elements of each group meet a condition.
+    func counts(where isCounted: (Element) -> Bool) -> [Group: Int] {
+        elements.mapValues { $0.count(where: isCounted) }
+    }
+
+    /// Removes the last element that meets a condition, of one group or of all.
+    mutating func removeLast(of only: Group? = nil, where isMeant: (Element) -> Bool) -> Element? {
+        for group in only.map({ [$0] }) ?? Array(groups) {
+            guard let index = elements[group]?.lastIndex(where: isMeant) else { continue }
+            let element = elements[group]?.remove(at: index)
+            if elements[group]?.isEmpty == true {
+                elements[group] = nil
+                groups.removeAll { $0 == group }
+            }
+            return element
+        }
+        return nil
+    }
+
+    mutating func removeAll() -> [Element] {
+        defer { self = FairQueue() }
+        return groups.flatMap { elements[$0] ?? [] }
+    }
+}
