@@ -403,7 +403,7 @@ extension TestDatabase {
         let source: String = try await query(
             "select pg_get_functiondef('history.commit'::regproc) as source")[0].decode("source")
         let silent = source.replacing(
-            "perform pg_notify(channel, drawn::text) from unnest(own.channels) as channel;", with: "")
+            "perform pg_notify(channel, drawn.token::text) from unnest(drawn.channels) as channel;", with: "")
         #expect(silent != source)
         try await withConnection { try await $0.execute(script: silent, to: "silence the notifications") }
     }

@@ -142,7 +142,7 @@ struct HistoryPruneTests {
             #expect(deletions.contains { $0.contains("Index Cond: (id = ANY") })
             #expect(
                 log.lines.contains {
-                    $0.contains("limit at_most") && $0.contains("using transaction_token_key")
+                    $0.contains("limit at_most") && $0.contains("using transaction_token")
                 })
         }
     }
