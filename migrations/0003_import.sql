@@ -1,41 +1,37 @@
 -- The import worker's own records. The migrator creates the schema, because it also holds the list of applied migrations.
 
+-- One absurd time or count would break status, metrics and reports for everybody.
+create domain import.moment as timestamptz check (value between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00');
+comment on domain import.moment is 'A time in the years 1 to 9999, in UTC.';
+create domain import.amount as bigint check (value between 0 and 1000000000000);
+comment on domain import.amount is 'A number of events, bytes or the like: not negative, and at most 10^12.';
+
 -- Runs.
 
 create table import.run (
     id bigint generated always as identity primary key,
     source text collate "C" not null,
     feed text,
-    started timestamptz not null default clock_timestamp(),
-    finished timestamptz,
+    started import.moment not null default clock_timestamp(),
+    finished import.moment,
     outcome text not null default 'running'
         check (outcome in ('running', 'done', 'failed', 'cancelled')),
-    seen bigint not null default 0,
-    inserted bigint not null default 0,
-    updated bigint not null default 0,
-    unchanged bigint not null default 0,
-    stale bigint not null default 0,
-    superseded bigint not null default 0,
-    retracted bigint not null default 0,
-    rejected bigint not null default 0,
-    bytes bigint not null default 0,
+    seen import.amount not null default 0,
+    inserted import.amount not null default 0,
+    updated import.amount not null default 0,
+    unchanged import.amount not null default 0,
+    stale import.amount not null default 0,
+    superseded import.amount not null default 0,
+    retracted import.amount not null default 0,
+    rejected import.amount not null default 0,
+    bytes import.amount not null default 0,
     first_token bigint,
     last_token bigint,
     error text,
-    every interval,
+    every interval check (every between '0' and '1000 years'),
     forgotten boolean not null default false,
-    snapshot pg_snapshot not null default pg_current_snapshot(),
-    -- Here and below: one absurd value would break status, metrics and reports for everyone.
-    constraint run_times check (
-        started between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and finished between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and every between '0' and '1000 years'),
-    constraint run_counts check (
-        least(seen, inserted, updated, unchanged, stale, superseded, retracted, rejected, bytes) >= 0
-        and greatest(seen, inserted, updated, unchanged, stale, superseded, retracted, rejected, bytes) <= 1000000000000)
+    snapshot pg_snapshot not null default pg_current_snapshot()
 );
-comment on constraint run_times on import.run is 'started and finished are in the years 1 to 9999, in UTC; every is at most 1000 years.';
-comment on constraint run_counts on import.run is 'The counts are not negative, and at most 10^12.';
 comment on table import.run is
     'Imports, one row per run. Each batch updates the counts in its own transaction, so they tell what was committed even if the run failed later.';
 comment on column import.run.id is 'Number of the run.';
@@ -76,27 +72,19 @@ comment on index import.run_done is 'When a source was last imported successfull
 create table import.reject (
     id bigint generated always as identity primary key,
     run bigint not null references import.run,
-    ordinal bigint not null,
-    byte_offset bigint not null,
+    ordinal import.amount not null,
+    byte_offset import.amount not null,
     reason text collate "C" not null,
     message text not null,
     raw bytea not null,
-    size bigint not null,
+    size import.amount not null,
     cut boolean not null generated always as (octet_length(raw) < size) stored,
     hash bytea not null generated always as (sha256(raw)) stored,
-    count bigint not null default 1,
-    first_seen timestamptz not null default now(),
-    last_seen timestamptz not null default now(),
-    unique (hash, size, reason),
-    constraint reject_times check (
-        first_seen between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and last_seen between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'),
-    constraint reject_counts check (
-        least(ordinal, byte_offset, size, count) >= 0
-        and greatest(ordinal, byte_offset, size, count) <= 1000000000000)
+    count import.amount not null default 1,
+    first_seen import.moment not null default now(),
+    last_seen import.moment not null default now(),
+    unique (hash, size, reason)
 );
-comment on constraint reject_times on import.reject is 'first_seen and last_seen are in the years 1 to 9999, in UTC.';
-comment on constraint reject_counts on import.reject is 'The numbers are not negative, and at most 10^12.';
 comment on table import.reject is
     'Features that could not be imported. The same broken bytes are stored once and counted.';
 comment on column import.reject.id is 'Number of the reject.';
@@ -122,16 +110,11 @@ create table import.feed (
     source text collate "C" primary key,
     etag text,
     last_modified text,
-    generated timestamptz,
-    checked_at timestamptz not null,
-    fetched_at timestamptz,
-    snapshot pg_snapshot,
-    constraint feed_times check (
-        generated between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and checked_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and fetched_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00')
+    generated import.moment,
+    checked_at import.moment not null,
+    fetched_at import.moment,
+    snapshot pg_snapshot
 );
-comment on constraint feed_times on import.feed is 'The times are in the years 1 to 9999, in UTC.';
 comment on table import.feed is
     'What each URL said about itself when it was last imported successfully. An unchanged document is not fetched again.';
 comment on column import.feed.source is
@@ -148,16 +131,11 @@ comment on column import.feed.snapshot is
 
 create table import.sweep (
     source text collate "C" primary key,
-    cursor timestamptz,
-    swept_at timestamptz,
+    cursor import.moment,
+    swept_at import.moment,
     lacks text[] not null default '{}',
-    long_at timestamptz,
-    constraint sweep_times check (
-        cursor between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and swept_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and long_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00')
+    long_at import.moment
 );
-comment on constraint sweep_times on import.sweep is 'The times are in the years 1 to 9999, in UTC.';
 comment on table import.sweep is 'How far each event service has been swept, one row per service.';
 comment on column import.sweep.source is 'URL of the service, without its secrets.';
 comment on column import.sweep.cursor is
@@ -172,10 +150,8 @@ comment on column import.sweep.long_at is
 create table import.mirror (
     source text collate "C" primary key,
     position text not null,
-    changed_at timestamptz not null default clock_timestamp()
-        constraint mirror_times check (changed_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00')
+    changed_at import.moment not null default clock_timestamp()
 );
-comment on constraint mirror_times on import.mirror is 'changed_at is in the years 1 to 9999, in UTC.';
 comment on table import.mirror is 'How far the changes of another Quakes were taken in, one row for each.';
 comment on column import.mirror.source is 'URL of its changes, without secrets.';
 comment on column import.mirror.position is
@@ -233,30 +209,18 @@ comment on function import.lock_key(text) is
 create table import.backfill (
     id bigint generated always as identity primary key,
     service text collate "C" not null,
-    window_start timestamptz not null,
-    window_end timestamptz not null,
-    minimum_magnitude double precision,
+    window_start import.moment not null,
+    window_end import.moment not null,
+    minimum_magnitude double precision check (minimum_magnitude between -12 and 12),
     newest_first boolean not null,
-    reached timestamptz not null,
-    events bigint not null default 0,
-    expected bigint,
-    requests bigint not null default 0,
-    started_at timestamptz not null default now(),
-    finished_at timestamptz,
-    constraint backfill_times check (
-        window_start between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and window_end between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and reached between window_start and window_end
-        and started_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and finished_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'),
-    constraint backfill_magnitude check (minimum_magnitude between -12 and 12),
-    constraint backfill_counts check (
-        least(events, expected, requests) >= 0 and greatest(events, expected, requests) <= 1000000000000)
+    reached import.moment not null,
+    events import.amount not null default 0,
+    expected import.amount,
+    requests import.amount not null default 0,
+    started_at import.moment not null default now(),
+    finished_at import.moment,
+    check (reached between window_start and window_end)
 );
-comment on constraint backfill_times on import.backfill is
-    'The times are in the years 1 to 9999, in UTC; reached is within the window.';
-comment on constraint backfill_magnitude on import.backfill is 'A magnitude is within 12 of 0.';
-comment on constraint backfill_counts on import.backfill is 'The counts are not negative, and at most 10^12.';
 comment on table import.backfill is
     'Imports of a stretch of the past, window by window. An interrupted one continues where it stopped.';
 comment on column import.backfill.id is 'Number of the backfill.';

@@ -36,20 +36,16 @@
 create table import.settled (
     service text collate "C" not null,
     feed text collate "C" not null,
-    generated timestamptz not null,
+    generated import.moment not null,
     covers tstzrange,
-    settled_at timestamptz not null default clock_timestamp(),
+    settled_at import.moment not null default clock_timestamp(),
     codes text[] not null default '{}',
     rejected text[] not null default '{}',
     primary key (service, feed, generated),
-    constraint settled_times check (
-        generated between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and settled_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and (covers is null or isempty(covers)
-             or coalesce(isfinite(lower(covers)) and isfinite(upper(covers)), false)))
+    constraint settled_covers check (
+        covers is null or isempty(covers) or coalesce(isfinite(lower(covers)) and isfinite(upper(covers)), false))
 );
-comment on constraint settled_times on import.settled is
-    'The times are in the years 1 to 9999, in UTC, and covers has a beginning and an end.';
+comment on constraint settled_covers on import.settled is 'covers has a beginning and an end.';
 comment on table import.settled is
     'Documents of the last 40 days that were settled. Older documents are compared with them.';
 comment on column import.settled.service is 'Host that the document names as its own.';
@@ -73,18 +69,17 @@ comment on index import.settled_codes is 'What newer documents list that they do
 
 create table import.withdrawn (
     code text collate "C" not null,
-    generated timestamptz not null,
+    generated import.moment not null,
     reason text collate "C" not null,
     service text collate "C" not null default '',
     updated timestamptz not null default 'infinity',
     time timestamptz not null default '-infinity',
     primary key (code, service, reason, time),
     constraint withdrawn_times check (
-        generated between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and updated >= '0001-01-01 00:00:00+00' and time <= '9999-12-31 23:59:59.999999+00')
+        updated >= '0001-01-01 00:00:00+00' and time <= '9999-12-31 23:59:59.999999+00')
 );
 comment on constraint withdrawn_times on import.withdrawn is
-    'generated is in the years 1 to 9999, in UTC. updated may be infinity, and time -infinity.';
+    'updated and time are in the years 1 to 9999, in UTC, but updated may be infinity, and time -infinity.';
 comment on table import.withdrawn is
     'Events of the last 40 days that are gone, according to a statement: they were deleted, or would have been if an older document had brought them first. Only a document made later brings them back.';
 comment on column import.withdrawn.code is 'The event that is gone.';
@@ -124,16 +119,11 @@ comment on function import.is_same_time(timestamptz, timestamptz) is
 create table import.deleted (
     code text collate "C" primary key,
     service text,
-    time timestamptz not null,
-    updated timestamptz not null,
-    deleted_at timestamptz not null default clock_timestamp(),
-    transaction xid8 not null default pg_current_xact_id(),
-    constraint deleted_times check (
-        time between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and updated between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and deleted_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00')
+    time import.moment not null,
+    updated import.moment not null,
+    deleted_at import.moment not null default clock_timestamp(),
+    transaction xid8 not null default pg_current_xact_id()
 );
-comment on constraint deleted_times on import.deleted is 'The times are in the years 1 to 9999, in UTC.';
 comment on table import.deleted is
     'Events of the last 40 days that a person or another program deleted. No document says that they are gone, so the next import of one that has them brings them back.';
 comment on column import.deleted.code is 'The event.';
@@ -566,21 +556,20 @@ create table import.coverage (
     north double precision not null default 90,
     east double precision not null default 180,
     periods tstzmultirange not null,
-    noted_at timestamptz not null default clock_timestamp(),
+    noted_at import.moment not null default clock_timestamp(),
     primary key (service, minimum_magnitude, south, west, north, east),
     constraint coverage_magnitude check (minimum_magnitude = '-infinity' or minimum_magnitude between -12 and 12),
     constraint coverage_area check (
         south between -90 and 90 and north between south and 90 and west between -360 and 360 and east between -360 and 360),
     constraint coverage_times check (
-        noted_at between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00'
-        and not isempty(periods) and not lower_inf(periods) and not upper_inf(periods)
+        not isempty(periods) and not lower_inf(periods) and not upper_inf(periods)
         and lower(periods) >= '0001-01-01 00:00:00+00' and upper(periods) <= '9999-12-31 23:59:59.999999+00')
 );
 comment on constraint coverage_magnitude on import.coverage is 'A magnitude is within 12 of 0.';
 comment on constraint coverage_area on import.coverage is
     'A latitude is within 90 degrees of 0, and the southern edge south of the northern one; a longitude is within 360.';
 comment on constraint coverage_times on import.coverage is
-    'The times, and those that the periods begin and end with, are in the years 1 to 9999, in UTC.';
+    'The periods begin and end in the years 1 to 9999, in UTC.';
 comment on table import.coverage is
     'Which origin times are held, by service, smallest magnitude and area: everything that the service had published of them when they were imported. It does not know what was deleted here since.';
 comment on column import.coverage.service is 'Host of the service.';
