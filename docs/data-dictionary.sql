@@ -17,10 +17,11 @@ with shape as (
       and c.relkind in ('v', 'r')),
 columns as (
     select a.attrelid as oid,
-           string_agg(format(E'| `%s` | %s | %s |', a.attname, format_type(a.atttypid, a.atttypmod),
+           string_agg(format(E'| `%s` | %s | %s |', a.attname, format_type(coalesce(nullif(t.typbasetype, 0), a.atttypid), a.atttypmod),
                              replace(col_description(a.attrelid, a.attnum), '|', '\|')),
                       E'\n' order by a.attnum) as rows
-    from pg_attribute a where a.attnum > 0 and not a.attisdropped group by a.attrelid),
+    from pg_attribute a left join pg_type t on t.oid = a.atttypid
+    where a.attnum > 0 and not a.attisdropped group by a.attrelid),
 parameters as (
     select p.oid,
            string_agg(format('`%s` %s%s', u.name, format_type(p.proargtypes[u.place - 1], null),
