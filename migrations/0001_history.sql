@@ -374,8 +374,8 @@ begin
         earlier := own.changes;
         is_late := coalesce(earliest < earlier, false);
 
-        -- An update that leaves a row as it was is no change. Rows are compared byte by byte (*<>), because jsonb calls values
-        -- equal that a reader of the table can tell apart, such as 1.0 and 1.00.
+        -- An update that leaves a row as it was is not recorded. Rows are compared byte by byte (*<>), because to jsonb 1.0 and
+        -- 1.00 are equal, and a reader of the table can tell them apart.
         if rows = 1 then
             case tg_op
                 when 'INSERT' then select to_jsonb(n.*) into new_row from new_rows n;
@@ -395,8 +395,8 @@ begin
                                   where new_row -> o.key is distinct from o.value) end
             where old_row is not null or new_row is not null;
         else
-            -- An update of the key is a delete and an insert. `offset 0` keeps the planner from taking the subquery apart; it
-            -- would convert each row to jsonb once per column. Both tables have the rows in the order in which they were
+            -- An update of the key is recorded as a delete and an insert. `offset 0` keeps the planner from flattening the
+            -- subquery; it would convert each row to jsonb once per column. Both tables have the rows in the order in which they were
             -- updated. A row may have been updated several times: by its foreign keys.
             statement := case tg_op
                 when 'INSERT' then

@@ -1,6 +1,6 @@
 -- The import worker's own records. The migrator creates the schema, because it also holds the list of applied migrations.
 
--- One absurd time or count would break status, metrics and reports for everybody.
+-- One absurd time or count would break status, metrics and reports for everyone.
 create domain import.moment as timestamptz check (value between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00');
 comment on domain import.moment is 'A time in the years 1 to 9999, in UTC.';
 create domain import.amount as bigint check (value between 0 and 1000000000000);

@@ -22,7 +22,8 @@ struct SourceName: CustomStringConvertible {
         let shown = parameters.filter(Self.isHarmless)
         let left = parameters.filter { !Self.isHarmless($0) }
         wasName = left == [Self.hidden]
-        description = "\(String(base))?\(left.isEmpty ? String(query) : (shown + [Self.hidden]).joined(separator: "&"))"
+        description =
+            "\(String(base))?\(left.isEmpty ? String(query) : (shown + [Self.hidden]).joined(separator: "&"))"
     }
 
     /// Whether a parameter is one of an event service, with a value such as these have.

@@ -49,7 +49,7 @@ struct ChangesRequest: Sendable {
             return given.first?.value
         }
         let (after, wait) = (try take("after"), try take("wait"))
-        // What is kept by caches is the same for all who ask the same, whatever else they send.
+        // Answers that caches keep depend on the URL only.
         let isStream = wait == nil
         // An empty one is what a browser has before it has any.
         let lastID = headers[.lastEventID].flatMap { $0.isEmpty || !isStream ? nil : $0 }

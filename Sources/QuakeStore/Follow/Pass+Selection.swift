@@ -3,7 +3,7 @@ import PostgreSQL
 
 extension Pass {
     /// What is set for the transaction that reads selected changes: rows are looked up by index, as the functions of the history
-    /// do, whatever the planner's statistics say. They may be older than the last load.
+    /// do, because the planner's statistics may be older than the last load.
     static let byIndex: KeyValuePairs = ["jit": "off", "enable_seqscan": "off"]
 
     /// Each change after a token of the events that a selection holds before or after these changes, as a query that follows a

@@ -18,7 +18,7 @@ struct RolesTests {
             "import.feed": ["select", "insert", "update"], "import.sweep": ["select", "insert", "update"],
             "import.mirror": ["select", "insert", "update"],
             "import.backfill": ["select", "insert", "update", "delete"],
-            
+
             "import.settled": ["select", "insert", "update", "delete"],
             "import.withdrawn": ["select", "insert", "update", "delete"],
             "import.deleted": ["select", "insert", "update", "delete"],
@@ -162,7 +162,9 @@ struct RolesTests {
                     "select pg_advisory_lock(x'7175616b6573'::bigint)", to: "take what may be the lock")
                 try await roles.database.execute(
                     "drop schema report cascade; delete from import.migration where number = 5")
-                let applied = try await roles.login(.owner).withConnection { try await Migrator($0).migrate() }
+                let applied = try await roles.login(.owner).withConnection {
+                    try await Migrator($0).migrate()
+                }
                 #expect(applied == ["0005_report"])
             }
         }

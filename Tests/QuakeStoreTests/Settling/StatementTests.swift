@@ -15,7 +15,9 @@ struct StatementTests {
 
     /// Four statements in 8 orders, or with THOROUGH=1 in all 24, about one event for each thing that the four could say of it, and about three that may
     /// be taken for one: see `SmallWorld`. Each run draws the kinds of the four, their services, and what a revision changes.
-    @Test("Every order of every four statements about an event ends as the oracle says", arguments: rounds(1, of: 2))
+    @Test(
+        "Every order of every four statements about an event ends as the oracle says",
+        arguments: rounds(1, of: 2))
     func smallWorlds(number: Int) async throws {
         var random = seededRandom("small world \(number)")
         let world = SmallWorld(families: 200, using: &random)
@@ -27,7 +29,9 @@ struct StatementTests {
         let expected = StatementOracle.table(after: world.statements)
         say("\(expected.values.count { $0.count > 1 }) of \(expected.count) codes depend on the order")
         try await server.withDatabase { database in
-            for order in world.statements.permutations.shuffled(using: &random).prefix(rounds(8, of: 24).count) {
+            for order in world.statements.permutations.shuffled(using: &random).prefix(
+                rounds(8, of: 24).count)
+            {
                 try await database.take(order)
                 let differences = try await database.rows().differences(from: expected)
                 #expect(differences == [], "\(order)")

@@ -85,7 +85,8 @@ public actor TestServer {
     private var freeTurns = 8
     private var waiting: [CheckedContinuation<Void, Never>] = []
     /// What a test took without its waiting for a turn: Swift Testing's own times begin when all tests do.
-    private let times = ProcessInfo.processInfo.environment["TEST_TIMES"].flatMap(FileHandle.init(forWritingAtPath:))
+    private let times = ProcessInfo.processInfo.environment["TEST_TIMES"].flatMap(
+        FileHandle.init(forWritingAtPath:))
 
     private func takeTurn() async {
         if freeTurns > 0 {
@@ -97,7 +98,8 @@ public actor TestServer {
 
     private func endTurn(since start: ContinuousClock.Instant) {
         if let times {
-            let line = "\((.now - start) / .seconds(1)) \(Test.current?.displayName ?? Test.current?.name ?? "?")\n"
+            let line =
+                "\((.now - start) / .seconds(1)) \(Test.current?.displayName ?? Test.current?.name ?? "?")\n"
             try? times.write(contentsOf: Data(line.utf8))
         }
         if waiting.isEmpty {

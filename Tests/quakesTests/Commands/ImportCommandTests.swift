@@ -341,7 +341,8 @@ struct ImportCommandTests {
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
             try await SmallFeed.withFile(SmallFeed.document([])) { path in
                 try await database.withConnection { holder in
-                    try await holder.query("select pg_advisory_lock(import.lock_key(\(path)))", to: "hold the source")
+                    try await holder.query(
+                        "select pg_advisory_lock(import.lock_key(\(path)))", to: "hold the source")
 
                     let outcome = try await quakes.run("import", path)
 

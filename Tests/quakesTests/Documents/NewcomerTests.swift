@@ -70,7 +70,8 @@ struct NewcomerTests {
             let daemon = try #require(commands.first { $0.contains("--every") })
             let status = try await quakes.run(daemon) { process in
                 try await waitUntil {
-                    try await !database.query("select from import.run where source like '%/all_hour.geojson'").isEmpty
+                    try await !database.query("select from import.run where source like '%/all_hour.geojson'")
+                        .isEmpty
                 }
                 kill(process, SIGTERM)
             }

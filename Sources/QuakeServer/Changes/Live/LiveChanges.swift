@@ -10,7 +10,7 @@ import Synchronization
 /// ## Who owns what
 /// - **A pass** is kept here once, as lines, for a while: up to `passSize` bytes of all passes, the newest one last. A client
 ///   is a place in them. If it takes so long that its place is gone, it is dropped, and can resume from its last position.
-/// - **A filter** is applied to a pass once, on a queue of its own, to values that the pass carries; client addresses take turns.
+/// - **A filter** is applied to a pass once, on a separate queue, to values that the pass carries; client addresses take turns.
 ///   What is kept of it are two bits for each change, with the pass. Clients without a filter do not wait for it.
 /// - **A piece** is what is written at once, some 32 KiB in one form. It is made when the first client needs it, and shared
 ///   by all that are at the same place. A client has one piece at a time, so that memory does not grow with filters. A piece
