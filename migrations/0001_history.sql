@@ -55,14 +55,15 @@ create table history.transaction (
     channels text[],
     changes bigint not null
 );
-create unique index transaction_token on history.transaction (token) where token is not null;
-comment on index history.transaction_token is 'Transactions in commit order.';
 -- Finds the running transaction's own row, with `on conflict` only: a look-up that reads the index would make SERIALIZABLE
 -- transactions fail each other.
 create unique index transaction_open on history.transaction (xid) where token is null;
 comment on index history.transaction_open is 'Transactions without a token yet, one row each.';
 create index transaction_author on history.transaction (author, token) where token is not null;
 comment on index history.transaction_author is 'One author''s transactions, in commit order.';
+-- Behind the others: of indexes with equal costs, the planner takes the newest.
+create unique index transaction_token on history.transaction (token) where token is not null;
+comment on index history.transaction_token is 'Transactions in commit order.';
 comment on table history.transaction is 'Transactions that changed a tracked table.';
 comment on column history.transaction.id is
     'Number in the order in which transactions made their first change. Says nothing about the order of commits.';
@@ -159,8 +160,8 @@ comment on column history.reader_lag.needs_snapshot is 'Whether changes it needs
 --   - the id of the transaction's row in history.transaction, that row's position, and the number of changes so far;
 --   - for each statement that has begun, the innermost last: the table, I, U or D, and two places. The first moves back when a
 --     statement outside is recorded before it. The second stays where the statement began.
--- Any login can set it to anything. A number that is too large fails its own statement. Otherwise the setting decides nothing but
--- the order of the transaction's own changes, and else only saves time: the row at that position counts only if it is this transaction's own, and all that matters is read from the row. It
+-- Any login can set it to anything. So it decides nothing but the order of the transaction's own changes, and otherwise only saves
+-- time: the row at that position counts only if it is this transaction's own, and all that matters is read from the row. It
 -- is read by its position, because a look-up by index, or a scan of a small table, would make SERIALIZABLE transactions fail
 -- each other. If the setting leads nowhere, the changes are recorded first, under a new id. The unique index on open
 -- transactions then tells whether there was a row already. A transaction that has drawn its token is known by history.holder.
@@ -305,7 +306,8 @@ declare
     setting text := current_setting('history.transaction', true);
     -- Without captures and counts, which cost a hundred times as much.
     memory constant text[] := case
-        when setting ~ '^[0-9]+ [(][0-9]+,[0-9]+[)] [0-9]+( [0-9]+[IUD]:[0-9]+:[0-9]+)*$' then string_to_array(setting, ' ') end;
+        when setting ~ '^[0-9]+ [(][0-9]+,[0-9]+[)] [0-9]+( [0-9]+[IUD]:[0-9]+:[0-9]+)*$'
+             and setting !~ '[0-9]{19}|[0-9]{10},|,[0-9]{5}' then string_to_array(setting, ' ') end;
     -- The statements that have begun, and which of them is this one: 0 if the setting was lost.
     statements text[] := memory[4:];
     depth integer := coalesce(cardinality(statements), 0);
@@ -346,7 +348,7 @@ begin
         select a.attname into key from pg_attribute a
         where a.attrelid = tg_relid
           and a.attnum = (select t.tgattr[0] from pg_trigger t where t.tgrelid = tg_relid and t.tgname = 'history_key')
-          and (select c.relowner from pg_class c where c.oid = tg_relid) = current_user::regrole;
+          and (select pg_get_userbyid(c.relowner) from pg_class c where c.oid = tg_relid) = current_user;
         if not found then
             raise exception '% has the triggers of a tracked table, but is none', tg_relid::regclass
                 using errcode = 'object_not_in_prerequisite_state',
@@ -385,7 +387,7 @@ begin
         end if;
         if rows = 1 and (old_row is null or new_row is null or old_row -> key = new_row -> key) then
             insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
-            select own.id, earlier + 1, entity, coalesce(new_row, old_row) ->> key, lower(tg_op), reason,
+            select own.id, earlier + 1, entity, coalesce(new_row, old_row) ->> key, lower(tg_op collate "C"), reason,
                    case tg_op when 'DELETE' then old_row
                               when 'UPDATE' then (
                                   select case when is_late then jsonb_build_array(coalesce(jsonb_object_agg(o.key, o.value), '{}'),
@@ -501,7 +503,8 @@ set jit = off
 as $$
 declare
     setting constant text := current_setting('history.transaction', true);
-    place tid := case when setting ~ '^[0-9]+ [(][0-9]+,[0-9]+[)] ' then split_part(setting, ' ', 2) end;
+    place tid := case when setting ~ '^[0-9]+ [(][0-9]+,[0-9]+[)] ' and setting !~ '[0-9]{10},|,[0-9]{5}'
+                     then split_part(setting, ' ', 2) end;
     drawn record;
 begin
     if not exists (select from history.transaction t where t.ctid = place and t.id = new.id) then

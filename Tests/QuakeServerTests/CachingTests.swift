@@ -314,7 +314,7 @@ struct CachingTests {
             let paths = [
                 dayPath, "/fdsnws/event/1/query?format=csv",
                 "/fdsnws/event/1/query?format=csv&asof=\(position)",
-                "/changes?after=\(position)&until=\(position)", "/history/usc1",
+                "/history/usc1",
             ]
             func tags(_ settings: ServerSettings) async throws -> [String] {
                 try await TestSite.run(of: database, settings) { site in

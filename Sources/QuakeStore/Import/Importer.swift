@@ -85,7 +85,7 @@ public struct Importer: Sendable {
         }
         let log = RunLog(
             connection: connection, source: source, name: window?.name ?? "\(source)", every: options.every,
-            keepsValidators: window == nil)
+            keepsValidators: window == nil && !"\(source)".hasSuffix("…"))
         if options.every == nil, let missing = source.missingFile, try await !log.hasRun() { throw missing }
         // If an error ends this early, the lock ends with the connection.
         let validators = try await log.lock()

@@ -25,13 +25,19 @@ struct RunLog {
         let taken = try await connection.repeating(
             "select \(unescaped: lock)(import.lock_key(\(name))) as locked", to: "lock the source")[0]
         guard try taken.decode("locked") else { throw SourceBusy(source: source) }
-        let row = try await connection.query(
+        // Of every source, because a file may never be imported again. A look at the locks keeps no other run from starting.
+        let row = try await connection.repeating(
             """
-            select exists (select from import.run where outcome = 'running') as has_open_runs,
-                   feed.source is not null and not (\(Self.hasDeletions)) as is_known, etag, last_modified
+            with dead as (
+                update import.run set outcome = 'failed', finished = now(), error = 'the worker died'
+                where outcome = 'running' and not exists (
+                    select from pg_locks
+                    where locktype = 'advisory' and granted and pid <> pg_backend_pid()
+                      and database = (select oid from pg_database where datname = current_database())
+                      and objsubid = 1 and (classid::bigint << 32 | objid::bigint) = import.lock_key(run.source)))
+            select feed.source is not null and not (\(Self.hasDeletions)) as is_known, etag, last_modified
             from (select) as one left join import.feed on feed.source = \(name)
             """, to: "read what the last run left")[0]
-        if try row.decode("has_open_runs") { try await closeDeadRuns() }
         guard case .url = source, keepsValidators, try row.decode("is_known") else { return nil }
         return Validators(
             etag: try row.decodeIfPresent("etag"), lastModified: try row.decodeIfPresent("last_modified"))
@@ -45,19 +51,6 @@ struct RunLog {
                   and (deleted.deleted_at >= feed.fetched_at
                        or not pg_visible_in_snapshot(deleted.transaction, feed.snapshot)))
         """
-
-    /// Of every source, because a file may never be imported again.
-    private func closeDeadRuns() async throws {
-        try await connection.repeating(
-            """
-            with running as materialized (select id, source from import.run where outcome = 'running')
-            update import.run
-            set outcome = 'failed', finished = now(), error = 'the worker died'
-            from running
-            where run.id = running.id and run.outcome = 'running'
-              and pg_try_advisory_xact_lock(import.lock_key(running.source))
-            """, to: "close the runs of workers that died")
-    }
 
     func unlock() async throws {
         let unlock = isShared ? "pg_advisory_unlock_shared" : "pg_advisory_unlock"

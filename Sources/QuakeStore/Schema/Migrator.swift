@@ -145,7 +145,7 @@ public struct Migrator: Sendable {
         try await connection.query(
             """
             select pg_get_userbyid(relowner) as owner from pg_class
-            where oid = to_regclass('public.quake') and relowner <> current_user::regrole
+            where oid = to_regclass('public.quake') and pg_get_userbyid(relowner) <> current_user
             """, to: "look for the schema's owner"
         ).first?.decode("owner")
     }

@@ -205,7 +205,8 @@ private struct Script {
             set("regexp_replace(\(hint), '^[0-9]+', '1')"),
             set("regexp_replace(\(hint), '[(].*[)]', '(0,1)')"),
             set("\(hint) || ' 0'"), set("regexp_replace(\(hint), '[0-9]+$', '0')"),
-            set("'999999999999999999 (999999999,9999)'"),
+            set("'999999999999999999 (999999999,9999)'"), set("'99999999999999999999 (9999999999,99999)'"),
+            set("'1 (0,99999999) 0'"), set("'1 (0,1) 99999999999999999999'"),
             // Another number of changes, statements that never began, places beyond the end, and what only the trigger says.
             set("regexp_replace(\(hint), '[)] [0-9]+', ') 0')"),
             set("regexp_replace(\(hint), '[)] [0-9]+', ') 7')"),

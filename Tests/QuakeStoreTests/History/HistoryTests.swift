@@ -366,6 +366,22 @@ struct HistoryTests {
         }
     }
 
+    /// In Turkish, the small letter of I has no dot.
+    @Test("Operations and hosts have the same names in each locale")
+    func turkish() async throws {
+        try await server.withDatabase(icuLocale: "tr") { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.query("update quake set url = 'https://INGV.example/a', magnitude = 9")
+            try await database.query("delete from quake")
+            let changes = try await database.query(
+                "select operation from history.change order by transaction")
+            #expect(try changes.map { try $0.decode("operation") } == ["insert", "update", "delete"])
+            let host = try await database.query(
+                "select import.service_of('https://INGV.example/a') as host")[0]
+            #expect(try host.decode("host") == "ingv.example")
+        }
+    }
+
     @Test("Nothing in the schema history names an earthquake or one of its channels")
     func generic() async throws {
         let text = try #require(Migration.all.first { $0.name == "history" }).sql.lowercased()

@@ -36,6 +36,22 @@ public actor TestServer {
         try await withDatabase(template: "template0", body)
     }
 
+    /// The same, migrated, with an ICU locale. Does nothing on a server that was built without ICU.
+    nonisolated public func withDatabase(
+        icuLocale locale: String, _ body: (TestDatabase) async throws -> Void
+    ) async throws {
+        let postgres = TestDatabase(url: try await cluster().url(database: "postgres"))
+        guard try await !postgres.query("select from pg_collation where collname = 'und-x-icu'").isEmpty
+        else {
+            print("skipped: this server was built without ICU")
+            return
+        }
+        try await withDatabase(template: "template0 locale_provider icu icu_locale '\(locale)'") { database in
+            try await database.withConnection { _ = try await Migrator($0).migrate() }
+            try await body(database)
+        }
+    }
+
     /// The same, as it would be restored from a backup of another one, to which nobody is connected.
     nonisolated public func withCopy<Result>(
         of database: TestDatabase, _ body: (TestDatabase) async throws -> Result

@@ -56,7 +56,7 @@ struct SecretsTests {
                 }
                 seen += try await dump(database)
 
-                #expect(seen.contains("/feed?format=geojson&…#"))
+                #expect(seen.contains("/feed?format=geojson&…:"))
                 for secret in Self.secrets { #expect(!seen.contains(secret), "\(secret)") }
                 // The server got all of it.
                 let asked = try #require(http.requests.first)
@@ -108,9 +108,11 @@ struct SecretsTests {
             try await TestFeedServer.run(answering: Self.answer) { http in
                 let quakes = QuakesCommand(["DATABASE_URL": database.url])
                 let urls = ["APIKEY", "OTHERKEY"].map { http.url("/feed?apikey=\($0)") }
-                #expect(try await quakes.run("import", urls[0]).output.contains("2 seen"))
-                for url in urls { #expect(try await quakes.run("import", url).output.contains("not modified")) }
-                #expect(try await database.query("select from import.feed").count == 1)
+                // What the server says of one is not kept: it may not be true of the other.
+                for url in urls + urls {
+                    #expect(try await quakes.run("import", url).output.contains("2 seen"))
+                }
+                #expect(try await database.query("select from import.last_run").count == 1)
                 for url in urls {
                     let status = try await quakes.run("status", url, "--max-age", "1d", "--format", "json")
                     #expect(status.status == 0, "\(status.errors)")
