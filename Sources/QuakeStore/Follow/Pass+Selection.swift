@@ -40,8 +40,12 @@ extension Pass {
                             select jsonb_object_agg(member.name, member.value order by c.token desc, c.ordinal desc) as state
                             from (
                                 select t.token, c.ordinal, c.before
-                                from \(Query.changes(of: "change.key"))
-                                where t.token > \(token) and c.operation <> 'insert'
+                                from (select transaction, ordinal, before from history.change c
+                                      where c.key = change.key and c.operation <> 'insert' and c.entity = 'quake' offset 0) as c
+                                cross join lateral (
+                                    select token from history.transaction t
+                                    where t.id = c.transaction and t.token > \(token) offset 0
+                                ) as t
                                 offset 0
                             ) as c
                             cross join lateral jsonb_each(c.before) as member (name, value)
