@@ -18,8 +18,8 @@ sub vcl_recv {
     if (req.url ~ "^[^?]*/metrics(\?|$)") {
         return (synth(404));
     }
-    # A stream has no end, so no request may wait for another's. Long polls (wait) and closed stretches (until) end.
-    if (req.url ~ "/changes(\?|$)" && req.url !~ "[?&](wait|until)=") {
+    # A stream has no end, so no request may wait for another's. Long polls (wait) end.
+    if (req.url ~ "/changes(\?|$)" && req.url !~ "[?&]wait=") {
         return (pass);
     }
 }
