@@ -33,8 +33,11 @@ class Browser:
             f"--window-size={size[0]},{size[1]}", "--disable-component-update", "--disable-background-networking"]}
         self.session = None
         self.told = []
+        # A busy machine takes its time for a script; what hangs is ended by the watchdog of all tests.
+        hour = 3_600_000
         self.session = self.post("/session", {"capabilities": {"alwaysMatch": {
-            "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}})["sessionId"]
+            "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"},
+            "timeouts": {"script": hour, "pageLoad": hour}}}})["sessionId"]
         self.calm = calm
         self.look(size, dark, touch)
 
