@@ -66,11 +66,11 @@ test("A URL is read as it was written, and nonsense is not", () => {
   assert.equal(written(read("?period=x&minmag=nine&map=1,2&asof=never&search=&sort=%00")), "");
 });
 
-test("The world continues at its edges", () => {
+test("The world continues at its edges; where all of it is in view, each point is there once", () => {
   assert.deepEqual(projection.copies(0.5, 0.5, 1000, 1000, 0), [500]);
   assert.deepEqual(projection.copies(0.99, 0.5, 1000, 1000, 20), [-10, 990]);
-  assert.deepEqual(projection.copies(0.02, 0.5, 800, 1000, 0), [116, 916]);
-  assert.equal(projection.copies(0.5, 0.5, 300, 1000, 0).length, 3);
+  assert.deepEqual(projection.copies(0.02, 0.5, 800, 1000, 0), [116]);
+  assert.deepEqual(projection.copies(0.5, 0.5, 300, 1000, 20), [500]);
   assert.deepEqual(projection.copies(0, 0.5, 100_000, 1000, 5), []);
 });
 

@@ -54,8 +54,8 @@ export class Dots {
       if (y < -r || y > height + r) continue;
       const mark = marks.get(quake.code);
       const isGone = mark?.kind === "withdrawn" || mark?.kind === "left";
-      const first = projection.firstCopy(projection.x(quake.longitude), centre, scale, width, r);
-      for (let x = first; x <= width + r; x += scale) {
+      const [first, last] = projection.reach(projection.x(quake.longitude), centre, scale, width, r);
+      for (let x = first; x <= last; x += scale) {
         if (mark || quake.code === selected || quake.code === visited) marked.push([quake, x, y, r, mark]);
         if (isGone) continue;
         const sprite = this.#sprite(colouring.number(quake, now), r, isOther(quake), ratio);

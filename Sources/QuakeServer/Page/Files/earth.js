@@ -23,7 +23,7 @@ export function places(text) {
 }
 
 /**
- * Paints the earth over the whole canvas, again and again where it is narrower than that.
+ * Paints the earth: once, where it is narrower than the canvas.
  *
  * view: { x, y, scale, width, height, ratio }, its centre and size; colors: those of palette()
  */
@@ -31,6 +31,11 @@ export function paintEarth(context, base, view, colors) {
   const { x, y, scale, width, height, ratio } = view;
   const top = height / 2 - y * scale;
   context.save();
+  context.beginPath();
+  context.rect(Math.max(0, (width - scale) / 2), 0, Math.min(width, scale), height);
+  context.clip();
+  context.fillStyle = colors.sea;
+  context.fill();
   paintGrid(context, view, top, colors);
   // Rings go on beyond the date line: one copy more on either side covers that.
   const first = Math.floor(x - width / scale / 2) - 1;
@@ -105,19 +110,20 @@ export function paintPlaces(context, all, { x, y, scale, width, height }, colors
 }
 
 /** A bar that says how long a distance is, at the bottom left. */
-export function paintScaleBar(context, { y, scale, height }, colors) {
+export function paintScaleBar(context, { y, scale, width, height }, colors) {
   const [kilometres, length] = projection.scaleBar(projection.latitude(y), scale, 110);
   const bottom = height - 10;
+  const left = Math.max(0, (width - scale) / 2) + 10;
   context.beginPath();
-  context.moveTo(10, bottom - 5);
-  context.lineTo(10, bottom);
-  context.lineTo(10 + length, bottom);
-  context.lineTo(10 + length, bottom - 5);
+  context.moveTo(left, bottom - 5);
+  context.lineTo(left, bottom);
+  context.lineTo(left + length, bottom);
+  context.lineTo(left + length, bottom - 5);
   context.lineWidth = 1.5;
   context.strokeStyle = colors.town;
   context.stroke();
   context.font = "11px system-ui, sans-serif";
   context.textBaseline = "alphabetic";
   context.fillStyle = colors.town;
-  context.fillText(`${kilometres.toLocaleString("en")} km`, 14, bottom - 4);
+  context.fillText(`${kilometres.toLocaleString("en")} km`, left + 4, bottom - 4);
 }

@@ -149,7 +149,8 @@ export class QuakeMap {
 
   get #width() { return this.#canvas.clientWidth || 1; }
   get #height() { return this.#canvas.clientHeight || 1; }
-  get #least() { return Math.max(1, Math.min(this.#width, this.#height / 0.7)); }
+  /** At home, the earth from 74° N to 65° S fits. */
+  get #least() { return Math.max(1, Math.min(this.#width, this.#height / 0.58)); }
 
   #move(view, isFlying = false) {
     if (!isFlying) this.#flight = null;
@@ -261,7 +262,7 @@ export class QuakeMap {
     return null;
   }
 
-  /** How far from the left an event is: several times where the earth is narrower than the canvas. */
+  /** How far from the left an event is: nowhere if it is not in view. */
   #places(quake) {
     return projection.copies(
       projection.x(quake.longitude), this.#view.x, this.#view.scale, this.#width, radius(quake.magnitude));
@@ -294,7 +295,7 @@ export class QuakeMap {
     const view = { ...this.#view, width: this.#width, height: this.#height, ratio };
     const { palette } = this.#dots;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.fillStyle = palette.sea;
+    context.fillStyle = palette.page;
     context.fillRect(0, 0, view.width, view.height);
     paintEarth(context, this.#base, view, palette);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -50,18 +50,22 @@ export function polyline(line) {
   return Array.from({ length: numbers.length >> 1 }, (_, index) => [numbers[2 * index], numbers[2 * index + 1]]);
 }
 
-/** Where the first copy of a point is on a width whose middle is at `centre`; further ones are `scale` apart. It may be behind the end. */
-export function firstCopy(point, centre, scale, width, margin) {
+/**
+ * Where a point is on a width whose middle is at `centre`: [first, last], `scale` apart if it is partly in view at both ends. The
+ * first is behind the last if it is not in view. Where the world is narrower than the width, it is there once.
+ */
+export function reach(point, centre, scale, width, margin) {
   let across = point - centre;
   across -= Math.round(across);
   const at = width / 2 + across * scale;
-  return at - Math.floor((at + margin) / scale) * scale;
+  return scale < width ? [at, at] : [at - Math.floor((at + margin) / scale) * scale, width + margin];
 }
 
-/** Where all of them are: none if it is elsewhere, and several where the world is narrower than the width. */
+/** All places of a point in view. */
 export function copies(point, centre, scale, width, margin) {
   const found = [];
-  for (let at = firstCopy(point, centre, scale, width, margin); at <= width + margin; at += scale) found.push(at);
+  const [first, last] = reach(point, centre, scale, width, margin);
+  for (let at = first; at <= last; at += scale) found.push(at);
   return found;
 }
 
