@@ -91,8 +91,8 @@ def several_agencies(page):
     page.browser.wait("whose they are", lambda: page.browser.text("#sources") == "Data: USGS (public domain)")
     expect(not offered() and "USGS" not in page.row("us9agency"), "one agency is told from others")
     by("gfz", "gfz:gfz9agency", "Twotown")
-    page.row_with("gfz:gfz9agency", "GFZ · ", "Twotown")
-    page.row_with("us9agency", "USGS · ")
+    page.row_with("gfz:gfz9agency", " · GFZ", "Twotown")
+    page.row_with("us9agency", " · USGS")
     page.browser.wait("both", lambda: page.browser.text("#sources") == "Data: USGS (public domain), GFZ (CC BY 4.0)")
     expect(offered(), "colours by agency are not offered")
     page.browser.run("const s = document.querySelector('[name=color]'); s.value = 'agency'; "

@@ -234,6 +234,63 @@ def what_matters_stands_out(page):
     drop("q9big", "q9tiny")
 
 
+def rows_whole(page):
+    """In all sizes a row has its clock time, magnitude and badges whole, with the agency, a mark and all badges there are."""
+    all_of_it = {"alert": "red", "tsunami": "true", "felt": "12345", "type": "mine collapse"}
+    put("us9whole", 8.7, "136 km ESE of Petropavlovsk-Kamchatsky, Russia", minutes=1, **all_of_it)
+    put("us9other", 7.6, "222 km SW of Sarangani, Philippines", minutes=1439, alert="green", felt="3")
+    put("gfz:gfz9whole", 8.6, "Near East Coast of Kamchatka", minutes=1)
+    sql("update quake set net = split_part(code, ':', 1), depth = 28.9 where code = 'gfz:gfz9whole'")
+    sql("update quake set net = 'us', depth = 28.9 where code in ('us9whole', 'us9other')")
+    problems = []
+    for size in [*SIZES, (320, 568)]:
+        page.browser.look(size, False)
+        page.open("?minmag=7.5&sort=largest")
+        page.row_with("us9whole", "UTC", "29 km deep", "USGS")
+        put("us9whole", 8.9, "136 km ESE of Petropavlovsk-Kamchatsky, Russia", minutes=1)
+        page.row_with("us9whole", "Revised")
+        put("us9whole", 8.7, "136 km ESE of Petropavlovsk-Kamchatsky, Russia", minutes=1)
+        problems += [f"{size}: {each}" for each in page.browser.run("""
+            const cut = [];
+            for (const row of document.querySelectorAll(".row")) {
+              const frame = row.getBoundingClientRect();
+              const words = row.querySelector(".words").getBoundingClientRect();
+              const facts = row.querySelector(".facts > span");
+              if (facts.scrollWidth > facts.clientWidth) cut.push(`cut: ${facts.textContent}`);
+              const figures = document.createRange();
+              figures.selectNode(row.querySelector(".magnitude").lastChild);
+              if (figures.getBoundingClientRect().right > words.left) cut.push(`${row.querySelector(".magnitude").textContent} runs into the text`);
+              for (const part of row.querySelectorAll(".badge, .mark, .facts > span:first-child")) {
+                const { left, right, top, bottom } = part.getBoundingClientRect();
+                if (left < words.left - 1 || right > words.right + 1 || top < frame.top || bottom > frame.bottom) cut.push(`outside: ${part.textContent}`);
+              }
+            }
+            return cut;""")]
+    page.browser.look((1440, 900), False)
+    drop("us9whole", "us9other", "gfz:gfz9whole")
+    expect(not problems, "\n".join(problems))
+
+
+def on_a_phone(page):
+    """The open legend is as wide as the map and leaves the slider in view; the title is clear of what is beside it."""
+    problems = []
+    for size in ((390, 844), (844, 390), (320, 568), (720, 450)):
+        page.browser.look(size, False)
+        for query in ("", f"?asof={just_now()}"):
+            page.open(query)
+            parts = [rectangle(page, each) for each in ("h1", "#state", ".tools")]
+            if any(overlap(one, other) for one in parts for other in parts if one is not other):
+                problems.append(f"{size} {query}: the head overlaps: {parts}")
+        page.browser.click("#legend summary")
+        legend, map_frame, slider = [rectangle(page, each) for each in ("#legend", "#map-frame", "#timeline")]
+        if legend["right"] - legend["left"] < 0.8 * (map_frame["right"] - map_frame["left"]):
+            problems.append(f"{size}: the legend is a column: {legend}")
+        if slider["bottom"] > size[1] + 1 or slider["top"] < legend["bottom"] - 1:
+            problems.append(f"{size}: the slider is at {slider}, the legend at {legend}")
+    page.browser.look((1440, 900), False)
+    expect(not problems, "\n".join(problems))
+
+
 def plain_words(page):
     """An event, in the words of people."""
     put("q9plain", 7.8, "Plainville", minutes=2, alert="orange", tsunami="true", felt="1234", cdi="9.1", mmi="6.2", magnitude_type="mww",
@@ -328,4 +385,4 @@ def alerts(page):
 
 CHECKS = [empty_selection, true_states, dead_stream, back_after_play, one_zone, no_earthquakes, canvas_at_rest, rows_stay,
           stored_by_another_version, nothing_over_the_map, chosen_on_the_map, beside_the_pointer, what_matters_stands_out,
-          plain_words, searched, alerts]
+          rows_whole, on_a_phone, plain_words, searched, alerts]

@@ -15,6 +15,7 @@ test("Depths have a label, also above the sea", () => {
   assert.equal(format.depth(12), "12 km deep");
   assert.equal(format.depth(-1.14), "1.1 km above sea level");
   assert.equal(format.depth(null), "depth unknown");
+  assert.deepEqual([28.94, 9.94, -1.14].map((depth) => format.depth(depth, true)), ["29 km deep", "9.9 km deep", "1.1 km above sea level"]);
 });
 
 test("Intensities are in the words of the scale", () => {
@@ -24,9 +25,10 @@ test("Intensities are in the words of the scale", () => {
   assert.equal(format.change({ name: "cdi", old: 4, new: 9 }, "utc"), "Felt intensity IV, light → IX, violent");
 });
 
-test("A moment of another day has its date", () => {
-  assert.equal(format.since(now - 60_000, now, "utc"), "06:37 UTC");
-  assert.equal(format.since(now - 86_400_000, now, "utc"), "2026-11-23 06:38 UTC");
+test("A moment of another day has its date, one of another year that, too", () => {
+  assert.equal(format.clock(now - 60_000, now, "utc"), "06:37 UTC");
+  assert.equal(format.clock(now - 86_400_000, now, "utc"), "23 Nov 06:38 UTC");
+  assert.equal(format.clock(now - 400 * 86_400_000, now, "utc"), "2025-10-20 06:38 UTC");
 });
 
 test("Reasons of the history are said in words", () => {

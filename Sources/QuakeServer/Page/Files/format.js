@@ -3,13 +3,13 @@
 import { columns } from "./quake.js";
 
 /** @type {Intl.DateTimeFormatOptions} */
-const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+const hours = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const makers = {};
 
 function maker(zone, withSeconds) {
   const key = zone + withSeconds;
   makers[key] ??= new Intl.DateTimeFormat("sv-SE", {
-    year: "numeric", month: "2-digit", day: "2-digit", ...clock, second: withSeconds ? "2-digit" : undefined,
+    year: "numeric", month: "2-digit", day: "2-digit", ...hours, second: withSeconds ? "2-digit" : undefined,
     timeZone: zone === "utc" ? "UTC" : undefined,
   });
   return makers[key];
@@ -42,10 +42,11 @@ export function ago(milliseconds, now) {
 /** With one decimal and a true minus; `?` for an unknown one. */
 export const magnitude = (value) => (value == null ? "?" : value.toFixed(1).replace("-", "−"));
 
-/** Such as `12 km deep`. Mountains are above sea level, and so are some events in them. */
-export function depth(value) {
+/** Such as `12.3 km deep`, or in short `12 km deep`. Mountains are above sea level, and so are some events in them. */
+export function depth(value, isShort = false) {
   if (value == null) return "depth unknown";
-  return value < 0 ? `${trimmed(-value, 1)} km above sea level` : `${trimmed(value, 1)} km deep`;
+  const kilometres = `${trimmed(Math.abs(value), isShort && Math.abs(value) >= 10 ? 0 : 1)} km`;
+  return value < 0 ? `${kilometres} above sea level` : `${kilometres} deep`;
 }
 
 const numerals = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
@@ -66,10 +67,13 @@ export function offset(milliseconds) {
   return `UTC${minutes < 0 ? "−" : "+"}${hours}${rest ? `:${String(rest).padStart(2, "0")}` : ""}`;
 }
 
-/** The clock's time of a moment of today, else its date, too. */
-export function since(milliseconds, now, zone) {
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** Such as `06:38 UTC` today, `23 Nov 06:38 UTC` this year, else with the whole date. */
+export function clock(milliseconds, now, zone) {
   const [then, today] = [milliseconds, now].map((each) => time(each, zone, false));
-  return then.slice(0, 10) === today.slice(0, 10) ? then.slice(11) : then;
+  if (then.slice(0, 10) === today.slice(0, 10)) return then.slice(11);
+  return then.slice(0, 5) === today.slice(0, 5) ? `${Number(then.slice(8, 10))} ${months[Number(then.slice(5, 7)) - 1]} ${then.slice(11)}` : then;
 }
 
 export function position(quake) {

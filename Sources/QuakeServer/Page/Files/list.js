@@ -3,9 +3,14 @@
 import { agencyOf, label } from "./agencies.js";
 import { element, foreign } from "./dom.js";
 import * as format from "./format.js";
-import { typeLabel } from "./quake.js";
+import { isOther, typeLabel } from "./quake.js";
 import { colorClass, radius, weight } from "./scale.js";
 
+/** The height of a line of a row, and what is above and below them, in rem. */
+const line = 1.25;
+const padding = 0.875;
+/** On a list that is narrower, in rem, the facts may take two lines. */
+const narrow = 24;
 const spare = 6;
 let made = 0;
 
@@ -20,7 +25,8 @@ export class QuakeList {
   /** What each row shows. */
   #shown = new WeakMap();
   #active = null;
-  #rowHeight = 64;
+  /** Where each row begins, in pixels, and where the last one ends. */
+  #tops = [0];
 
   /** - handlers.chosen(code): a row was clicked, or Enter pressed on it */
   constructor(box, handlers) {
@@ -37,7 +43,7 @@ export class QuakeList {
     box.addEventListener("focus", () => {
       if (!this.#places.has(this.#active)) this.#activate(this.#quakes[this.#firstVisible]?.code);
     });
-    new ResizeObserver(() => this.#render()).observe(box);
+    new ResizeObserver(() => this.#arrange()).observe(box);
   }
 
   /**
@@ -48,15 +54,27 @@ export class QuakeList {
   show(quakes, context) {
     // What is read stays where it is while rows come and go above it.
     const anchor = this.#box.scrollTop > 4 ? this.#quakes[this.#firstVisible]?.code : null;
-    const before = this.#places.get(anchor);
+    const before = this.#tops[this.#places.get(anchor)];
     this.#quakes = quakes;
-    this.#context = context;
+    this.#context = { ...context, today: format.time(context.now, context.zone).slice(0, 10) };
     this.#places = new Map(quakes.map((quake, index) => [quake.code, index]));
-    this.#inner.style.height = `${quakes.length * this.#rowHeight}px`;
-    const after = this.#places.get(anchor);
-    if (before != null && after != null && after !== before) {
-      this.#box.scrollTop += (after - before) * this.#rowHeight;
+    this.#arrange(anchor, before);
+  }
+
+  /** Gives each row as many lines as it needs. The row of `anchor`, which began at `before`, stays where it is on the screen. */
+  #arrange(anchor = null, before = 0) {
+    const size = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    const width = this.#box.clientWidth / size;
+    this.#box.classList.toggle("is-narrow", width < narrow);
+    const { marks, areMany } = this.#context;
+    const tops = [0];
+    for (const quake of this.#quakes) {
+      tops.push(tops.at(-1) + Math.round((padding + line * lines(quake, marks.get(quake.code), width, areMany)) * size));
     }
+    this.#tops = tops;
+    this.#inner.style.height = `${tops.at(-1)}px`;
+    const after = tops[this.#places.get(anchor)];
+    if (after != null && after !== before) this.#box.scrollTop += after - before;
     this.#render();
   }
 
@@ -67,13 +85,22 @@ export class QuakeList {
 
   focus() { this.#box.focus(); }
 
-  get #firstVisible() { return Math.floor(this.#box.scrollTop / this.#rowHeight); }
+  get #firstVisible() { return Math.max(0, this.#at(this.#box.scrollTop)); }
+
+  /** The row at a height, or the last one. */
+  #at(height) {
+    let [low, high] = [0, this.#quakes.length];
+    while (low + 1 < high) {
+      const middle = (low + high) >> 1;
+      if (this.#tops[middle] <= height) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
 
   #render() {
     const first = Math.max(0, this.#firstVisible - spare);
-    const end = Math.min(
-      this.#quakes.length,
-      Math.ceil((this.#box.scrollTop + this.#box.clientHeight) / this.#rowHeight) + spare);
+    const end = Math.min(this.#quakes.length, this.#at(this.#box.scrollTop + this.#box.clientHeight) + 1 + spare);
     const wanted = new Set(this.#quakes.slice(first, end).map((quake) => quake.code));
     const active = this.#places.get(this.#active);
     if (active != null) wanted.add(this.#active);
@@ -91,18 +118,8 @@ export class QuakeList {
       }
       this.#fill(row, this.#places.get(code));
     }
-    this.#measure();
     if (active == null) this.#box.removeAttribute("aria-activedescendant");
     else this.#box.setAttribute("aria-activedescendant", this.#rows.get(this.#active).id);
-  }
-
-  /** The height of a row follows the size of the text. */
-  #measure() {
-    const height = this.#rows.values().next().value?.offsetHeight;
-    if (!height || height === this.#rowHeight) return;
-    this.#rowHeight = height;
-    this.#inner.style.height = `${this.#quakes.length * height}px`;
-    this.#render();
   }
 
   #row(code) {
@@ -116,28 +133,30 @@ export class QuakeList {
   /** Brings a row up to date. Unchanged parts are left alone: the user may be selecting or clicking them. */
   #fill(row, index) {
     const quake = this.#quakes[index];
-    const { marks, zone, now, colouring, areMany, selected } = this.#context;
+    const { marks, zone, now, today, colouring, areMany, selected } = this.#context;
     const { by } = colouring;
     const mark = marks.get(quake.code);
     const hue = colouring.number(quake, now);
     const agency = areMany ? label(agencyOf(quake)) : null;
     const shown = this.#shown.get(row) ?? {};
-    row.style.top = `${index * this.#rowHeight}px`;
+    row.style.top = `${this.#tops[index]}px`;
+    row.style.height = `${this.#tops[index + 1] - this.#tops[index]}px`;
     setAttribute(row, "aria-selected", String(quake.code === selected));
     setAttribute(row, "aria-posinset", String(index + 1));
     setAttribute(row, "aria-setsize", String(this.#quakes.length));
     row.classList.toggle("is-active", quake.code === this.#active);
     const ago = format.ago(quake.time, now);
-    if (shown.quake === quake && shown.mark === mark && shown.zone === zone && shown.hue === hue && shown.by === by && shown.agency === agency) {
+    const looks = { quake, mark, zone, today, hue, by, agency };
+    if (Object.keys(looks).every((name) => shown[name] === looks[name])) {
       if (shown.ago.textContent !== ago) shown.ago.textContent = ago;
       return;
     }
-    const agoNode = element("span", "", ago);
-    this.#shown.set(row, { quake, mark, zone, hue, by, agency, ago: agoNode });
+    const agoNode = element("span", "ago", ago);
+    this.#shown.set(row, { ...looks, ago: agoNode });
     for (const kind of Object.keys(kinds)) row.classList.toggle(`is-${kind}`, mark?.kind === kind);
     row.dataset.weight = String(weight(quake.magnitude));
-    const kind = typeLabel(quake);
-    const dot = element("span", `dot ${kind ? "other " : ""}${colorClass(by, hue)}`);
+    const told = badges(quake);
+    const dot = element("span", `dot ${isOther(quake) ? "other " : ""}${colorClass(by, hue)}`);
     dot.style.width = dot.style.height = `${Math.round(2 * Math.min(17, radius(quake.magnitude)))}px`;
     row.replaceChildren(
       element("span", "dot-box", dot),
@@ -146,9 +165,11 @@ export class QuakeList {
         "span", "words",
         element("span", "place", foreign(quake.place ?? quake.code)),
         element(
-          "span", "facts", agency ? foreign(`${agency} · `) : "", kind ? foreign(`${kind} · `) : "", agoNode,
-          ` · ${format.depth(quake.depth)} · ${format.time(quake.time, zone, false)}`),
-        element("span", "extra", ...badges(quake), mark ? element("span", "mark", ...markText(mark, zone)) : null)));
+          "span", "facts",
+          element("span", "", format.clock(quake.time, now, zone), ` · ${format.depth(quake.depth, true)}`, agency ? foreign(` · ${agency}`) : null),
+          " ", agoNode),
+        told.length > 0 ? element("span", "badges", ...told.map(([look, text]) => element("span", `badge badge-${look}`, foreign(text)))) : null,
+        mark ? element("span", "mark", ...markText(mark, zone)) : null));
   }
 
   // Keys
@@ -157,7 +178,7 @@ export class QuakeList {
     const last = this.#quakes.length - 1;
     if (last < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
     const now = this.#places.get(this.#active) ?? 0;
-    const page = Math.max(1, Math.floor(this.#box.clientHeight / this.#rowHeight) - 1);
+    const page = Math.max(1, Math.floor(this.#box.clientHeight / (this.#tops.at(-1) / (last + 1))) - 1);
     const target = {
       ArrowDown: now + 1, ArrowUp: now - 1, PageDown: now + page, PageUp: now - page, Home: 0, End: last,
     }[event.key];
@@ -174,12 +195,11 @@ export class QuakeList {
     if (code == null) return;
     this.#rows.get(this.#active)?.classList.remove("is-active");
     this.#active = code;
-    const top = this.#places.get(code) * this.#rowHeight;
+    const index = this.#places.get(code);
+    const [top, bottom] = [this.#tops[index], this.#tops[index + 1]];
     const box = this.#box;
     if (top < box.scrollTop) box.scrollTop = top;
-    else if (top + this.#rowHeight > box.scrollTop + box.clientHeight) {
-      box.scrollTop = top + this.#rowHeight - box.clientHeight;
-    }
+    else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight;
     this.#render();
     this.#rows.get(code)?.classList.add("is-active");
   }
@@ -194,12 +214,27 @@ function setAttribute(node, name, value) {
   if (node.getAttribute(name) !== value) node.setAttribute(name, value);
 }
 
-/** What makes an event matter to people: its nodes. */
-function badges({ alert, tsunami, felt }) {
-  const made = [];
-  if (alert) made.push(element("span", `badge badge-${["green", "yellow", "orange", "red"].includes(alert) ? alert : "plain"}`, "PAGER ", foreign(alert)));
-  if (tsunami) made.push(element("span", "badge badge-plain", "Tsunami notice"));
-  if (felt) made.push(element("span", "badge badge-plain", `Felt: ${felt.toLocaleString("en")}`));
+/** How many lines of text a row has, on a list that is so many rem wide: the place, the facts, the badges and the mark. */
+function lines(quake, mark, width, areMany) {
+  const facts = width < narrow && areMany ? 2 : 1;
+  const room = width - 6.75;
+  let [badgeLines, used] = [0, Infinity];
+  for (const [, text] of badges(quake)) {
+    const wide = 1.1 + 0.45 * text.length;
+    if (used + wide > room) [badgeLines, used] = [badgeLines + 1, 0];
+    used += wide;
+  }
+  return 1 + facts + badgeLines + (mark ? 1 : 0);
+}
+
+/** What an event is, if not an earthquake, and what makes it matter to people: [look, words]. */
+function badges(quake) {
+  const { alert, tsunami, felt } = quake;
+  const kind = typeLabel(quake);
+  const made = kind ? [["plain", kind]] : [];
+  if (alert) made.push([["green", "yellow", "orange", "red"].includes(alert) ? alert : "plain", `PAGER ${alert}`]);
+  if (tsunami) made.push(["plain", "Tsunami notice"]);
+  if (felt) made.push(["plain", `Felt: ${felt.toLocaleString("en")}`]);
   return made;
 }
 

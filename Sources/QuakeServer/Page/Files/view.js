@@ -203,7 +203,7 @@ export class View {
       [counts.new, "new"], [counts.revised + counts.left, "revised"], [counts.withdrawn, "withdrawn"],
     ].filter(([number]) => number > 0).map(([number, word]) => `${number.toLocaleString("en")} ${word}`);
     byId("news").hidden = parts.length === 0;
-    const start = settings.asof == null ? ` since ${format.since(since, now, settings.zone)}` : "";
+    const start = settings.asof == null ? ` since ${format.clock(since, now, settings.zone)}` : "";
     setText(byId("news-text"), parts.join(", ") + start);
   }
 
