@@ -4,12 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { held } from "../../Sources/QuakeServer/Page/Files/words.js";
 import { gaps, sentence } from "../../Sources/QuakeServer/Page/Files/coverage.js";
+import { learn, publishers } from "../../Sources/QuakeServer/Page/Files/agencies.js";
 import { begin, step } from "../../Sources/QuakeServer/Page/Files/machine.js";
 import { read } from "../../Sources/QuakeServer/Page/Files/settings.js";
 
 const hour = 3_600_000;
 const now = Date.parse("2026-11-24T06:00:00Z");
 const period = (from, until, magnitude = null, box = null) => ({ from: now + from * hour, until: now + until * hour, magnitude, box });
+const agency = (name, service, network) => ({ name, title: name, licence: null, terms: null, networks: [network], service });
 const said = (held, [from, until], minmag = null, region = undefined) =>
   sentence(held, [from == null ? null : now + from * hour, until == null ? null : now + until * hour],
     { now, tail: hour / 4, minmag, zone: "utc" }, region);
@@ -50,6 +52,29 @@ test("What was imported of a box counts where only that is listed", () => {
   assert.equal(said([period(-24, 0, null, [-90, -180, 90, 180])], [-24, null]), "Complete as published.");
 });
 
+test("The sentence names the agencies that it is true of", () => {
+  const by = (service, ...rest) => ({ service, ...period(...rest) });
+  const names = { "e.org": "EMSC", "g.org": "GFZ", "u.org": "USGS" };
+  const told = (held, listed, areOthers = false, minmag = null) => sentence(
+    held, [now - 24 * hour, null], { now, tail: hour / 4, minmag, zone: "utc" }, undefined, { nameOf: (service) => names[service] ?? service, listed, areOthers });
+  const usgs = by("u.org", -24, 0);
+  assert.equal(told([usgs], ["USGS"]), "Complete as published.");
+  assert.equal(told([usgs], []), "Complete as published.");
+  assert.equal(told([usgs], ["USGS"], true), "Complete as published by USGS.");
+  assert.equal(told([usgs], ["USGS", "EMSC", "GFZ"]), "Complete as published by USGS. Of EMSC and GFZ, earthquakes may be missing.");
+  assert.equal(told([usgs, by("g.org", -24, 0)], ["USGS", "GFZ"]), "Complete as published by USGS and GFZ.");
+  assert.equal(told([usgs, by("g.org", -24, 0, 4)], ["USGS", "GFZ"]),
+    "Complete as published by USGS. Complete as published by GFZ from magnitude 4.0 on.");
+  assert.equal(told([by("u.org", -24, -12), by("g.org", -12, 0)], ["USGS", "GFZ"]),
+    "USGS may be incomplete: since 2026-11-23 18:00 UTC. GFZ may be incomplete: before 2026-11-23 18:00 UTC.", "two halves are no whole");
+  assert.equal(told([usgs, by("x.org", -99, -98)], ["USGS"]), "Complete as published by USGS.", "a host of nobody known that has nothing here is not named");
+  assert.equal(told([by("u.org", -99, -98)], ["USGS", "GFZ"]), "Nothing here was imported whole: earthquakes may be missing.");
+  assert.equal(told([period(-24, 0)], ["USGS", "GFZ"]), "", "whose it is is not known");
+  learn([agency("usgs", "u.org", "us"), agency("gfz", "g.org", "gfz")]);
+  const { nameOf, listed, areOthers } = publishers(["usgs", "bgs"]);
+  assert.deepEqual([nameOf("g.org"), nameOf("x.org"), listed, areOthers], ["GFZ", "x.org", ["USGS"], true]);
+});
+
 test("Stretches that are held alike are one gap", () => {
   const found = gaps([period(-20, -10, 3), period(-15, -10, 4)], now - 24 * hour, now, null);
   assert.deepEqual(found.map(({ from, until, magnitude }) => [(from - now) / hour, (until - now) / hour, magnitude]),
@@ -67,11 +92,11 @@ test("The page asks for it with the server's health, at most once a minute, and 
   assert.ok(!asks());
   tell("healthy", healthy, now + 60_000);
   assert.ok(asks());
-  assert.equal(held(state), "");
+  assert.equal(held(state, []), "");
   tell("surveyed", { held: [period(-48, 1, 2.5)] }, now + 60_000);
-  assert.equal(held(state), "Complete as published.");
+  assert.equal(held(state, []), "Complete as published.");
   tell("chosen", { changes: { minmag: 1 } }, now + 60_000);
-  assert.equal(held(state), "Complete as published from magnitude 2.5 on.");
+  assert.equal(held(state, []), "Complete as published from magnitude 2.5 on.");
   tell("chosen", { changes: { asof: now - hour } }, now + 60_000);
-  assert.equal(held(state), "");
+  assert.equal(held(state, []), "");
 });

@@ -3,10 +3,12 @@
 import { all, byId, element, outwards } from "./dom.js";
 import { file } from "./service.js";
 
-/** @typedef {{ name: string, title: string, licence: string | null, terms: string | null, networks: string[] }} Agency */
+/** @typedef {{ name: string, title: string, licence: string | null, terms: string | null, networks: string[], service?: string }} Agency */
 
 /** @type {Map<string, Agency>} The known agencies, by the networks of their events. */
 const known = new Map();
+/** @type {Map<string, string>} What they are called, by the hosts of their services. */
+const services = new Map();
 
 /** Reads the list of agencies that the server knows; the first of several that have a network is the one. */
 export async function load() {
@@ -16,6 +18,7 @@ export async function load() {
 /** @param {Agency[]} agencies */
 export function learn(agencies) {
   for (const agency of agencies) {
+    if (agency.service) services.set(agency.service, label(agency.name));
     for (const network of agency.networks) if (!known.has(network)) known.set(network, agency);
   }
 }
@@ -49,6 +52,20 @@ export function present(quakes) {
 
 /** Where the terms of an agency's data are: the address of a page, or that of a DOI. */
 export const termsAddress = ({ terms }) => terms?.replace(/^doi:/, "https://doi.org/") ?? null;
+
+/**
+ * What sentence() of coverage.js needs to know of the agencies with these names.
+ *
+ * @param {string[]} names
+ */
+export function publishers(names) {
+  const hosts = new Set(services.values());
+  const labels = names.map(label);
+  return {
+    nameOf: (/** @type {string} */ service) => services.get(service) ?? service,
+    listed: labels.filter((each) => hosts.has(each)), areOthers: labels.some((each) => !hosts.has(each)),
+  };
+}
 
 let shown = null;
 

@@ -4,6 +4,7 @@ import * as format from "./format.js";
 
 /**
  * @typedef {object} Held
+ * @property {string} [service] the host of the service that published the events
  * @property {number} from milliseconds, like `until`
  * @property {number} until
  * @property {number | null} magnitude held from this one on; null for all
@@ -60,27 +61,39 @@ export function gaps(held, from, until, least, region = earth) {
 const most = 2;
 
 /**
- * What is held of a selection, in a sentence; empty if that is not known.
- *
- * @param {Held[] | null} held null as long as it is not known
- * @param {[number | null, number | null]} window from, until; open where they are null
- * @param {{ now: number, tail: number, minmag: number | null, zone: string }} more `tail`: a gap at the end that is no longer than
- *   this is only the time until the next document comes
- * @param {Region} [region]
+ * @typedef {object} Publishers
+ * @property {(service: string) => string} nameOf what the agency of a service is called
+ * @property {string[]} listed those whose events are listed and whose service is known
+ * @property {boolean} areOthers whether there are events of further ones
  */
-export function sentence(held, [from, until], { now, tail, minmag, zone }, region) {
-  if (!held || held.length === 0) return "";
+
+/** @type {Publishers} */
+const unknown = { nameOf: (service) => service, listed: [], areOthers: false };
+
+/** @typedef {{ now: number, tail: number, minmag: number | null, zone: string }} More `tail`: a gap at the end that is no longer than
+ *   this is only the time until the next document comes */
+
+/**
+ * What is held of a selection: whole, from a magnitude on or in part, each with its words, or nothing of it; null if that is not known.
+ *
+ * @param {Held[]} held
+ * @param {[number | null, number | null]} window from, until; open where they are null
+ * @param {More} more
+ * @param {Region} [region]
+ * @returns {{ is: "whole" | "partial" | "nothing", words: string } | null}
+ */
+function extent(held, [from, until], { now, tail, minmag, zone }, region) {
   const begin = from ?? Math.min(...held.map((each) => each.from));
   const end = Math.min(until ?? now, now);
-  if (begin >= end) return "";
+  if (begin >= end) return null;
   const found = gaps(held, begin, end, minmag, region)
     .filter((gap) => !(gap.until === end && end > now - 1000 && gap.until - gap.from <= tail));
   const open = from == null ? ` since ${format.time(begin, zone, false)}` : "";
-  if (found.length === 0) return `Complete as published${open}.`;
+  if (found.length === 0) return { is: "whole", words: open };
   const [only] = found;
   if (found.length === 1 && only.from === begin && only.until === end) {
-    return only.magnitude === Infinity ? "Nothing here was imported whole: earthquakes may be missing."
-      : `Complete as published${open} from magnitude ${format.magnitude(only.magnitude)} on.`;
+    if (only.magnitude === Infinity) return { is: "nothing", words: "" };
+    return { is: "whole", words: `${open} from magnitude ${format.magnitude(only.magnitude)} on` };
   }
   const below = ({ magnitude }) => (magnitude < Infinity ? `below magnitude ${format.magnitude(magnitude)}` : "");
   const areAlike = found.every(({ magnitude }) => magnitude === only.magnitude);
@@ -90,5 +103,42 @@ export function sentence(held, [from, until], { now, tail, minmag, zone }, regio
     return areAlike || !below(gap) ? times : `${times} ${below(gap)}`;
   });
   const rest = found.length > most ? `; and ${format.count(found.length - most, "more stretch", "more stretches")}` : "";
-  return `May be incomplete${areAlike && below(only) ? ` ${below(only)}` : ""}: ${words.join("; ")}${rest}.`;
+  return { is: "partial", words: `${areAlike && below(only) ? ` ${below(only)}` : ""}: ${words.join("; ")}${rest}` };
 }
+
+/**
+ * What is held of a selection, in sentences that name the agencies, unless there is one only; empty if that is not known.
+ *
+ * @param {Held[] | null} held null as long as it is not known
+ * @param {[number | null, number | null]} window from, until; open where they are null
+ * @param {More} more
+ * @param {Region} [region]
+ * @param {Publishers} [publishers]
+ */
+export function sentence(held, window, more, region, publishers = unknown) {
+  const { nameOf, listed, areOthers } = publishers;
+  if (!held || held.length === 0) return "";
+  const services = [...new Set(held.map(({ service }) => service))];
+  const names = new Set([...services.map(nameOf), ...listed]);
+  const areMany = names.size > 1 || (areOthers && listed.length > 0);
+  // Of whom it is held is not known.
+  if (areMany && services.includes(undefined)) return "";
+  const told = services
+    .map((service) => ({ name: nameOf(service), ...extent(held.filter((each) => each.service === service), window, more, region) }))
+    .filter(({ is, name }) => is === "whole" || is === "partial" || (is === "nothing" && (listed.includes(name) || !areMany)));
+  for (const name of listed) if (!services.some((service) => nameOf(service) === name)) told.push({ name, is: "nothing", words: "" });
+  if (told.length === 0) return "";
+  if (told.every(({ is }) => is === "nothing")) return "Nothing here was imported whole: earthquakes may be missing.";
+  const whole = told.filter(({ is }) => is === "whole");
+  const sentences = [...new Set(whole.map(({ words }) => words))].map((words) =>
+    `Complete as published${areMany ? ` by ${list(whole.filter((each) => each.words === words))}` : ""}${words}.`);
+  for (const { name, words } of told.filter(({ is }) => is === "partial")) {
+    sentences.push(`${areMany ? `${name} may` : "May"} be incomplete${words}.`);
+  }
+  const missing = told.filter(({ is }) => is === "nothing");
+  if (missing.length > 0) sentences.push(`Of ${list(missing)}, earthquakes may be missing.`);
+  return sentences.join(" ");
+}
+
+/** Such as `A, B and C`. */
+const list = (all) => all.map(({ name }) => name).join(", ").replace(/, ([^,]*)$/, " and $1");

@@ -97,7 +97,8 @@ export async function story(code, signal) {
 /** What the catalogue holds whole: see coverage.js. */
 export async function coverage() {
   const { held } = await (await ask(`${root}coverage`)).json();
-  return held.map(({ from, until, minimum_magnitude: magnitude, box }) => ({ from: Date.parse(from), until: Date.parse(until), magnitude, box }));
+  return held.map(({ service, from, until, minimum_magnitude: magnitude, box }) =>
+    ({ service, from: Date.parse(from), until: Date.parse(until), magnitude, box }));
 }
 
 /**

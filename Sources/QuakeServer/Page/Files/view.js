@@ -118,7 +118,7 @@ export class View {
     const agencies = this.#derive("agencies", () => present(quakes.values()));
     const colours = colouring(settings.color, agencies);
     this.map.show(other.length > 0 ? [...listed, ...other] : listed, marks, colours, moment, settings.event);
-    this.#showList(moment, colours, agencies.length > 1);
+    this.#showList(moment, colours, agencies);
     showLegend(colours);
     showAgencies(agencies, settings.color);
     this.#timeline.show(
@@ -159,18 +159,18 @@ export class View {
     return search ? this.#derive(`${order} ${search}`, () => this.#sorted(order).filter(placeFilter(search))) : this.#sorted(order);
   }
 
-  #showList(moment, colouring, areMany) {
+  #showList(moment, colouring, agencies) {
     const state = this.#state;
     const { settings } = state;
     const { marks } = this.#catalogue;
     const found = this.#searched(settings.sort);
     const visible = settings.inview ? found.filter((quake) => this.map.shows(quake)) : found;
-    this.list.show(visible, { marks, zone: settings.zone, now: moment, colouring, areMany, selected: settings.event });
+    this.list.show(visible, { marks, zone: settings.zone, now: moment, colouring, areMany: agencies.length > 1, selected: settings.event });
     const isLoading = words.isLoading(state);
     const present = visible.filter(({ code }) => this.#catalogue.has(code));
     setText(byId("count"), isLoading && visible.length === 0 ? "Earthquakes" : words.count(state, present));
     byId("listing").classList.toggle("is-old", isLoading);
-    const held = words.held(state, settings.inview ? this.map.bounds ?? undefined : undefined);
+    const held = words.held(state, agencies, settings.inview ? this.map.bounds ?? undefined : undefined);
     setText(byId("coverage"), held);
     byId("coverage").hidden = held === "";
     byId("list").hidden = visible.length === 0;

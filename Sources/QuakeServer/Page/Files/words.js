@@ -1,5 +1,6 @@
 // What the page says of itself, for a state of the machine. Nothing here is remembered: words are always those of now.
 
+import { publishers } from "./agencies.js";
 import { sentence } from "./coverage.js";
 import * as format from "./format.js";
 import { typeLabel } from "./quake.js";
@@ -104,13 +105,14 @@ function span({ period, from, to, zone }) {
  * What the catalogue holds whole of what is selected; empty if that is not known, as of a past.
  *
  * @param {State} state
+ * @param {string[]} agencies whose events are selected
  * @param {import("./coverage.js").Region} [region] what the map shows, if only that is listed
  */
-export function held(state, region) {
+export function held(state, agencies, region) {
   const { settings, now, feed, trouble } = state;
   if (settings.asof != null || trouble) return "";
   const { minmag, zone } = settings;
-  return sentence(state.held, window(settings, now), { now, tail: feed?.limit ?? 15 * 60_000, minmag, zone }, region);
+  return sentence(state.held, window(settings, now), { now, tail: feed?.limit ?? 15 * 60_000, minmag, zone }, region, publishers(agencies));
 }
 
 /**
