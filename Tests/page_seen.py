@@ -2,7 +2,7 @@
 
 import urllib.parse
 
-from page_support import Path, drop, expect, just_now, put, sql
+from page_support import Path, admit, drop, expect, just_now, put, sql
 
 # Desktop, small laptop, tablet, phone upright and on its side, and a desktop at 200 %.
 SIZES = [(1440, 900), (1024, 600), (820, 1180), (390, 844), (844, 390), (720, 450)]
@@ -42,11 +42,55 @@ def true_states(page):
     page.choose("preset", "1")
     page.state_is("lost")
     page.browser.wait("the old list goes", lambda: page.browser.run("return document.querySelectorAll('.row').length") == 0)
-    expect("Couldn’t load" in page.browser.text("#empty"), "nothing says that this is not an empty list")
+    page.browser.wait("that this is not an empty list", lambda: page.browser.text("#count") == "Couldn’t load the list")
     page.server.start()
     page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 1")))
     page.state_is("live", "late")
     page.warns_no_more()
+
+
+def database_away(page):
+    """One state and one sentence, both while a list stands and where none could be loaded."""
+    def told(*words):
+        page.browser.run("dispatchEvent(new Event('online'))")
+        return [page.browser.text(part) for part in ("#state", "#warnings", "#count", "#empty")[:len(words)]] == list(words)
+
+    page.open()
+    before = page.browser.text("#count")
+    admit(False)
+    try:
+        page.browser.wait("the words", lambda: told(
+            "Database away", "The database does not answer. What you see may be out of date. Trying again.", before))
+        page.choose("preset", "1")
+        page.browser.wait("that nothing is loaded", lambda: told(
+            "Database away", "The database does not answer. Trying again.", "Couldn’t load the list", ""))
+    finally:
+        admit(True)
+    page.state_is("live", "late")
+    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 1")))
+    page.warns_no_more()
+
+
+def pasts_that_are_not_there(page):
+    """Before history, nothing of now is shown; before the first import, an empty catalogue is not a quiet earth."""
+    put("q9then", 4.0, "then")
+    between = sql("select to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')")
+    put("q9then", 5.0, "later")
+    page.open("?asof=2001-01-01T00:00:00Z&event=q9then")
+    page.warns("Nothing is known of the catalogue as it was 2001-01-01 00:00 UTC.")
+    page.browser.wait("nothing", lambda: page.browser.text("#count") == "Nothing to show")
+    shown = page.browser.run("return [document.getElementById('detail').hidden, document.title, document.querySelectorAll('.row').length]")
+    expect(shown == [True, "Quakes", 0], f"shown of a past that is not known: {shown}")
+    page.browser.run("document.querySelector('#empty button').click()")
+    page.browser.wait("the event as it is", lambda: page.browser.text(".large") == "5.0")
+    page.open(f"?asof={between}&event=q9then&minmag=6")
+    page.browser.wait("the event as it was", lambda: page.browser.text(".large") == "4.0")
+    begin = sql("select to_char(pruned_committed_at at time zone 'utc' + interval '1 ms', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') from history.store")
+    page.open(f"?asof={begin}&event=q9then")
+    page.browser.wait("that it was not there", lambda: "It was not in the catalogue then." in (page.browser.text("#detail") or ""))
+    page.browser.run("document.querySelector('#detail > button').click()")
+    page.browser.wait("an empty catalogue", lambda: "Nothing was imported yet at that time." in (page.browser.text("#empty") or ""))
+    drop("q9then")
 
 
 def dead_stream(page):
@@ -383,6 +427,6 @@ def alerts(page):
     drop("q9small", "q9away", "q9old", "q9wanted", "q9past")
 
 
-CHECKS = [empty_selection, true_states, dead_stream, back_after_play, one_zone, no_earthquakes, canvas_at_rest, rows_stay,
+CHECKS = [empty_selection, true_states, database_away, pasts_that_are_not_there, dead_stream, back_after_play, one_zone, no_earthquakes, canvas_at_rest, rows_stay,
           stored_by_another_version, nothing_over_the_map, chosen_on_the_map, beside_the_pointer, what_matters_stands_out,
           rows_whole, on_a_phone, plain_words, searched, alerts]

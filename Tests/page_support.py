@@ -135,6 +135,17 @@ def sql(statement, **values):
     return result.stdout.strip()
 
 
+def admit(is_admitted):
+    """Lets nobody connect to the database, and ends those who have; or lets them again."""
+    name = urllib.parse.urlparse(DATABASE).path[1:]
+    elsewhere = urllib.parse.urlparse(DATABASE)._replace(path="/postgres").geturl()
+    statements = [f'alter database "{name}" allow_connections {str(is_admitted).lower()}']
+    if not is_admitted:
+        statements.append(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'")
+    for statement in statements:
+        subprocess.run(["psql", "--no-psqlrc", "-qAtc", statement, elsewhere], check=True, capture_output=True)
+
+
 def put(code, magnitude=4.1, place="a place", minutes=5, longitude=10, latitude=20, **more):
     """Commits an event, as another program would. `more` has further columns."""
     columns = "".join(f", {name}" for name in more)

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { emptiness, status, warnings } from "../../Sources/QuakeServer/Page/Files/words.js";
+import { count, emptiness, isPastMissing, status, warnings } from "../../Sources/QuakeServer/Page/Files/words.js";
 import { begin, step } from "../../Sources/QuakeServer/Page/Files/machine.js";
 import { read } from "../../Sources/QuakeServer/Page/Files/settings.js";
 
@@ -59,6 +59,59 @@ test("A server that is ending still has its database, and one whose database is 
   assert.deepEqual([page.healthy({ status: "the server is ending" }).lamp, warnings(page.state)], ["live", []]);
   assert.equal(page.healthy({ status: "the database does not answer" }).lamp, "lost");
   assert.equal(warnings(page.state).length, 1);
+});
+
+test("A lost database is one state and one sentence, as soon as the server has not heard from it for 10 s", () => {
+  const away = { seconds_since_database_answered: 11, services: [{ service: "s", generated: "2026-11-24T05:00:00Z", interval: null }] };
+  const page = new Played().live().healthy({ seconds_since_database_answered: 5 });
+  assert.equal(page.lamp, "live");
+  assert.equal(page.did("wait", { name: "check" }).time, 10_000);
+  const words = () => [status(page.state).text, ...warnings(page.state)];
+  page.healthy(away);
+  assert.deepEqual(words(), ["Database away", "The database does not answer. What you see may be out of date. Trying again."]);
+  assert.equal(page.did("wait", { name: "check" }).time, 3000);
+  page.choose({ minmag: 6 }).failed(503, "The database is not available.");
+  assert.ok(page.did("ask"), "it does not ask how the server is");
+  page.healthy(away);
+  assert.deepEqual(words(), ["Database away", "The database does not answer. Trying again."]);
+  assert.equal(count(page.state, []), "Couldn’t load the list", "not: 0 earthquakes");
+  assert.equal(emptiness(page.state, 0), null);
+  page.healthy();
+  assert.deepEqual(words(), ["Not connected", "The database is not available. Trying again."]);
+  page.tell("due", { name: "retry" }).live();
+  assert.deepEqual(words(), ["Live"]);
+  assert.equal(count(page.state, []), "0 earthquakes");
+});
+
+test("A tab in the background asks less often", () => {
+  const page = new Played().live().tell("healthy", { answer: { status: "ok", services: [] }, isInFront: false });
+  assert.equal(page.did("wait", { name: "check" }).time, 20_000);
+});
+
+test("A past that is no longer kept, or never was, says so and shows nothing", () => {
+  for (const [code, lamp, words] of [
+    [410, "No longer kept", "The catalogue as it was 2026-10-01 00:00 UTC is no longer kept. The history begins 2026-11-01 00:00 UTC."],
+    [400, "No such past", "Nothing is known of the catalogue as it was 2026-10-01 00:00 UTC. The history begins 2026-11-01 00:00 UTC."],
+  ]) {
+    const page = new Played("?asof=2026-10-01T00:00:00Z&event=q91").failed(code, "asof: history does not reach that far back").healthy();
+    assert.deepEqual([status(page.state).text, ...warnings(page.state)], [lamp, words]);
+    assert.ok(isPastMissing(page.state));
+    assert.equal(page.state.isLoaded, false);
+    assert.equal(count(page.state, []), "Nothing to show");
+    assert.deepEqual(emptiness(page.state, 0).offers, [["Back to now", { asof: null }]]);
+    assert.ok(!isPastMissing(page.choose({ asof: null }).live().state));
+  }
+});
+
+test("An empty catalogue is not a quiet earth", () => {
+  assert.deepEqual(emptiness(new Played("?asof=2026-11-02T00:00:00Z").loaded(0, { isBare: true }).state, 0),
+    { text: "Nothing was imported yet at that time.", offers: [["Back to now", { asof: null }]] });
+  const page = new Played().loaded(0, { isBare: true });
+  assert.deepEqual([count(page.state, []), emptiness(page.state, 0).text], ["Empty catalogue", "Nothing was imported yet."]);
+  page.tell("opened").tell("reached", { position: "7_t_s", changes: [] });
+  assert.equal(emptiness(page.state, 0).text, "Nothing was imported yet.");
+  page.tell("reached", { position: "8_t_s", changes: [] });
+  assert.equal(emptiness(page.state, 0).text, "No earthquake in the last day.", "what was imported does not match");
 });
 
 test("It says when files of the page are refused, until all of them have come", () => {
@@ -259,6 +312,7 @@ test("In any order of events, nothing is shown as live that is not", () => {
       events[chosen]();
       page.later(random(30));
       const { state } = page;
+      assert.ok(warnings(state).length <= 1, `several warnings: ${warnings(state)}`);
       const words = `run ${run}: ${log}`;
       if (page.lamp === "live") {
         assert.ok(state.stream === "open" && state.isReachable && state.hasDatabase && !state.load && !state.trouble, words);

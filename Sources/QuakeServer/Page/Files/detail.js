@@ -4,7 +4,7 @@ import { agency, termsAddress } from "./agencies.js";
 import { element, foreign, outwards } from "./dom.js";
 import * as format from "./format.js";
 import { columns, differences, pages, typeLabel } from "./quake.js";
-import { root, story } from "./service.js";
+import { root, stateAt, story } from "./service.js";
 
 export class Detail {
   #box;
@@ -38,13 +38,14 @@ export class Detail {
   }
 
   /**
-   * Shows an event. `quake` is null if it is not among the selected ones: its story then tells what it is.
+   * Shows an event, as of a past { asof, begin }: a moment, null for now, and when history begins. `quake` is null if it is not among
+   * the selected ones: its story then tells what it is, or was.
    *
    * The heading takes the focus if `isChosen`, or if the focus was on what is replaced. What is shown already stays as it is,
    * a selection of text in it too; only the age is updated.
    */
-  show(code, quake, mark, zone, now, isChosen) {
-    const shown = { code, quake, mark, zone, agency: quake && agency(quake) };
+  show(code, quake, mark, zone, now, { asof, begin }, isChosen) {
+    const shown = { code, quake, mark, zone, asof, begin: asof && begin, agency: quake && agency(quake) };
     if (Object.keys(shown).every((name) => shown[name] === this.#shown[name])) {
       this.#tick(now);
       if (isChosen) this.#box.querySelector("h2").focus();
@@ -60,7 +61,7 @@ export class Detail {
     this.#box.hidden = false;
     summary.append(...(quake ? this.#summary(quake, mark, zone, now) : [heading(foreign(code))]));
     if (isChosen || hadFocus) this.#box.querySelector("h2").focus();
-    this.#tell(code, quake, zone, now, summary, steps);
+    this.#tell(code, quake, zone, now, { asof, begin }, summary, steps);
   }
 
   #tick(now) {
@@ -101,7 +102,7 @@ export class Detail {
     return [title, gone, definitions(facts), links(quake), more].filter(Boolean);
   }
 
-  async #tell(code, quake, zone, now, summary, box) {
+  async #tell(code, quake, zone, now, { asof, begin }, summary, box) {
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
@@ -116,13 +117,16 @@ export class Detail {
       return;
     }
     if (loading.signal.aborted) return;
-    const last = told.now ?? told.steps.at(-1)?.before;
-    if (!quake && last) {
-      const gone = told.now ? null : { kind: "withdrawn", reason: told.steps.at(-1).change.reason };
+    const then = stateAt(told, asof, begin);
+    if (!quake && then.quake) {
+      const gone = then.is === "absent" ? { kind: "withdrawn", reason: then.reason } : null;
       const hadFocus = summary.contains(document.activeElement);
-      summary.replaceChildren(...this.#summary(last, gone, zone, now));
-      if (told.now) this.#handlers.found(last);
+      summary.replaceChildren(...this.#summary(then.quake, gone, zone, now));
+      if (then.is === "present") this.#handlers.found(then.quake);
       if (hadFocus) summary.querySelector("h2").focus();
+    } else if (!quake) {
+      const words = then.is === "unknown" ? "How it was then is no longer kept." : "It was not in the catalogue then.";
+      summary.append(element("p", "warning", words));
     }
     if (told.steps.length > 0 && told.steps[0].change.operation !== "insert") {
       box.append(element("p", "", "Earlier revisions are no longer kept."));

@@ -4,7 +4,10 @@
 import * as wishes from "./settings.js";
 
 const retryTime = 3000;
-const checkTime = 20_000;
+/** The server asks its database every 5 s: after twice that time, the database is away. */
+const silence = 10;
+/** How often the server is asked how it is: by the page that is looked at, and by one in the background. */
+const checkTime = { front: 10_000, back: 20_000 };
 const frameTime = 300;
 const frames = 60;
 /** How long what is held stays good. The server looks once a minute. */
@@ -17,7 +20,9 @@ const surveyTime = 60_000;
  * @property {number} id of the newest load
  * @property {{ mark: boolean, began: number } | null} load what is being loaded; `mark` says to mark what changes by it
  * @property {string | null} shown which selection the catalogue is of; null if it is of none
- * @property {{ kind: "contradiction" | "refused" | "unreachable", text: string | null } | null} trouble
+ * @property {{ kind: "contradiction" | "refused" | "pruned" | "unreachable", text: string | null } | null} trouble
+ * @property {boolean} isLoaded whether the catalogue is what the server gave, and not empty for want of an answer
+ * @property {boolean} isBare whether the server had no event at all, of whatever selection
  * @property {"closed" | "opening" | "open" | "lost"} stream
  * @property {string | null} position the position after which the stream continues
  * @property {number | null} awaited the token that the stream has to have reached when the server is asked again
@@ -42,7 +47,7 @@ const surveyTime = 60_000;
  */
 export function begin(settings, now) {
   return handled({
-    settings, now, id: 0, load: null, shown: null, trouble: null, stream: "closed", position: null, awaited: null,
+    settings, now, id: 0, load: null, shown: null, trouble: null, isLoaded: false, isBare: false, stream: "closed", position: null, awaited: null,
     isReachable: true, hasDatabase: true, feed: null, historyBegin: null, held: null, surveyed: -Infinity, play: null, omitted: 0,
     since: now, withheld: 0,
   }, (state, act) => {
@@ -111,12 +116,14 @@ const handlers = {
 
   // Loading
 
-  loaded(state, act, { id, quakes, total, position }) {
+  loaded(state, act, { id, quakes, total, position, isBare = false }) {
     if (id !== state.id || !state.load) return;
     const { mark, began } = state.load;
     state.load = null;
     state.trouble = null;
     state.isReachable = true;
+    state.isLoaded = true;
+    state.isBare = isBare;
     state.omitted = total - quakes.length;
     state.since = state.now;
     const start = wishes.window(state.settings, state.settings.asof ?? state.now)[0];
@@ -134,12 +141,14 @@ const handlers = {
     if (id !== state.id || !state.load) return;
     state.load = null;
     if (state.play) stay(state, act);
-    const isRefused = status === 400;
-    state.trouble = isRefused ? { kind: "refused", text: message }
-      : { kind: "unreachable", text: status ? message : null };
+    const refusal = { 400: "refused", 410: "pruned" }[status];
+    state.trouble = refusal ? { kind: refusal, text: message } : { kind: "unreachable", text: status ? message : null };
     // The shown events are of another selection, and must not be taken for this one.
-    if (isRefused || state.shown !== selected(state.settings)) empty(state, act);
-    if (!isRefused) wait(act, "retry", retryTime + chance * retryTime);
+    if (refusal || state.shown !== selected(state.settings)) empty(state, act);
+    if (refusal) return;
+    wait(act, "retry", retryTime + chance * retryTime);
+    // It knows whether its database is away.
+    if (status === 503) act("ask", { times: 1 });
   },
 
   // The stream
@@ -154,6 +163,7 @@ const handlers = {
 
   /** A pass of changes is whole, or there was none: the stream has come to a position. */
   reached: (state, act, { position, changes }) => {
+    if (tokenOf(position) !== tokenOf(state.position)) state.isBare = false;
     state.position = position;
     if (changes.length > 0) act("apply", { changes });
   },
@@ -167,12 +177,12 @@ const handlers = {
 
   // How the server is
 
-  healthy(state, act, { answer }) {
-    const { status, token = null, services = [], history_begins_at: begins } = answer;
+  healthy(state, act, { answer, isInFront = true }) {
+    const { status, token = null, services = [], history_begins_at: begins, seconds_since_database_answered: silent = 0 } = answer;
     const wasReachable = state.isReachable;
     state.isReachable = true;
     // A server that is ending is not well either, but has its database.
-    state.hasDatabase = status !== "the database does not answer";
+    state.hasDatabase = status !== "the database does not answer" && silent < silence;
     state.historyBegin = begins ? Date.parse(begins) : null;
     state.feed = lateness(services);
     const isBehind = state.stream === "open" && state.awaited != null && tokenOf(state.position) < state.awaited;
@@ -180,7 +190,7 @@ const handlers = {
     // A stream may die without a word, and an answer to another request does not show it.
     if (state.stream !== "closed" && (!wasReachable || isBehind)) stream(state, act);
     else if (!wasReachable && !state.load && state.trouble?.kind === "unreachable") load(state, act);
-    wait(act, "check", checkTime);
+    wait(act, "check", state.hasDatabase ? checkTime[isInFront ? "front" : "back"] : retryTime);
     if (state.now - state.surveyed < surveyTime) return;
     state.surveyed = state.now;
     act("survey");
@@ -267,6 +277,7 @@ function load(state, act, mark = false) {
 
 function empty(state, act) {
   state.omitted = 0;
+  state.isLoaded = false;
   state.shown = selected(state.settings);
   act("take", { quakes: [], mark: false, start: null });
 }

@@ -98,7 +98,7 @@ const perform = {
     } catch {
       return tell({ is: "silent" });
     }
-    tell({ is: "healthy", answer });
+    tell({ is: "healthy", answer, isInFront: !document.hidden });
   },
 
   async survey() {

@@ -50,7 +50,7 @@ export async function file(name) {
 /**
  * The selected events, the newest first: all of them, or as many as the server gives at once.
  *
- * Returns { quakes, total, position }: how many match, and the position for /changes.
+ * Returns { quakes, total, position, isBare }: how many match, the position for /changes, and whether there is no event at all.
  */
 export async function load(selection, asof, signal) {
   const query = new URLSearchParams(selection);
@@ -72,7 +72,19 @@ export async function load(selection, asof, signal) {
     quakes: features.map(fromFeature),
     total: total ?? features.length,
     position: answer.headers.get("Quakes-Position"),
+    isBare: features.length === 0 && await hasNothing(query.get("asof"), signal),
   };
+}
+
+/** Whether the catalogue has no event at all. If the server does not say, it may have some. */
+async function hasNothing(asof, signal) {
+  const query = new URLSearchParams({ format: "geojson", ...(asof == null ? {} : { asof }) });
+  try {
+    return (await (await ask(`${root}fdsnws/event/1/count?${query}`, signal)).json()).count === 0;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return false;
+  }
 }
 
 /**
@@ -92,6 +104,24 @@ export async function story(code, signal) {
     return { change, before: before && fromRow(before), after: after && fromRow(after) };
   });
   return { steps: steps.reverse(), now: row && fromRow(row) };
+}
+
+/**
+ * How the event of a story was at a moment; as it is now, or was last, if that is null.
+ *
+ * Returns { is: "present" | "absent" | "unknown", quake, reason }: it was there, was not (yet, or any more), or the history that tells is
+ * no longer kept. `begin` is when history begins. An absent event is as it was last before the moment, or null, with the reason
+ * for which it went.
+ *
+ * @param {{ steps: any[], now: any }} story
+ * @param {number | null} moment
+ * @param {number | null} begin
+ */
+export function stateAt({ steps, now }, moment, begin) {
+  const last = steps.filter(({ change }) => moment == null || Date.parse(change.committed_at) <= moment).at(-1);
+  if (!last && moment != null && begin != null && moment < begin) return { is: "unknown", quake: null };
+  const quake = last ? last.after : steps.length > 0 ? steps[0].before : now;
+  return quake ? { is: "present", quake } : { is: "absent", quake: last?.before ?? null, reason: last?.change.reason };
 }
 
 /** What the catalogue holds whole: see coverage.js. */

@@ -31,7 +31,7 @@ export class View {
   #isChosen = false;
   /** The event that is to be brought into view once it is here, and whether the map moves for it. */
   #awaited = null;
-  /** An event that is shown although it is not selected. */
+  /** An event that is shown although it is not selected, and as of when: { quake, asof }. */
   #found = null;
   /** The event that was left for the list. */
   #left = null;
@@ -60,7 +60,7 @@ export class View {
     this.#detail = new Detail(byId("detail"), {
       closed: () => handlers.chosen({ event: null }), asOf: (asof) => handlers.chosen({ asof }), chosen: choose,
       found: (quake) => {
-        this.#found = quake;
+        this.#found = { quake, asof: this.#state.settings.asof };
         if (this.#awaited?.isOnMap) this.map.reveal(quake);
         this.showWords(this.#state);
         handlers.redrawn();
@@ -114,7 +114,9 @@ export class View {
     // The small ones lie on the large ones; where age is the colour, the new ones on the old.
     const listed = this.#searched(settings.color === "age" ? "oldest" : "largest");
     const quake = quakes.get(settings.event) ?? null;
-    const other = quake == null && this.#found?.code === settings.event ? [this.#found] : [];
+    const isMissing = words.isPastMissing(state);
+    const event = isMissing ? null : settings.event;
+    const other = quake == null && !isMissing && this.#other ? [this.#other] : [];
     const agencies = this.#derive("agencies", () => present(quakes.values()));
     const colours = colouring(settings.color, agencies);
     this.map.show(other.length > 0 ? [...listed, ...other] : listed, marks, colours, moment, settings.event);
@@ -124,9 +126,12 @@ export class View {
     this.#timeline.show(
       Math.max(state.now - wishes.reach(settings, state.now), state.historyBegin ?? 0), state.now, settings.asof, settings.zone,
       state.play != null);
-    byId("listing").hidden = settings.event != null;
-    if (settings.event == null) this.#detail.close();
-    else this.#detail.show(settings.event, quake, marks.get(settings.event), settings.zone, moment, this.#isChosen);
+    byId("listing").hidden = event != null;
+    if (event == null) this.#detail.close();
+    else {
+      const past = { asof: settings.asof, begin: state.historyBegin };
+      this.#detail.show(event, quake, marks.get(event), settings.zone, moment, past, this.#isChosen);
+    }
     this.#isChosen = false;
     if (this.#left != null && settings.event == null) {
       this.list.reveal(this.#left);
@@ -135,10 +140,16 @@ export class View {
     this.#left = null;
   }
 
+  /** The shown event, if it is not selected; null if it is, or is not known. */
+  get #other() {
+    const { event, asof } = this.#state.settings;
+    return this.#found?.quake.code === event && this.#found.asof === asof ? this.#found.quake : null;
+  }
+
   #title() {
     const { settings } = this.#state;
-    const quake = this.#catalogue.quakes.get(settings.event) ?? (this.#found?.code === settings.event ? this.#found : null);
-    if (quake) return `M ${format.magnitude(quake.magnitude)}, ${quake.place ?? quake.code} – Quakes`;
+    const quake = this.#catalogue.quakes.get(settings.event) ?? this.#other;
+    if (quake && !words.isPastMissing(this.#state)) return `M ${format.magnitude(quake.magnitude)}, ${quake.place ?? quake.code} – Quakes`;
     const added = [...this.#catalogue.marks.values()].filter(({ kind }) => kind === "new").length;
     return added > 0 && settings.asof == null ? `(${added}) Quakes` : "Quakes";
   }
@@ -186,7 +197,7 @@ export class View {
     box.dataset.shown = shown;
     box.hidden = emptiness == null;
     box.replaceChildren(...(emptiness == null ? [] : [
-      element("p", "", emptiness.text),
+      ...(emptiness.text ? [element("p", "", emptiness.text)] : []),
       ...emptiness.offers.map(([label, changes]) => {
         const button = element("button", "", label);
         button.type = "button";

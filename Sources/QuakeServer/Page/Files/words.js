@@ -14,6 +14,16 @@ export const isLate = (state) => state.feed != null && state.now - state.feed.ge
 /** Whether what the catalogue holds is not yet, or no longer, what is selected. @param {State} state */
 export const isLoading = (state) => state.load != null && !state.load.mark && !state.play;
 
+/** Whether a past is shown, which stays what it is. @param {State} state */
+const isOldPast = (state) => state.settings.asof != null && state.isLoaded && !state.trouble;
+
+/** Whether there is nothing to load. @param {State} state */
+const isNothing = ({ trouble }) => trouble != null && trouble.kind !== "unreachable";
+
+/** Whether the server has no such past: then nothing is shown, of an event neither. @param {State} state */
+export const isPastMissing = ({ trouble, settings }) =>
+  settings.asof != null && (trouble?.kind === "refused" || trouble?.kind === "pruned");
+
 /**
  * The lamp, which is green only if what is shown is what is.
  *
@@ -24,11 +34,12 @@ export function status(state) {
   const { settings, trouble, stream } = state;
   if (trouble?.kind === "contradiction") return { lamp: "off", text: "Nothing selected" };
   if (trouble?.kind === "refused") return { lamp: "off", text: settings.asof == null ? "Refused" : "No such past" };
+  if (trouble?.kind === "pruned") return { lamp: "off", text: "No longer kept" };
+  if (!state.hasDatabase && state.isReachable && !isOldPast(state)) return { lamp: "lost", text: "Database away" };
   if (!state.isReachable || trouble || stream === "lost") return { lamp: "lost", text: "Not connected" };
   if (isLoading(state)) return { lamp: "loading", text: "Loading" };
   if (settings.asof != null) return { lamp: "past", text: `As it was ${format.time(settings.asof, settings.zone, false)}` };
   if (stream !== "open") return { lamp: "loading", text: "Connecting" };
-  if (!state.hasDatabase) return { lamp: "lost", text: "Database away" };
   if (isLate(state)) return { lamp: "late", text: "Live, feed late" };
   return { lamp: "live", text: "Live" };
 }
@@ -43,18 +54,29 @@ export function warnings(state) {
   const { trouble, settings, feed, now } = state;
   const told = [];
   if (trouble?.kind === "contradiction") told.push(trouble.text);
-  if (trouble?.kind === "refused") told.push(`The server does not have this: ${trouble.text}.`);
-  if (trouble?.kind === "unreachable" || !state.isReachable || state.stream === "lost") {
-    told.push(`${trouble?.text ?? "The connection is lost."} What you see may be out of date. Trying again.`);
+  if (isPastMissing(state)) told.push(missingPast(state));
+  else if (trouble?.kind === "refused") told.push(`The server does not have this: ${trouble.text}.`);
+  const isAway = !state.hasDatabase && state.isReachable;
+  if (!isNothing(state) && (isAway || trouble || !state.isReachable || state.stream === "lost")) {
+    const reason = isAway ? "The database does not answer." : trouble?.text ?? "The connection is lost.";
+    told.push(`${reason}${state.isLoaded && !isOldPast(state) ? " What you see may be out of date." : ""} Trying again.`);
   }
   if (state.withheld > 0) told.push("Couldn’t load all of the map. Retrying.");
-  if (!state.hasDatabase) told.push("The server has lost its database. The page may be outdated.");
-  if (isLate(state)) {
+  if (isLate(state) && !isAway && settings.asof == null) {
     told.push(
       `The feed is late: its newest document is of ${format.time(feed.generated, settings.zone, false)} `
       + `(${format.ago(feed.generated, now)}). Newer earthquakes may be missing.`);
   }
   return told;
+}
+
+/** @param {State} state */
+function missingPast({ trouble, settings, historyBegin }) {
+  const { asof, zone } = settings;
+  const then = `the catalogue as it was ${format.time(asof, zone, false)}`;
+  const begin = historyBegin == null ? "" : ` The history begins ${format.time(historyBegin, zone, false)}.`;
+  if (trouble.kind === "pruned") return `${then[0].toUpperCase()}${then.slice(1)} is no longer kept.${begin}`;
+  return historyBegin != null && asof < historyBegin ? `Nothing is known of ${then}.${begin}` : `The server does not have ${then}: ${trouble.text}.`;
 }
 
 /**
@@ -69,14 +91,17 @@ export function emptiness(state, selected) {
   if (trouble?.kind === "contradiction") {
     return { text: "Nothing can match.", offers: [["All magnitudes, last day", { minmag: null, maxmag: null, period: "day", from: null, to: null }]] };
   }
-  if (trouble?.kind === "refused") return { text: "There is nothing to show.", offers: [["Back to now", { asof: null }]] };
-  if (trouble || !state.isReachable) return { text: "Couldn’t load the list. Retrying.", offers: [] };
-  if (isLoading(state)) return null;
+  if (isPastMissing(state)) return { text: "", offers: [["Back to now", { asof: null }]] };
+  if (trouble || !state.isLoaded || isLoading(state)) return null;
   if (selected > 0 && settings.search) {
     return { text: `No place here matches “${settings.search}”.`, offers: [["Clear the search", { search: null }]] };
   }
   if (selected > 0) {
     return { text: "None of the earthquakes is on this part of the map.", offers: [["Show those elsewhere, too", { inview: false }]] };
+  }
+  if (state.isBare) {
+    return settings.asof == null ? { text: "Nothing was imported yet.", offers: [] }
+      : { text: "Nothing was imported yet at that time.", offers: [["Back to now", { asof: null }]] };
   }
   /** @type {[string, object][]} */
   const offers = [];
@@ -122,6 +147,8 @@ export function held(state, agencies, region) {
  * @param {{ type: string | null }[]} quakes those that are listed and still there
  */
 export function count(state, quakes) {
+  if (!state.isLoaded && state.trouble) return isNothing(state) ? "Nothing to show" : "Couldn’t load the list";
+  if (state.isBare && quakes.length === 0) return "Empty catalogue";
   const others = quakes.filter((quake) => typeLabel(quake) != null).length;
   const number = format.count(quakes.length - others, "earthquake") + (others > 0 ? `, ${format.count(others, "other", "others")}` : "");
   const where = state.settings.inview ? " on the map" : "";
