@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import sqlite3
 import statistics
 import subprocess
@@ -152,6 +153,22 @@ def finish(process, start, ends_with=(0,)):
         sys.exit(f"{process.args} ended with {process.returncode}")
     return {"wall": time.monotonic() - start, "cpu": usage.ru_utime + usage.ru_stime,
             "memory": usage.ru_maxrss / 1024}
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+missing = set()
+
+
+def has(name, what, found):
+    """Whether a comparison finds what it takes. Says once that it does not."""
+    if not found and name not in missing:
+        missing.add(name)
+        print(f"without {name}: {what} is not installed", file=sys.stderr)
+    return found
 
 
 def medians(rounds):

@@ -39,8 +39,8 @@ import urllib.error
 import urllib.request
 
 import goals
-from cluster import QUAKES, Cluster
-from proxies import Proxy, free_port
+from cluster import QUAKES, Cluster, free_port
+from proxies import Proxy
 
 ROWS = {}
 EVENTS = "/fdsnws/event/1/query"

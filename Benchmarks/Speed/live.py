@@ -18,8 +18,7 @@ import sys
 import time
 
 import goals
-from cluster import QUAKES, Cluster, medians, print_table, tree_cpu
-from proxies import free_port
+from cluster import QUAKES, Cluster, free_port, medians, print_table, tree_cpu
 from writer import Writer
 
 OURS, NCHAN = KINDS = ["quakes serve", "nginx with nchan"]

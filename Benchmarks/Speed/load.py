@@ -33,7 +33,7 @@ import threading
 import time
 
 import goals
-from cluster import HERE, QUAKES, Cluster, medians, print_table, run
+from cluster import HERE, QUAKES, Cluster, has, medians, print_table, run
 
 REVISED = "0.01"
 COPY = "psql \\copy csv"
@@ -181,16 +181,6 @@ def importers(cluster, names):
 
 NAMES = {"quakes": "quakes", "copy_csv": COPY, "copy_binary": "psql \\copy binary", "python": "python",
          "ogr2ogr": "ogr2ogr"}
-missing = set()
-
-
-def has(name, what, found):
-    if not found and name not in missing:
-        missing.add(name)
-        print(f"without {name}: {what} is not installed", file=sys.stderr)
-    return found
-
-
 def counters(cluster):
     return {"wal": cluster.wal(), "changes": int(cluster.sql("select count(*) from history.change"))}
 

@@ -1,16 +1,10 @@
 """The proxies of deploy/proxies, each in front of a server on this machine."""
 
-import socket
 import subprocess
 import sys
 import tempfile
 
-from cluster import HERE
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+from cluster import HERE, free_port
 
 
 def programs():

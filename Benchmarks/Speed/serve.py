@@ -36,7 +36,7 @@ import urllib.error
 import urllib.request
 
 import goals
-from cluster import HERE, QUAKES, Cluster, postgres_cpu, print_table, tree_cpu
+from cluster import HERE, QUAKES, Cluster, free_port, has, postgres_cpu, print_table, tree_cpu
 
 FORMATS = {
     "geojson": "magnitude, place, time, updated, tz, url, detail, felt, cdi, mmi, alert, status, tsunami, sig, net, net_code,"
@@ -94,11 +94,6 @@ def main():
 
 
 # MARK: programs
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
 
 class Service:
     """A server that runs while the block does."""
@@ -313,12 +308,6 @@ def spread(values):
 
 def text(spread):
     return f"{spread['median']:.2f} ({spread['least']:.2f}–{spread['greatest']:.2f})"
-
-
-def has(name, what, found):
-    if not found:
-        print(f"without {name}: {what} is not installed", file=sys.stderr)
-    return found
 
 
 def print_results(results, options):
