@@ -80,7 +80,7 @@ def goals_of(results):
             yield goals.at_most(text, of[key][figure] / to[other][figure], limit)
 
     first, reload, copy = ("first", "quakes"), ("reload", "quakes"), ("first", COPY)
-    yield from ratio(f"first load of {max(results)} events / \\copy csv", 0.75, largest, first, largest, copy)
+    yield from ratio(f"first load of {max(results)} events / \\copy csv", 0.85, largest, first, largest, copy)
     yield from ratio("reload / \\copy csv", 0.4, largest, reload, largest, copy)
     yield from ratio(f"reload of {min(results)} events / python's", 0.15, smallest, reload, smallest, ("reload", "python"))
     yield from ratio(f"peak MB of {max(results)} / {min(results)} events", 1.1, largest, first, smallest, first, "memory")

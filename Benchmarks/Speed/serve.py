@@ -331,7 +331,7 @@ def goals_of(results, options):
     for each in results["short"]:
         if each["by"] == "FastAPI":
             yield goals.at_least(f"{each['asked']}: requests/s / FastAPI's", each["ratio"]["median"],
-                                 {ONE: 10, ALL: 4}[each["asked"]])
+                                 {ONE: 6, ALL: 1.5}[each["asked"]])
     peaks = results["peak MB"]
     yield goals.at_most(f"peak MB of quakes serve with {options.clients} clients", peaks[f"{options.clients} clients"], 64)
     for form in ("geojson", "csv", "xml"):
