@@ -135,7 +135,7 @@ has_files() {
     on dpkg-deb --contents /root/quakes_check.deb > "$work/contents"
     for file in "$@"; do grep " ./usr/share/doc/quakes/deploy/$file\$" "$work/contents" || { echo "$file is missing"; return 1; }; done
 }
-started_by_request() { on systemctl stop quakes-serve.service; is 200 ask /health; }
+started_by_request() { on systemctl stop quakes-serve.service; is 200 ask / && within 5 is 200 ask /health; }
 eight_restarts() {
     for _ in 1 2 3 4 5 6 7 8; do on systemctl restart quakes-serve.service || return 1; done
     within 5 is 200 ask /health && is active on systemctl is-active quakes-serve.socket
