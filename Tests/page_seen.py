@@ -365,7 +365,16 @@ def searched(page):
     page.browser.wait("why", lambda: "No place here matches" in (page.browser.text("#empty") or ""))
     page.browser.run("document.querySelector('#empty button').click()")
     page.counts(everything)
-    drop("q9search")
+    put("q9honshu", 4.4, "southeast of Honshu", minutes=1, longitude=140.5, latitude=35.2)
+    page.browser.type("[name=search]", "tokyo")
+    page.browser.wait("the offer", lambda: "Near Tokyo, Japan" in (page.browser.text("#empty") or ""))
+    page.browser.press("Enter")
+    page.browser.wait("the map there", lambda: page.query().get("map") == ["35.69,139.75,7"])
+    page.browser.run("document.querySelector('#empty button').click()")
+    page.row_with("q9honshu", "southeast of Honshu")
+    expect(page.row("q9search") is None and page.query()["inview"] == ["1"], "what is far away is listed")
+    page.browser.wait("the towns", lambda: page.browser.run("return document.getElementById('towns').children.length") > 1000)
+    drop("q9search", "q9honshu")
 
 
 def alerts(page):

@@ -282,6 +282,15 @@ test("Each action of the past and each selection closes the stream first", () =>
   }
 });
 
+test("A chosen place moves the map", () => {
+  const page = new Played().live().choose({ map: [35.69, 139.75, 7] });
+  assert.deepEqual(page.did("view").view, [35.69, 139.75, 7]);
+  assert.equal(page.did("url").text, "?map=35.69,139.75,7");
+  const { text, offers } = emptiness(page.choose({ search: "tokyo" }).state, 3, { zoom: 1, latitude: 35.69, longitude: 139.75, name: "Tokyo", country: "Japan" });
+  assert.equal(text, "No place here matches “tokyo”.");
+  assert.deepEqual(offers.map(([label]) => label), ["Near Tokyo, Japan", "Clear the search"]);
+});
+
 test("What only shows differently loads nothing", () => {
   for (const changes of [{ sort: "largest" }, { color: "age" }, { inview: true }, { search: "chile" }, { event: "q91" }, { zone: "local" }]) {
     const page = new Played().live().choose(changes);

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Catalogue } from "../../Sources/QuakeServer/Page/Files/catalogue.js";
-import { count } from "../../Sources/QuakeServer/Page/Files/words.js";
+import { placeNamed } from "../../Sources/QuakeServer/Page/Files/earth.js";
+import { count, near } from "../../Sources/QuakeServer/Page/Files/words.js";
 import * as format from "../../Sources/QuakeServer/Page/Files/format.js";
 import * as projection from "../../Sources/QuakeServer/Page/Files/projection.js";
 import { pages, placeFilter, typeLabel } from "../../Sources/QuakeServer/Page/Files/quake.js";
@@ -59,6 +60,28 @@ test("A search finds places with any accents", () => {
   assert.ok(finds("hofn ICELAND", "105 km WNW of Höfn, Iceland"));
   assert.ok(finds("7000ab", null));
   assert.ok(!finds("chile", "Höfn, Iceland"));
+});
+
+test("A state is found by its name and by its abbreviation, whichever the place has", () => {
+  const finds = (search, place) => placeFilter(search)({ place, code: "us7000abcd" });
+  for (const place of ["6km NW of The Geysers, CA", "Northern California"]) {
+    for (const search of ["california", "CA", "ca", "calif"]) assert.ok(finds(search, place), `${search}: ${place}`);
+  }
+  assert.ok(finds("new mexico", "21 km S of Whites City, NM"));
+  assert.ok(finds("geysers, ca", "6km NW of The Geysers, CA"));
+  assert.ok(!finds("CA", "near Chicago, Illinois"), "an abbreviation is no part of a word");
+  assert.ok(!finds("nevada", "6km NW of The Geysers, CA"));
+  assert.ok(!finds("delaware", "off the coast of Chile"));
+});
+
+test("A town is found by its name, the largest of several, and offers what is near it", () => {
+  const town = (name, country, latitude = 0) => ({ zoom: 1, latitude, longitude: 0, name, country });
+  const all = [town("Lima", "Peru", -12.05), town("São Paulo", "Brazil"), town("Lima", "United States of America")];
+  assert.equal(placeNamed(all, " lima ")?.country, "Peru");
+  assert.equal(placeNamed(all, "Lima, united states of america")?.country, "United States of America");
+  assert.equal(placeNamed(all, "Sao Paulo")?.country, "Brazil");
+  assert.equal(placeNamed(all, "lim"), null);
+  assert.deepEqual(near(all[0]), ["Near Lima, Peru", { search: null, inview: true, map: [-12.05, 0, 7] }]);
 });
 
 test("A URL is read as it was written, and nonsense is not", () => {

@@ -1,7 +1,19 @@
 // The fields that choose what is shown, and what they show of the settings.
 
-import { all, byId } from "./dom.js";
+import { all, byId, element } from "./dom.js";
+import { loadPlaces, placeName, placeNamed } from "./earth.js";
 import * as wishes from "./settings.js";
+
+/** Offers the towns to those who type the name of one. */
+export async function offerTowns() {
+  const box = byId("towns");
+  if (box.children.length > 0) return;
+  box.append(...[...new Set((await loadPlaces()).map(placeName))].map((name) => {
+    const option = element("option", "");
+    option.value = name;
+    return option;
+  }));
+}
 
 export class Controls {
   #settings;
@@ -14,6 +26,7 @@ export class Controls {
     on("input", (target) => {
       if (target.name === "search") handlers.chosen({ search: target.value.trim() || null }, "replace");
     });
+    byId("search").addEventListener("focus", offerTowns);
     byId("toggle-filters").addEventListener("click", ({ target }) => {
       const isOpen = document.body.classList.toggle("filters-open");
       target.setAttribute("aria-expanded", String(isOpen));
@@ -30,10 +43,17 @@ export class Controls {
     byId("range").hidden = settings.period !== "range";
   }
 
+  /** A town's name moves the map there. */
+  async #searched(text) {
+    const town = placeNamed(await loadPlaces(), text);
+    if (town) this.#handlers.chosen({ map: wishes.around(town) });
+  }
+
   #changed({ name, value, checked }) {
     const { chosen } = this.#handlers;
     switch (name) {
       case "zone": case "sort": case "color": return chosen({ [name]: value });
+      case "search": return this.#searched(value);
       case "inview": return chosen({ inview: checked });
       case "preset": return chosen({ minmag: wishes.decimal(value), maxmag: null });
       case "minmag": case "maxmag": return chosen({ [name]: wishes.decimal(value) });

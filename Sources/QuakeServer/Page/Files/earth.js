@@ -1,6 +1,8 @@
 // Land, sea, borders, plate boundaries, towns and the grid.
 
 import * as projection from "./projection.js";
+import { folded } from "./quake.js";
+import { file } from "./service.js";
 
 /**
  * What the earth is made of, as far as it is loaded.
@@ -14,8 +16,21 @@ import * as projection from "./projection.js";
  * @typedef {{ zoom: number, latitude: number, longitude: number, name: string, country: string }} Place
  */
 
+let loading;
+
+/** The towns, the largest first. */
+export const loadPlaces = () => (loading ??= file("places.txt").then(places));
+
+export const placeName = ({ name, country }) => `${name}, ${country}`;
+
+/** The largest town of a name, with or without its country; null if there is none. @param {Place[]} all */
+export function placeNamed(all, text) {
+  const wanted = folded(text.trim());
+  return all.find((place) => folded(place.name) === wanted || folded(placeName(place)) === wanted) ?? null;
+}
+
 /** @returns {Place[]} */
-export function places(text) {
+function places(text) {
   return text.split("\n").filter(Boolean).map((line) => {
     const [zoom, latitude, longitude, name, country] = line.split("\t");
     return { zoom: Number(zoom), latitude: Number(latitude), longitude: Number(longitude), name, country };

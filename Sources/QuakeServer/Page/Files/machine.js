@@ -90,6 +90,7 @@ const handlers = {
     if ("asof" in changes) pause(state, act);
     state.settings = { ...before, ...changes };
     if (how !== "nothing") act("url", { how, text: wishes.written(state.settings) });
+    if ("map" in changes) act("view", { view: changes.map });
     follow(state, act, before, delay);
   },
 

@@ -2,7 +2,7 @@
 
 import { atNextFrame } from "./dom.js";
 import { Dots } from "./dots.js";
-import { paintEarth, paintPlaces, paintScaleBar, places } from "./earth.js";
+import { loadPlaces, paintEarth, paintPlaces, paintScaleBar } from "./earth.js";
 import { listen } from "./gestures.js";
 import * as projection from "./projection.js";
 import { colouring, radius } from "./scale.js";
@@ -54,14 +54,17 @@ export class QuakeMap {
   /** Loads the coastlines first, because there is no map without them, and then what makes it easier to read. */
   async loadBase() {
     this.#take({ land: projection.path(await file("land.txt"), true) });
-    const [borders, plates, towns] = await Promise.all(["borders.txt", "plates.txt", "places.txt"].map(file));
-    this.#take({ borders: projection.path(borders, false), plates: projection.path(plates, false), places: places(towns) });
+    const [borders, plates, places] = await Promise.all([file("borders.txt"), file("plates.txt"), loadPlaces()]);
+    this.#take({ borders: projection.path(borders, false), plates: projection.path(plates, false), places });
   }
 
   #take(part) {
     this.#base = { ...this.#base, ...part };
     this.draw();
   }
+
+  /** The towns, as far as they are loaded. */
+  get places() { return this.#base.places ?? []; }
 
   // What it shows
 

@@ -2,12 +2,13 @@
 // browser: a link never turns them on.
 
 import * as alerts from "./alerts.js";
-import { byId, element } from "./dom.js";
-import { places } from "./earth.js";
+import { offerTowns } from "./controls.js";
+import { byId } from "./dom.js";
+import { loadPlaces, placeNamed } from "./earth.js";
 import * as format from "./format.js";
 import { Live } from "./live.js";
 import { typeLabel } from "./quake.js";
-import { file, root } from "./service.js";
+import { root } from "./service.js";
 import { Turn } from "./turn.js";
 
 const wishKey = "quakes.alerts";
@@ -26,8 +27,6 @@ export class Alerts {
   #starting = null;
   #turn = new Turn("quakes.alerts", navigator.locks);
   #sound = null;
-  /** @type {Map<string, { latitude: number, longitude: number }> | null} By name and country. */
-  #towns = null;
 
   /**
    * - handlers.centre(): the map's centre
@@ -39,12 +38,12 @@ export class Alerts {
     byId("open-notify").addEventListener("click", () => {
       this.#fill();
       this.#dialog.showModal();
-      this.#loadTowns();
+      offerTowns();
     });
     byId("take-centre").addEventListener("click", () => this.#takePlace(handlers.centre()));
     byId("take-here").addEventListener("click", () => this.#locate());
-    byId("town").addEventListener("input", ({ target }) => {
-      const town = this.#towns?.get(target.value);
+    byId("town").addEventListener("input", async ({ target }) => {
+      const town = placeNamed(await loadPlaces(), target.value);
       if (town) this.#takePlace(town);
     });
     byId("try-alert").addEventListener("click", async () => {
@@ -157,21 +156,6 @@ export class Alerts {
       },
       () => (this.#note.textContent = "The browser does not give its location."),
       { timeout: 20_000 });
-  }
-
-  async #loadTowns() {
-    if (this.#towns) return;
-    try {
-      const all = places(await file("places.txt"));
-      this.#towns = new Map(all.map((town) => [`${town.name}, ${town.country}`, town]));
-      byId("towns").replaceChildren(...[...this.#towns.keys()].map((name) => {
-        const option = element("option", "");
-        option.value = name;
-        return option;
-      }));
-    } catch {
-      // Latitude and longitude remain.
-    }
   }
 
   // Showing

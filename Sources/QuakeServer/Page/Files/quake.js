@@ -29,14 +29,35 @@ export function typeLabel(quake) {
   return type[0].toUpperCase() + type.slice(1);
 }
 
-const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+/** A text as it is searched in: without accents, in small letters. */
+export const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** Matches events whose place, or code, has these words, with or without accents. */
+/** The states that the USGS's places end with, by their abbreviations. */
+const states = new Map(`al alabama,ak alaska,az arizona,ar arkansas,ca california,co colorado,ct connecticut,de delaware,
+  dc district of columbia,fl florida,ga georgia,hi hawaii,id idaho,il illinois,in indiana,ia iowa,ks kansas,ky kentucky,la louisiana,
+  me maine,md maryland,ma massachusetts,mi michigan,mn minnesota,ms mississippi,mo missouri,mt montana,ne nebraska,nv nevada,
+  nh new hampshire,nj new jersey,nm new mexico,ny new york,nc north carolina,nd north dakota,oh ohio,ok oklahoma,or oregon,
+  pa pennsylvania,pr puerto rico,ri rhode island,sc south carolina,sd south dakota,tn tennessee,tx texas,ut utah,vt vermont,
+  va virginia,wa washington,wv west virginia,wi wisconsin,wy wyoming`.split(",").map((each) => {
+  const [, short, name] = /^\s*(\w\w) (.*)$/.exec(each);
+  return [short, name];
+}));
+
+/**
+ * Matches events whose place, or code, has these words, with or without accents. A state is found by its name and by its
+ * abbreviation, whichever the place has.
+ */
 export function placeFilter(search) {
-  const words = folded(search).split(/\s+/).filter(Boolean);
+  const words = folded(search).split(/[\s,]+/).filter(Boolean);
   return ({ place, code }) => {
     const text = folded(`${place ?? ""} ${code}`);
-    return words.every((word) => text.includes(word));
+    const state = states.get(/, ([A-Z]{2})$/.exec(place ?? "")?.[1].toLowerCase());
+    return words.every((word) => {
+      const name = states.get(word);
+      // An abbreviation is no part of a word, such as `ca` of `Chicago`.
+      if (name) return text.split(/[\s,]+/).includes(word) || text.includes(name);
+      return text.includes(word) || state?.includes(word);
+    });
   };
 }
 

@@ -83,6 +83,9 @@ function view(text) {
   return text && numbers.length === 3 && numbers.every(Number.isFinite) ? numbers : null;
 }
 
+/** What the map shows near a town: some 500 km around it. */
+export const around = ({ latitude, longitude }) => [latitude, longitude, 7];
+
 const minute = 60_000;
 
 /**

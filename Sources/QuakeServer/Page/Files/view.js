@@ -4,6 +4,7 @@ import { present, showAgencies } from "./agencies.js";
 import * as words from "./words.js";
 import { Detail } from "./detail.js";
 import { all, byId, element, setText } from "./dom.js";
+import { placeNamed } from "./earth.js";
 import * as format from "./format.js";
 import { showLegend } from "./legend.js";
 import { QuakeList } from "./list.js";
@@ -185,7 +186,9 @@ export class View {
     setText(byId("coverage"), held);
     byId("coverage").hidden = held === "";
     byId("list").hidden = visible.length === 0;
-    this.#showEmptiness(visible.length === 0 ? words.emptiness(state, this.#catalogue.quakes.size) : null);
+    const town = settings.search ? this.#derive(`town ${this.map.places.length} ${settings.search}`, () => placeNamed(this.map.places, settings.search)) : null;
+    this.#showEmptiness(visible.length === 0 ? words.emptiness(state, this.#catalogue.quakes.size, town) : null);
+    this.#showOffers("near", visible.length > 0 && town ? [words.near(town)] : []);
     this.#showNews(marks);
     this.#showDownloads(moment);
   }
@@ -198,12 +201,27 @@ export class View {
     box.hidden = emptiness == null;
     box.replaceChildren(...(emptiness == null ? [] : [
       ...(emptiness.text ? [element("p", "", emptiness.text)] : []),
-      ...emptiness.offers.map(([label, changes]) => {
-        const button = element("button", "", label);
-        button.type = "button";
-        button.addEventListener("click", () => this.#handlers.chosen(changes));
-        return button;
-      })]));
+      ...this.#buttons(emptiness.offers)]));
+  }
+
+  /** Shows what can be chosen instead. */
+  #showOffers(id, offers) {
+    const box = byId(id);
+    const shown = JSON.stringify(offers);
+    if (box.dataset.shown === shown) return;
+    box.dataset.shown = shown;
+    box.hidden = offers.length === 0;
+    box.replaceChildren(...this.#buttons(offers));
+  }
+
+  /** A button for each [label, changes of the settings]. */
+  #buttons(offers) {
+    return offers.map(([label, changes]) => {
+      const button = element("button", "", label);
+      button.type = "button";
+      button.addEventListener("click", () => this.#handlers.chosen(changes));
+      return button;
+    });
   }
 
   #showNews(marks) {

@@ -2,9 +2,10 @@
 
 import { publishers } from "./agencies.js";
 import { sentence } from "./coverage.js";
+import { placeName } from "./earth.js";
 import * as format from "./format.js";
 import { typeLabel } from "./quake.js";
-import { periods, window } from "./settings.js";
+import { around, periods, window } from "./settings.js";
 
 /** @typedef {import("./machine.js").State} State */
 
@@ -84,17 +85,18 @@ function missingPast({ trouble, settings, historyBegin }) {
  *
  * @param {State} state
  * @param {number} selected how many events are selected, whether or not the map or the search hides them
+ * @param {import("./earth.js").Place | null} [town] the one that is searched for
  * @returns {{ text: string, offers: [string, object][] } | null}
  */
-export function emptiness(state, selected) {
+export function emptiness(state, selected, town = null) {
   const { settings, trouble } = state;
   if (trouble?.kind === "contradiction") {
     return { text: "Nothing can match.", offers: [["All magnitudes, last day", { minmag: null, maxmag: null, period: "day", from: null, to: null }]] };
   }
   if (isPastMissing(state)) return { text: "", offers: [["Back to now", { asof: null }]] };
   if (trouble || !state.isLoaded || isLoading(state)) return null;
-  if (selected > 0 && settings.search) {
-    return { text: `No place here matches “${settings.search}”.`, offers: [["Clear the search", { search: null }]] };
+  if ((selected > 0 || town) && settings.search) {
+    return { text: `No place here matches “${settings.search}”.`, offers: [...(town ? [near(town)] : []), ["Clear the search", { search: null }]] };
   }
   if (selected > 0) {
     return { text: "None of the earthquakes is on this part of the map.", offers: [["Show those elsewhere, too", { inview: false }]] };
@@ -110,6 +112,14 @@ export function emptiness(state, selected) {
   if (longer) offers.push([`The last ${periods[longer]}`, { period: longer }]);
   return { text: `No earthquake ${magnitudes(settings)}${span(settings)}.`, offers };
 }
+
+/**
+ * The offer to list what is near a town, wherever its place says that it is.
+ *
+ * @param {import("./earth.js").Place} town
+ * @returns {[string, object]}
+ */
+export const near = (town) => [`Near ${placeName(town)}`, { search: null, inview: true, map: around(town) }];
 
 function magnitudes({ minmag, maxmag }) {
   const [least, most] = [minmag, maxmag].map((value) => (value == null ? null : format.magnitude(value)));
