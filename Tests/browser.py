@@ -29,7 +29,7 @@ class Browser:
                 break
         options = {"args": [
             "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb",
-            "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
+            "--accept-lang=en-NZ", "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
             f"--window-size={size[0]},{size[1]}", "--disable-component-update", "--disable-background-networking"]}
         self.session = None
         self.told = []

@@ -3,7 +3,7 @@
 import json
 import urllib.parse
 
-from page_support import Page, Refusal, Server, drop, expect, just_now, put, sql
+from page_support import Page, Refusal, Server, drop, expect, just_now, put, site, sql
 
 
 def held_or_not(page):
@@ -117,7 +117,50 @@ def embedded(page):
     expect(urllib.parse.urlparse(whole)[2:5:2] == ("/", "minmag=7.5"), f"the whole page is {whole}")
     put("q9embed", 8.0, "Frameville", minutes=1)
     page.row_with("q9embed", "8.0")
+    scrolled_past(page)
     drop("q9embed")
+
+
+def scrolled_past(page):
+    """The wheel over the frame scrolls the page around it, until one clicks in it; and again when one clicks outside."""
+    browser = page.browser
+    frame = f"http://127.0.0.1:{page.server.port}/embed?minmag=all"
+    browser.open(site(f"<!DOCTYPE html><title>outside</title><body style='height:5000px;margin:0'><p style='height:60px;margin:0'>outside</p>"
+                      f"<iframe src='{frame}' width=640 height=600></iframe>"))
+
+    def inside(script):
+        browser.post("/frame", {"id": 0})
+        try:
+            return browser.run(script)
+        finally:
+            browser.post("/frame/parent")
+
+    def wheel(x, y):
+        browser.run("scrollTo(0, 0)")
+        browser.post("/actions", {"actions": [{"type": "wheel", "id": "wheel", "actions": [
+            {"type": "scroll", "x": x, "y": y, "deltaX": 0, "deltaY": 100, "duration": 0, "origin": "viewport"}]}]})
+
+    def click(x, y):
+        browser.run("scrollTo(0, 0)")
+        browser.post("/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [
+            {"type": "pointerMove", "x": x, "y": y, "duration": 0}, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]}]})
+
+    browser.wait("the list in the frame", lambda: inside("return document.querySelectorAll('.row').length > 5"))
+    spots = {name: inside(f"const r = document.getElementById('{name}').getBoundingClientRect(); "
+                          "return [Math.round(r.left + 8), Math.round(r.top + 68)]") for name in ("map", "list")}
+    for name, spot in spots.items():
+        wheel(*spot)
+        browser.wait(f"the page around scrolls over the {name}", lambda: browser.run("return scrollY") > 50)
+    expect(inside("return document.getElementById('list').scrollTop") == 0, "the list scrolls, too")
+    click(*spots["map"])
+    browser.wait("the frame is in use", lambda: inside("return document.documentElement.classList.contains('in-use')"))
+    wheel(*spots["list"])
+    browser.wait("the list scrolls", lambda: inside("return document.getElementById('list').scrollTop") > 50)
+    expect(browser.run("return scrollY") == 0, "the page around scrolls, too")
+    wheel(*spots["map"])
+    click(300, 20)
+    browser.wait("the frame is left", lambda: not inside("return document.documentElement.classList.contains('in-use')"))
+    expect(browser.run("return scrollY") == 0, "the wheel on the map scrolls the page around")
 
 
 def refused_in_part(page):

@@ -265,7 +265,7 @@ def beside_the_pointer(page):
 def what_matters_stands_out(page):
     put("q9big", 7.8, "Bigtown", minutes=2, alert="orange", tsunami="true", felt="1234")
     put("q9tiny", -0.4, "Tinytown", minutes=1)
-    page.open()
+    page.open("?minmag=all")
     page.row_with("q9big", "PAGER orange", "Tsunami notice", "Felt: 1,234", "12 km deep")
     page.row_with("q9tiny", "−0.4")
     dots = page.browser.run("""return [...document.querySelectorAll(".row .dot")].map((dot) => {
@@ -331,6 +331,8 @@ def on_a_phone(page):
             problems.append(f"{size}: the legend is a column: {legend}")
         if slider["bottom"] > size[1] + 1 or slider["top"] < legend["bottom"] - 1:
             problems.append(f"{size}: the slider is at {slider}, the legend at {legend}")
+        if page.browser.run("return document.querySelectorAll('.row').length") > 40:
+            problems.append(f"{size}: the list has elements for rows that cannot be seen")
     page.browser.look((1440, 900), False)
     expect(not problems, "\n".join(problems))
 
@@ -375,6 +377,32 @@ def searched(page):
     expect(page.row("q9search") is None and page.query()["inview"] == ["1"], "what is far away is listed")
     page.browser.wait("the towns", lambda: page.browser.run("return document.getElementById('towns').children.length") > 1000)
     drop("q9search", "q9honshu")
+
+
+def at_first(page):
+    """The larger ones of a day; on a phone, all of them are one tap away. Miles where the locale has them."""
+    put("q9small", 1.2, "13 km N of Smalltown", minutes=1)
+    put("q9large", 5.2, "13 km N of Largetown", minutes=1)
+    page.browser.look((390, 844), False)
+    try:
+        page.open()
+        page.row_with("q9large", "12 km deep", "13 km N")
+        expect(page.row("q9small") is None, "small ones are listed at first")
+        expect(page.browser.run("return document.getElementById('which').innerText.trim()") == "M 2.5+, last day", "nothing says which are listed")
+        page.browser.click("#all button")
+        page.row_with("q9small", "1.2")
+        expect(page.query() == {"minmag": ["all"]}, f"the URL is {page.browser.url}")
+    finally:
+        page.browser.look((1440, 900), False)
+    page.browser.run("const s = document.querySelector('[name=units]'); s.value = 'mi'; s.dispatchEvent(new Event('change', { bubbles: true }))")
+    page.row_with("q9large", "7.5 mi deep", "8 mi N of Largetown")
+    page.browser.wait("the legend", lambda: "0–6 mi" in page.browser.text("#legend-colors"))
+    page.browser.click("#open-notify")
+    expect(page.browser.run("return [document.querySelector('[name=radius]').value, document.getElementById('radius-units').textContent]") == ["311", "mi"],
+           "alerts are not in miles")
+    page.open("?minmag=4")
+    page.row_with("q9large", "12 km deep")
+    drop("q9small", "q9large")
 
 
 def alerts(page):
@@ -438,4 +466,4 @@ def alerts(page):
 
 CHECKS = [empty_selection, true_states, database_away, pasts_that_are_not_there, dead_stream, back_after_play, one_zone, no_earthquakes, canvas_at_rest, rows_stay,
           stored_by_another_version, nothing_over_the_map, chosen_on_the_map, beside_the_pointer, what_matters_stands_out,
-          rows_whole, on_a_phone, plain_words, searched, alerts]
+          rows_whole, on_a_phone, plain_words, searched, at_first, alerts]

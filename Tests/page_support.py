@@ -125,6 +125,24 @@ class Refusal:
         threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
+def site(text):
+    """A site of one page, elsewhere; its URL."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path == "/" else 404)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_address[1]}/"
+
+
 def sql(statement, **values):
     variables = [f"--set={name}={value}" for name, value in values.items()]
     result = subprocess.run(

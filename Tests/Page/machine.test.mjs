@@ -111,7 +111,7 @@ test("An empty catalogue is not a quiet earth", () => {
   page.tell("opened").tell("reached", { position: "7_t_s", changes: [] });
   assert.equal(emptiness(page.state, 0).text, "Nothing was imported yet.");
   page.tell("reached", { position: "8_t_s", changes: [] });
-  assert.equal(emptiness(page.state, 0).text, "No earthquake in the last day.", "what was imported does not match");
+  assert.equal(emptiness(page.state, 0).text, "No earthquake of magnitude 2.5 or more in the last day.", "what was imported does not match");
 });
 
 test("It says when files of the page are refused, until all of them have come", () => {

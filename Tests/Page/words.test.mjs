@@ -4,19 +4,33 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Catalogue } from "../../Sources/QuakeServer/Page/Files/catalogue.js";
 import { placeNamed } from "../../Sources/QuakeServer/Page/Files/earth.js";
-import { count, near } from "../../Sources/QuakeServer/Page/Files/words.js";
+import { count, near, which } from "../../Sources/QuakeServer/Page/Files/words.js";
 import * as format from "../../Sources/QuakeServer/Page/Files/format.js";
 import * as projection from "../../Sources/QuakeServer/Page/Files/projection.js";
+import { colouring } from "../../Sources/QuakeServer/Page/Files/scale.js";
 import { pages, placeFilter, typeLabel } from "../../Sources/QuakeServer/Page/Files/quake.js";
 import { read, written } from "../../Sources/QuakeServer/Page/Files/settings.js";
 
 const now = Date.parse("2026-11-24T06:38:00Z");
 
 test("Depths have a label, also above the sea", () => {
-  assert.equal(format.depth(12), "12 km deep");
-  assert.equal(format.depth(-1.14), "1.1 km above sea level");
-  assert.equal(format.depth(null), "depth unknown");
-  assert.deepEqual([28.94, 9.94, -1.14].map((depth) => format.depth(depth, true)), ["29 km deep", "9.9 km deep", "1.1 km above sea level"]);
+  assert.equal(format.depth(12, "km"), "12 km deep");
+  assert.equal(format.depth(-1.14, "km"), "1.1 km above sea level");
+  assert.equal(format.depth(null, "km"), "depth unknown");
+  assert.deepEqual([28.94, 9.94, -1.14].map((depth) => format.depth(depth, "km", true)), ["29 km deep", "9.9 km deep", "1.1 km above sea level"]);
+});
+
+test("Distances are in miles where the locale has them", () => {
+  assert.deepEqual(["en-US", "en-GB", "my-MM", "en-LR", "en-NZ", "de", "en", "?", undefined].map(format.unitsOf),
+    ["mi", "mi", "mi", "mi", "km", "km", "km", "km", "km"]);
+  assert.equal(format.depth(28.94, "mi", true), "18 mi deep");
+  const place = (text, units = "mi") => format.place({ place: text, code: "us1" }, units);
+  assert.equal(place("136 km ESE of Petropavlovsk-Kamchatsky, Russia"), "85 mi ESE of Petropavlovsk-Kamchatsky, Russia");
+  assert.equal(place("6km NW of The Geysers, CA"), "4 mi NW of The Geysers, CA");
+  assert.equal(place("136 km ESE of Petropavlovsk", "km"), "136 km ESE of Petropavlovsk");
+  assert.deepEqual([place("southern Mid-Atlantic Ridge"), place(null)], ["southern Mid-Atlantic Ridge", "us1"]);
+  assert.deepEqual(colouring("depth", [], "mi").labels.slice(0, 2), ["0–6 mi", "6–22"]);
+  assert.equal(read("?units=mi").units, "mi");
 });
 
 test("Intensities are in the words of the scale", () => {
@@ -85,10 +99,13 @@ test("A town is found by its name, the largest of several, and offers what is ne
 });
 
 test("A URL is read as it was written, and nonsense is not", () => {
-  for (const query of ["", "?period=week&minmag=2.5&search=Höfn+Iceland&sort=largest", "?period=range&from=2026-11-01T00:00:00.000Z&zone=local&map=1,2,3"]) {
+  for (const query of ["", "?minmag=all", "?minmag=all&maxmag=2", "?maxmag=4", "?period=week&minmag=2.5&search=Höfn+Iceland&sort=largest", "?period=range&from=2026-11-01T00:00:00.000Z&zone=local&map=1,2,3"]) {
     assert.deepEqual(read(written(read(query))), read(query));
   }
   assert.equal(written(read("?period=x&minmag=nine&map=1,2&asof=never&search=&sort=%00")), "");
+  assert.equal(read("").minmag, 2.5, "as on the USGS's map");
+  assert.equal(read("?maxmag=2").minmag, null, "small ones are meant");
+  assert.equal(written({ ...read(""), minmag: null }), "?minmag=all");
 });
 
 test("The world continues at its edges; where all of it is in view, each point is there once", () => {
@@ -99,7 +116,14 @@ test("The world continues at its edges; where all of it is in view, each point i
   assert.deepEqual(projection.copies(0, 0.5, 100_000, 1000, 5), []);
 });
 
+test("What is listed is said in few words", () => {
+  const told = (query) => which({ settings: read(query) });
+  assert.deepEqual(["", "?minmag=all&period=week", "?maxmag=4", "?minmag=all&maxmag=4&period=month"].map(told),
+    ["M 2.5+, last day", "All magnitudes, last week", "M 2.5 to 4.0, last day", "M up to 4.0, last 30 days"]);
+});
+
 test("The scale bar is a round length that fits", () => {
+  assert.deepEqual(projection.scaleBar(0, 2 ** 21, 110, 1.609344).map(Math.round), [1, 84]);
   const [kilometres, pixels] = projection.scaleBar(0, 256, 110);
   assert.equal(kilometres, 5000);
   assert.ok(pixels <= 110);

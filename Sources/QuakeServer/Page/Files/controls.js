@@ -37,7 +37,7 @@ export class Controls {
   show(settings) {
     if (settings === this.#settings) return;
     this.#settings = settings;
-    for (const name of ["period", "zone", "sort", "color", "inview", "minmag", "maxmag", "search"]) fill(name, settings[name]);
+    for (const name of ["period", "zone", "units", "sort", "color", "inview", "minmag", "maxmag", "search"]) fill(name, settings[name]);
     fill("preset", settings.maxmag == null ? String(settings.minmag ?? "") : null);
     for (const name of ["from", "to"]) fill(name, toField(settings[name], settings.zone));
     byId("range").hidden = settings.period !== "range";
@@ -52,7 +52,7 @@ export class Controls {
   #changed({ name, value, checked }) {
     const { chosen } = this.#handlers;
     switch (name) {
-      case "zone": case "sort": case "color": return chosen({ [name]: value });
+      case "zone": case "units": case "sort": case "color": return chosen({ [name]: value });
       case "search": return this.#searched(value);
       case "inview": return chosen({ inview: checked });
       case "preset": return chosen({ minmag: wishes.decimal(value), maxmag: null });

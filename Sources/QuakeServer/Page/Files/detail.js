@@ -44,8 +44,9 @@ export class Detail {
    * The heading takes the focus if `isChosen`, or if the focus was on what is replaced. What is shown already stays as it is,
    * a selection of text in it too; only the age is updated.
    */
-  show(code, quake, mark, zone, now, { asof, begin }, isChosen) {
-    const shown = { code, quake, mark, zone, asof, begin: asof && begin, agency: quake && agency(quake) };
+  show(code, quake, mark, settings, now, { asof, begin }, isChosen) {
+    const { zone, units } = settings;
+    const shown = { code, quake, mark, zone, units, asof, begin: asof && begin, agency: quake && agency(quake) };
     if (Object.keys(shown).every((name) => shown[name] === this.#shown[name])) {
       this.#tick(now);
       if (isChosen) this.#box.querySelector("h2").focus();
@@ -59,9 +60,9 @@ export class Detail {
     const hadFocus = this.#box.contains(document.activeElement);
     this.#box.replaceChildren(back, summary, steps);
     this.#box.hidden = false;
-    summary.append(...(quake ? this.#summary(quake, mark, zone, now) : [heading(foreign(code))]));
+    summary.append(...(quake ? this.#summary(quake, mark, settings, now) : [heading(foreign(code))]));
     if (isChosen || hadFocus) this.#box.querySelector("h2").focus();
-    this.#tell(code, quake, zone, now, { asof, begin }, summary, steps);
+    this.#tell(code, quake, settings, now, { asof, begin }, summary, steps);
   }
 
   #tick(now) {
@@ -71,11 +72,11 @@ export class Detail {
     }
   }
 
-  #summary(quake, mark, zone, now) {
+  #summary(quake, mark, { zone, units }, now) {
     const kind = typeLabel(quake);
     const title = heading(
       element("span", "unseen", "Magnitude "), element("span", "large", format.magnitude(quake.magnitude)), " ",
-      foreign(quake.place ?? quake.code));
+      foreign(format.place(quake, units)));
     const gone = mark?.kind === "withdrawn"
       ? element("p", "warning", "This event was withdrawn", mark.reason ? ": " : ".", foreign(mark.reason ? format.reason(mark.reason) : "")) : null;
     const ago = element("span", "", format.ago(quake.time, now));
@@ -86,7 +87,7 @@ export class Detail {
     if (zone === "local") facts.push(["UTC", format.time(quake.time, "utc")]);
     if (kind) facts.unshift(["Kind", `${kind}, not an earthquake`]);
     facts.push(["Magnitude", `${format.magnitude(quake.magnitude)}${quake.magnitude_type ? ` (${quake.magnitude_type})` : ""}`]);
-    facts.push(["Depth", format.depth(quake.depth)], ["Position", format.position(quake)]);
+    facts.push(["Depth", deep(quake.depth, units)], ["Position", format.position(quake)]);
     facts.push(...effects(quake), ["Agency", [agencyNode(quake)]]);
     if (quake.status) facts.push(["Checked", statusWords(quake.status)]);
     const figures = [];
@@ -102,7 +103,7 @@ export class Detail {
     return [title, gone, definitions(facts), links(quake), more].filter(Boolean);
   }
 
-  async #tell(code, quake, zone, now, { asof, begin }, summary, box) {
+  async #tell(code, quake, settings, now, { asof, begin }, summary, box) {
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
@@ -121,7 +122,7 @@ export class Detail {
     if (!quake && then.quake) {
       const gone = then.is === "absent" ? { kind: "withdrawn", reason: then.reason } : null;
       const hadFocus = summary.contains(document.activeElement);
-      summary.replaceChildren(...this.#summary(then.quake, gone, zone, now));
+      summary.replaceChildren(...this.#summary(then.quake, gone, settings, now));
       if (then.is === "present") this.#handlers.found(then.quake);
       if (hadFocus) summary.querySelector("h2").focus();
     } else if (!quake) {
@@ -133,17 +134,17 @@ export class Detail {
     }
     if (told.steps.length === 0) box.append(element("p", "", "It has not changed since history began."));
     const list = element("ol", "");
-    for (const step of told.steps) list.append(this.#step(step, zone));
+    for (const step of told.steps) list.append(this.#step(step, settings));
     box.append(list);
   }
 
-  #step({ change, before, after }, zone) {
+  #step({ change, before, after }, { zone, units }) {
     const moment = Date.parse(change.committed_at);
     const head = { insert: "Reported", update: "Revised", delete: "Withdrawn" }[change.operation];
     const then = button("Show everything as it was then", () => this.#handlers.asOf(moment), "quiet");
     const changes = element("ul", "");
     if (change.operation === "insert" && after) {
-      const depth = after.depth == null ? "depth unknown" : format.depth(after.depth);
+      const depth = after.depth == null ? "depth unknown" : format.depth(after.depth, units);
       changes.append(element("li", "", `Magnitude ${format.magnitude(after.magnitude)}, ${depth}`));
     }
     if (change.operation === "update") {
@@ -166,6 +167,10 @@ export class Detail {
     return code ? element("span", "", "Now listed as ", button(code, () => this.#handlers.chosen(code), "quiet")) : foreign(format.reason(reason));
   }
 }
+
+/** A depth; in miles with the kilometres that the agency gave. */
+const deep = (value, units) =>
+  `${format.depth(value, units)}${units === "mi" && value != null ? ` (${format.value("depth", Math.abs(value))})` : ""}`;
 
 /** What people felt and what may follow, for those values that there are: [label, text]. */
 function effects({ tsunami, alert, felt, cdi, mmi }) {

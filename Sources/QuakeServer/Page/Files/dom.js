@@ -6,6 +6,19 @@ export const byId = (id) => document.getElementById(id);
 /** @returns {any[]} */
 export const all = (selector) => [...document.querySelectorAll(selector)];
 
+/** Whether the page is in a frame of another site, which has no room for wishes. */
+export const isEmbedded = () => document.documentElement.classList.contains("embed");
+
+/** Whether it is in a frame, and nobody has clicked in it: it leaves the wheel and fingers to the page around it. */
+export const isIdle = () => isEmbedded() && !document.documentElement.classList.contains("in-use");
+
+/** Notes when somebody begins to use the frame, by a click or the keyboard, and when the page around is used again. */
+export function watchUse() {
+  const use = (isInUse) => document.documentElement.classList.toggle("in-use", isInUse);
+  for (const name of ["click", "keydown"]) addEventListener(name, () => use(true), { capture: true });
+  addEventListener("blur", () => use(false));
+}
+
 /** An element with a class, and children that are nodes or texts. Null ones are left out. */
 export function element(name, className, ...children) {
   const made = document.createElement(name);

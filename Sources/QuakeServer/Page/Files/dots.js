@@ -14,6 +14,7 @@ const pulseTime = 4000;
  * @property {number} now
  * @property {string | null} selected a code
  * @property {string | null} visited the code of the event that the keyboard is on
+ * @property {import("./format.js").Units} units
  */
 
 export class Dots {

@@ -1,5 +1,6 @@
 // Land, sea, borders, plate boundaries, towns and the grid.
 
+import { kilometres } from "./format.js";
 import * as projection from "./projection.js";
 import { folded } from "./quake.js";
 import { file } from "./service.js";
@@ -125,8 +126,8 @@ export function paintPlaces(context, all, { x, y, scale, width, height }, colors
 }
 
 /** A bar that says how long a distance is, at the bottom left. */
-export function paintScaleBar(context, { y, scale, width, height }, colors) {
-  const [kilometres, length] = projection.scaleBar(projection.latitude(y), scale, 110);
+export function paintScaleBar(context, { y, scale, width, height }, colors, units) {
+  const [far, length] = projection.scaleBar(projection.latitude(y), scale, 110, kilometres[units]);
   const bottom = height - 10;
   const left = Math.max(0, (width - scale) / 2) + 10;
   context.beginPath();
@@ -140,5 +141,5 @@ export function paintScaleBar(context, { y, scale, width, height }, colors) {
   context.font = "11px system-ui, sans-serif";
   context.textBaseline = "alphabetic";
   context.fillStyle = colors.town;
-  context.fillText(`${kilometres.toLocaleString("en")} km`, left + 4, bottom - 4);
+  context.fillText(`${far.toLocaleString("en")} ${units}`, left + 4, bottom - 4);
 }

@@ -2,6 +2,23 @@
 
 import { columns } from "./quake.js";
 
+/** @typedef {"km" | "mi"} Units of length */
+
+/** Where distances are in miles: the United States, the United Kingdom, Liberia and Myanmar. */
+const inMiles = ["US", "GB", "LR", "MM"];
+
+/** The units of a locale, such as `en-US`. @param {string | undefined} locale @returns {Units} */
+export function unitsOf(locale) {
+  try {
+    return inMiles.includes(new Intl.Locale(locale ?? "").region ?? "") ? "mi" : "km";
+  } catch {
+    return "km";
+  }
+}
+
+/** How many kilometres a unit has. */
+export const kilometres = { km: 1, mi: 1.609344 };
+
 /** @type {Intl.DateTimeFormatOptions} */
 const hours = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const makers = {};
@@ -42,11 +59,22 @@ export function ago(milliseconds, now) {
 /** With one decimal and a true minus; `?` for an unknown one. */
 export const magnitude = (value) => (value == null ? "?" : value.toFixed(1).replace("-", "−"));
 
-/** Such as `12.3 km deep`, or in short `12 km deep`. Mountains are above sea level, and so are some events in them. */
-export function depth(value, isShort = false) {
+/**
+ * Such as `12.3 km deep`, or in short `12 km deep`. Mountains are above sea level, and so are some events in them.
+ *
+ * @param {number | null} value in km
+ * @param {Units} units
+ */
+export function depth(value, units, isShort = false) {
   if (value == null) return "depth unknown";
-  const kilometres = `${trimmed(Math.abs(value), isShort && Math.abs(value) >= 10 ? 0 : 1)} km`;
-  return value < 0 ? `${kilometres} above sea level` : `${kilometres} deep`;
+  const far = Math.abs(value) / kilometres[units];
+  return `${trimmed(far, isShort && far >= 10 ? 0 : 1)} ${units} ${value < 0 ? "above sea level" : "deep"}`;
+}
+
+/** A place of a feed; in miles, if it begins with so many km, as in `136 km ESE of Petropavlovsk-Kamchatsky, Russia`. */
+export function place({ place, code }, units) {
+  if (units === "km") return place ?? code;
+  return (place ?? code).replace(/^(\d+(?:\.\d+)?) ?km (?=[NESW]{1,3} of )/, (_, far) => `${Math.max(1, Math.round(far / kilometres.mi))} mi `);
 }
 
 const numerals = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];

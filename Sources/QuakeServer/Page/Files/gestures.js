@@ -8,7 +8,8 @@ const visits = { PageDown: 1, PageUp: -1, n: 1, p: -1 };
 const slip = 5;
 
 /**
- * Tells what people do on a canvas. A point is [x, y] on it, in pixels.
+ * Tells what people do on a canvas. A point is [x, y] on it, in pixels. `isIdle` says whether the wheel and fingers belong to the
+ * page around.
  *
  * - handlers.stepped(name): `in`, `out`, `home`, `up`, `left`, `right` or `down`
  * - handlers.zoomed(factor, point), handlers.panned(dx, dy)
@@ -16,7 +17,7 @@ const slip = 5;
  * - handlers.clicked(point)
  * - handlers.visited(1 or -1): to the next event, or back; handlers.entered(): Enter was pressed there; handlers.left()
  */
-export function listen(canvas, handlers) {
+export function listen(canvas, isIdle, handlers) {
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Enter") return handlers.entered();
@@ -27,6 +28,7 @@ export function listen(canvas, handlers) {
   });
   canvas.addEventListener("blur", () => handlers.left());
   canvas.addEventListener("wheel", (event) => {
+    if (isIdle()) return;
     event.preventDefault();
     handlers.zoomed(2 ** (-event.deltaY / (event.ctrlKey ? 100 : 300)), [event.offsetX, event.offsetY]);
   }, { passive: false });

@@ -49,7 +49,7 @@ export class QuakeList {
   /**
    * Shows these, in this order.
    *
-   * context: { marks, zone, now, colouring, areMany, selected }; areMany: they are of several agencies
+   * context: { marks, zone, units, now, colouring, areMany, selected }; areMany: they are of several agencies
    */
   show(quakes, context) {
     // What is read stays where it is while rows come and go above it.
@@ -133,7 +133,7 @@ export class QuakeList {
   /** Brings a row up to date. Unchanged parts are left alone: the user may be selecting or clicking them. */
   #fill(row, index) {
     const quake = this.#quakes[index];
-    const { marks, zone, now, today, colouring, areMany, selected } = this.#context;
+    const { marks, zone, units, now, today, colouring, areMany, selected } = this.#context;
     const { by } = colouring;
     const mark = marks.get(quake.code);
     const hue = colouring.number(quake, now);
@@ -146,7 +146,7 @@ export class QuakeList {
     setAttribute(row, "aria-setsize", String(this.#quakes.length));
     row.classList.toggle("is-active", quake.code === this.#active);
     const ago = format.ago(quake.time, now);
-    const looks = { quake, mark, zone, today, hue, by, agency };
+    const looks = { quake, mark, zone, units, today, hue, by, agency };
     if (Object.keys(looks).every((name) => shown[name] === looks[name])) {
       if (shown.ago.textContent !== ago) shown.ago.textContent = ago;
       return;
@@ -163,10 +163,10 @@ export class QuakeList {
       element("span", "magnitude", element("span", "unseen", "Magnitude "), format.magnitude(quake.magnitude)),
       element(
         "span", "words",
-        element("span", "place", foreign(quake.place ?? quake.code)),
+        element("span", "place", foreign(format.place(quake, units))),
         element(
           "span", "facts",
-          element("span", "", format.clock(quake.time, now, zone), ` · ${format.depth(quake.depth, true)}`, agency ? foreign(` · ${agency}`) : null),
+          element("span", "", format.clock(quake.time, now, zone), ` · ${format.depth(quake.depth, units, true)}`, agency ? foreign(` · ${agency}`) : null),
           " ", agoNode),
         told.length > 0 ? element("span", "badges", ...told.map(([look, text]) => element("span", `badge badge-${look}`, foreign(text)))) : null,
         mark ? element("span", "mark", ...markText(mark, zone)) : null));

@@ -273,7 +273,7 @@ function load(state, act, mark = false) {
   if (state.trouble?.kind !== "unreachable") state.trouble = null;
   state.load = { mark, began: state.now };
   const { asof } = state.settings;
-  act("load", { id: state.id, selection: wishes.selection(state.settings, asof ?? state.now), asof });
+  act("load", { id: state.id, selection: wishes.selection(state.settings, asof ?? state.now), asof, isBrief: state.play != null });
 }
 
 function empty(state, act) {

@@ -3,7 +3,7 @@
 import { load as loadAgencies } from "./agencies.js";
 import { Alerts } from "./notify.js";
 import { Catalogue } from "./catalogue.js";
-import { atNextFrame, byId } from "./dom.js";
+import { atNextFrame, byId, isEmbedded, watchUse } from "./dom.js";
 import { Controls } from "./controls.js";
 import { Live } from "./live.js";
 import { begin, step } from "./machine.js";
@@ -23,11 +23,8 @@ const view = new View(catalogue, {
   redrawn: () => refresh(),
 });
 const controls = new Controls({ chosen });
-/** Whether the page is in a frame of another site, which has no room for wishes. */
-const isEmbedded = document.documentElement.classList.contains("embed");
-byId("whole").hidden = !isEmbedded;
-if (!isEmbedded) new Alerts({ centre: () => view.map.centre, chosen: (event) => chosen({ event }) });
-
+byId("whole").hidden = !isEmbedded();
+if (isEmbedded()) watchUse();
 let state;
 let loading = new AbortController();
 let live = null;
@@ -62,12 +59,12 @@ const perform = {
     else timers.set(name, setTimeout(() => tell({ is: "due", name }), time));
   },
 
-  async load({ id, selection, asof }) {
+  async load({ id, selection, asof, isBrief }) {
     loading.abort();
     loading = new AbortController();
     const { signal } = loading;
     try {
-      const loaded = await service.load(selection, asof, signal);
+      const loaded = await service.load(selection, asof, signal, isBrief);
       tell({ is: "loaded", id, ...loaded });
     } catch (error) {
       if (!signal.aborted) tell({ is: "failed", id, status: error.status ?? null, message: error.message, chance: Math.random() });
@@ -121,7 +118,7 @@ const perform = {
   apply({ changes }) {
     const { added, news } = catalogue.apply(changes);
     view.map.pulse(added.map(({ code }) => code));
-    speak(news);
+    speak(news, state.settings.units);
     view.changed();
   },
 
@@ -152,6 +149,7 @@ setInterval(() => tell({ is: "tick" }), 30_000);
 const settings = wishes.read(location.search);
 view.map.view = settings.map;
 follow(begin(settings, Date.now()));
+if (!isEmbedded()) new Alerts({ centre: () => view.map.centre, units: () => state.settings.units, chosen: (event) => chosen({ event }) });
 service.onWithheld((count) => tell({ is: "withheld", count }));
 view.map.loadBase();
 // Without the list, agencies go by their networks' names.

@@ -1,6 +1,6 @@
 // The map: a canvas that can be moved and zoomed by pointer, by touch, by keys and by buttons.
 
-import { atNextFrame } from "./dom.js";
+import { atNextFrame, isIdle } from "./dom.js";
 import { Dots } from "./dots.js";
 import { loadPlaces, paintEarth, paintPlaces, paintScaleBar } from "./earth.js";
 import { listen } from "./gestures.js";
@@ -26,7 +26,7 @@ export class QuakeMap {
   #view = { x: 0, y: 0, scale: 1 };
   #isHome = true;
   /** @type {import("./dots.js").Shown} */
-  #shown = { quakes: [], marks: new Map(), colouring: colouring("depth", []), now: 0, selected: null, visited: null };
+  #shown = { quakes: [], marks: new Map(), colouring: colouring("depth", []), now: 0, selected: null, visited: null, units: "km" };
   #dots = new Dots();
   #flight = null;
   #calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -69,9 +69,9 @@ export class QuakeMap {
   // What it shows
 
   /** The events, the first at the bottom. */
-  show(quakes, marks, colouring, now, selected) {
+  show(quakes, marks, colouring, now, selected, units) {
     const isRecolored = colouring.key !== this.#shown.colouring.key;
-    this.#shown = { ...this.#shown, quakes, marks, colouring, now, selected };
+    this.#shown = { ...this.#shown, quakes, marks, colouring, now, selected, units };
     if (isRecolored) this.#recolor();
     this.draw();
   }
@@ -215,7 +215,7 @@ export class QuakeMap {
 
   #listen() {
     const handlers = this.#handlers;
-    listen(this.#canvas, {
+    listen(this.#canvas, isIdle, {
       stepped: (name) => this.step(name),
       zoomed: (factor, point) => this.#zoom(factor, point),
       panned: (dx, dy) => this.#pan(dx, dy),
@@ -304,7 +304,7 @@ export class QuakeMap {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     if (this.#base.places) paintPlaces(context, this.#base.places, view, palette);
     const isPulsing = this.#dots.paint(context, time, view, this.#shown);
-    paintScaleBar(context, view, palette);
+    paintScaleBar(context, view, palette, this.#shown.units);
     if (isPulsing || this.#flight) this.draw();
   }
 }

@@ -6,6 +6,7 @@ import { offerTowns } from "./controls.js";
 import { byId } from "./dom.js";
 import { loadPlaces, placeNamed } from "./earth.js";
 import * as format from "./format.js";
+import { kilometres } from "./format.js";
 import { Live } from "./live.js";
 import { typeLabel } from "./quake.js";
 import { root } from "./service.js";
@@ -29,7 +30,7 @@ export class Alerts {
   #sound = null;
 
   /**
-   * - handlers.centre(): the map's centre
+   * - handlers.centre(): the map's centre; handlers.units(): those of lengths
    * - handlers.chosen(code): an alert was clicked
    */
   constructor(handlers) {
@@ -104,19 +105,22 @@ export class Alerts {
     for (const quake of found.slice(0, most)) {
       const kind = typeLabel(quake);
       this.#alert(
-        `${kind ? `${kind}, magnitude` : "Magnitude"} ${format.magnitude(quake.magnitude)}`, quake.place ?? quake.code, quake.code);
+        `${kind ? `${kind}, magnitude` : "Magnitude"} ${format.magnitude(quake.magnitude)}`, format.place(quake, this.#units), quake.code);
     }
     if (found.length > most) this.#alert(`${found.length - most} more earthquakes`, "All of them are in the list.", "more");
   }
 
   // The form
 
+  get #units() { return this.#handlers.units(); }
+
   #fill() {
     for (const [name, value] of Object.entries(this.#wish)) {
       const field = this.#form.elements[name];
       if (field.type === "checkbox") field.checked = value;
-      else field.value = String(value);
+      else field.value = String(name === "radius" ? Math.round(Number(value) / kilometres[this.#units]) : value);
     }
+    byId("radius-units").textContent = this.#units;
     this.#arrange();
   }
 
@@ -124,7 +128,12 @@ export class Alerts {
     for (const name of Object.keys(alerts.usual)) {
       const field = this.#form.elements[name];
       if (field.type === "checkbox") this.#wish[name] = field.checked;
-      else if (field.value !== "" && field.validity.valid) this.#wish[name] = Number(field.value);
+      else if (field.value !== "" && field.validity.valid) {
+        const value = Number(field.value);
+        if (name !== "radius") this.#wish[name] = value;
+        // What was not changed stays exactly what it was.
+        else if (value !== Math.round(this.#wish.radius / kilometres[this.#units])) this.#wish.radius = value * kilometres[this.#units];
+      }
     }
     this.#arrange();
     store(wishKey, JSON.stringify(this.#wish));

@@ -69,10 +69,10 @@ export function copies(point, centre, scale, width, margin) {
   return found;
 }
 
-/** A round length in km that is at most so many pixels long: [km, pixels]. */
-export function scaleBar(latitudeInView, scale, most) {
-  const kilometres = (40_075 * Math.cos(latitudeInView * radians)) / scale;
+/** A round length that is at most so many pixels long: [its number of units, pixels]. `unit` is in km. */
+export function scaleBar(latitudeInView, scale, most, unit = 1) {
+  const perPixel = (40_075 * Math.cos(latitudeInView * radians)) / scale / unit;
   const steps = [5000, 2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1];
-  const length = steps.find((each) => each / kilometres <= most) ?? 1;
-  return [length, length / kilometres];
+  const length = steps.find((each) => each / perPixel <= most) ?? 1;
+  return [length, length / perPixel];
 }

@@ -1,14 +1,19 @@
 // Colours and sizes of earthquakes. The colours themselves are in page.css, for light and dark.
 
 import { agencyOf, label } from "./agencies.js";
+import { kilometres } from "./format.js";
 
 const depths = [10, 35, 70, 150, 300, Infinity];
 const ages = [3_600_000, 6 * 3_600_000, 86_400_000, 7 * 86_400_000, Infinity];
 
-const labels = {
-  depth: ["0–10 km", "10–35", "35–70", "70–150", "150–300", "300 and more"],
-  age: ["last hour", "6 hours", "day", "week", "older"],
-};
+const ageLabels = ["last hour", "6 hours", "day", "week", "older"];
+
+/** Such as `0–10 km`, `10–35`. */
+function depthLabels(units) {
+  const limits = [0, ...depths.slice(0, -1)].map((limit) => Math.round(limit / kilometres[units]));
+  return limits.map((limit, index) => (index === limits.length - 1 ? `${limit} and more` : `${limit}–${limits[index + 1]}${index === 0 ? ` ${units}` : ""}`));
+}
+
 /** This many agencies have their own colour. */
 const most = 6;
 
@@ -21,9 +26,10 @@ const most = 6;
 /**
  * @param {"depth" | "age" | "agency"} by
  * @param {string[]} agencies those that are shown, in their order
+ * @param {import("./format.js").Units} units
  * @returns {Colouring}
  */
-export function colouring(by, agencies) {
+export function colouring(by, agencies, units = "km") {
   if (by === "agency") {
     const numbers = new Map(agencies.slice(0, most).map((name, number) => [name, number]));
     return {
@@ -32,7 +38,7 @@ export function colouring(by, agencies) {
   }
   const number = by === "age" ? (quake, now) => ages.findIndex((limit) => now - quake.time < limit)
     : (quake) => (quake.depth == null ? -1 : depths.findIndex((limit) => quake.depth < limit));
-  return { key: by, by, labels: labels[by], number };
+  return { key: `${by} ${units}`, by, labels: by === "age" ? ageLabels : depthLabels(units), number };
 }
 
 /** The colour's class in page.css, for a number. */

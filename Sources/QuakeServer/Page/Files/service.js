@@ -50,9 +50,10 @@ export async function file(name) {
 /**
  * The selected events, the newest first: all of them, or as many as the server gives at once.
  *
- * Returns { quakes, total, position, isBare }: how many match, the position for /changes, and whether there is no event at all.
+ * Returns { quakes, total, position, isBare }: how many match, the position for /changes, and whether there is no event at all, which
+ * is not asked for if it is to be brief.
  */
-export async function load(selection, asof, signal) {
+export async function load(selection, asof, signal, isBrief = false) {
   const query = new URLSearchParams(selection);
   if (asof != null) query.set("asof", new Date(asof).toISOString());
   query.set("format", "geojson");
@@ -72,7 +73,7 @@ export async function load(selection, asof, signal) {
     quakes: features.map(fromFeature),
     total: total ?? features.length,
     position: answer.headers.get("Quakes-Position"),
-    isBare: features.length === 0 && await hasNothing(query.get("asof"), signal),
+    isBare: !isBrief && features.length === 0 && await hasNothing(query.get("asof"), signal),
   };
 }
 

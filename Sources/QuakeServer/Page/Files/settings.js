@@ -12,24 +12,28 @@
  * @property {boolean} inview whether only what the map shows is listed
  * @property {"depth" | "age" | "agency"} color
  * @property {"utc" | "local"} zone
+ * @property {format.Units} units
  * @property {number | null} asof the moment of the past that is shown
  * @property {string | null} event the code of the one that is shown by itself
  * @property {number[] | null} map latitude, longitude and zoom
  */
+
+import * as format from "./format.js";
 
 /** What the periods are called behind "the last". */
 export const periods = { hour: "hour", day: "day", week: "week", month: "30 days" };
 
 const spans = { hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000, month: 30 * 86_400_000 };
 
+/** The page as it opens: magnitudes from 2.5 on, as on the USGS's map. The smaller ones are many, and nearly all in a few regions. */
 const standard = {
-  period: "day", from: null, to: null, minmag: null, maxmag: null, search: null, sort: "newest", inview: false, color: "depth",
-  zone: "utc", asof: null, event: null, map: null,
+  period: "day", from: null, to: null, minmag: 2.5, maxmag: null, search: null, sort: "newest", inview: false, color: "depth",
+  zone: "utc", units: format.unitsOf(globalThis.navigator?.language), asof: null, event: null, map: null,
 };
 
 const choices = {
   period: [...Object.keys(spans), "range"], sort: ["newest", "oldest", "largest", "smallest"],
-  color: ["depth", "age", "agency"], zone: ["utc", "local"],
+  color: ["depth", "age", "agency"], zone: ["utc", "local"], units: ["km", "mi"],
 };
 
 /**
@@ -44,7 +48,10 @@ export function read(search) {
     if (words.includes(given.get(name))) settings[name] = given.get(name);
   }
   for (const name of ["from", "to", "asof"]) settings[name] = instant(given.get(name));
-  for (const name of ["minmag", "maxmag"]) settings[name] = decimal(given.get(name));
+  settings.maxmag = decimal(given.get("maxmag"));
+  // Who asks for small ones only means them.
+  const least = decimal(given.get("minmag"));
+  if (least != null || given.get("minmag") === "all" || (settings.maxmag != null && settings.maxmag < standard.minmag)) settings.minmag = least;
   settings.inview = given.get("inview") === "1";
   settings.event = given.get("event")?.slice(0, 64) || null;
   settings.search = given.get("search")?.slice(0, 100) || null;
@@ -57,8 +64,9 @@ export function written(settings) {
   const query = new URLSearchParams();
   for (const [name, usual] of Object.entries(standard)) {
     const value = settings[name];
-    if (value === usual || value == null) continue;
-    if (name === "inview") query.set(name, "1");
+    if (value === usual || (value == null && name !== "minmag")) continue;
+    if (name === "minmag") query.set(name, String(value ?? "all"));
+    else if (name === "inview") query.set(name, "1");
     else if (name === "map") query.set(name, value.join(","));
     else if (["from", "to", "asof"].includes(name)) query.set(name, new Date(value).toISOString());
     else query.set(name, String(value));

@@ -20,13 +20,13 @@ export function showStatus(state) {
 
 const verbs = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
 
-/** Tells a screen reader what happened: [kind, quake]. */
-export function speak(news) {
+/** Tells a screen reader what happened: [kind, quake], in these units. */
+export function speak(news, units) {
   if (news.length === 0) return;
   const texts = news.length > 3
     ? [`${news.length} changes`]
     : news.map(([kind, quake]) =>
-      `${verbs[kind]}: ${typeLabel(quake) ?? ""} magnitude ${format.magnitude(quake.magnitude)}, ${quake.place ?? quake.code}`);
+      `${verbs[kind]}: ${typeLabel(quake) ?? ""} magnitude ${format.magnitude(quake.magnitude)}, ${format.place(quake, units)}`);
   const spoken = byId("spoken");
   spoken.append(...texts.map((text) => element("p", "", text)));
   while (spoken.children.length > 5) spoken.firstChild.remove();

@@ -12,13 +12,13 @@ export class Tooltip {
   }
 
   /** Shows an event at [x, y] of what the box lies in; or none. */
-  show(quake, at, zone, now) {
+  show(quake, at, { zone, units }, now) {
     if (!quake) return this.hide();
     const box = this.#box;
     const kind = typeLabel(quake);
     box.replaceChildren(
-      element("strong", "", `M ${format.magnitude(quake.magnitude)} `, foreign(quake.place ?? quake.code)),
-      element("span", "facts", kind ? foreign(`${kind} · `) : "", `${format.ago(quake.time, now)} · ${format.depth(quake.depth)}`),
+      element("strong", "", `M ${format.magnitude(quake.magnitude)} `, foreign(format.place(quake, units))),
+      element("span", "facts", kind ? foreign(`${kind} · `) : "", `${format.ago(quake.time, now)} · ${format.depth(quake.depth, units)}`),
       element("span", "facts", format.time(quake.time, zone, false)));
     box.hidden = false;
     const frame = box.parentElement;
@@ -33,8 +33,8 @@ export class Tooltip {
   }
 
   /** Tells a screen reader. */
-  speak(quake) {
+  speak(quake, units) {
     byId("visited").textContent = quake
-      ? `${typeLabel(quake) ?? "Earthquake"}, magnitude ${format.magnitude(quake.magnitude)}, ${quake.place ?? quake.code}. Enter opens it.` : "";
+      ? `${typeLabel(quake) ?? "Earthquake"}, magnitude ${format.magnitude(quake.magnitude)}, ${format.place(quake, units)}. Enter opens it.` : "";
   }
 }

@@ -52,10 +52,10 @@ export class View {
     this.map = new QuakeMap(byId("map"), {
       chosen: choose,
       moved: () => this.#mapMoved(),
-      pointed: (quake, at) => this.#tooltip.show(quake, at, this.#state.settings.zone, this.#moment),
+      pointed: (quake, at) => this.#tooltip.show(quake, at, this.#state.settings, this.#moment),
       visited: (quake, at) => {
-        this.#tooltip.show(quake, at, this.#state.settings.zone, this.#moment);
-        this.#tooltip.speak(quake);
+        this.#tooltip.show(quake, at, this.#state.settings, this.#moment);
+        this.#tooltip.speak(quake, this.#state.settings.units);
       },
     });
     this.#detail = new Detail(byId("detail"), {
@@ -119,8 +119,8 @@ export class View {
     const event = isMissing ? null : settings.event;
     const other = quake == null && !isMissing && this.#other ? [this.#other] : [];
     const agencies = this.#derive("agencies", () => present(quakes.values()));
-    const colours = colouring(settings.color, agencies);
-    this.map.show(other.length > 0 ? [...listed, ...other] : listed, marks, colours, moment, settings.event);
+    const colours = colouring(settings.color, agencies, settings.units);
+    this.map.show(other.length > 0 ? [...listed, ...other] : listed, marks, colours, moment, settings.event, settings.units);
     this.#showList(moment, colours, agencies);
     showLegend(colours);
     showAgencies(agencies, settings.color);
@@ -131,7 +131,7 @@ export class View {
     if (event == null) this.#detail.close();
     else {
       const past = { asof: settings.asof, begin: state.historyBegin };
-      this.#detail.show(event, quake, marks.get(event), settings.zone, moment, past, this.#isChosen);
+      this.#detail.show(event, quake, marks.get(event), settings, moment, past, this.#isChosen);
     }
     this.#isChosen = false;
     if (this.#left != null && settings.event == null) {
@@ -150,7 +150,7 @@ export class View {
   #title() {
     const { settings } = this.#state;
     const quake = this.#catalogue.quakes.get(settings.event) ?? this.#other;
-    if (quake && !words.isPastMissing(this.#state)) return `M ${format.magnitude(quake.magnitude)}, ${quake.place ?? quake.code} – Quakes`;
+    if (quake && !words.isPastMissing(this.#state)) return `M ${format.magnitude(quake.magnitude)}, ${format.place(quake, settings.units)} – Quakes`;
     const added = [...this.#catalogue.marks.values()].filter(({ kind }) => kind === "new").length;
     return added > 0 && settings.asof == null ? `(${added}) Quakes` : "Quakes";
   }
@@ -177,10 +177,12 @@ export class View {
     const { marks } = this.#catalogue;
     const found = this.#searched(settings.sort);
     const visible = settings.inview ? found.filter((quake) => this.map.shows(quake)) : found;
-    this.list.show(visible, { marks, zone: settings.zone, now: moment, colouring, areMany: agencies.length > 1, selected: settings.event });
+    this.list.show(visible, { marks, zone: settings.zone, units: settings.units, now: moment, colouring, areMany: agencies.length > 1, selected: settings.event });
     const isLoading = words.isLoading(state);
     const present = visible.filter(({ code }) => this.#catalogue.has(code));
     setText(byId("count"), isLoading && visible.length === 0 ? "Earthquakes" : words.count(state, present));
+    setText(byId("which"), words.which(state));
+    this.#showOffers("all", settings.minmag != null || settings.maxmag != null ? [["Show all", { minmag: null, maxmag: null }]] : []);
     byId("listing").classList.toggle("is-old", isLoading);
     const held = words.held(state, agencies, settings.inview ? this.map.bounds ?? undefined : undefined);
     setText(byId("coverage"), held);

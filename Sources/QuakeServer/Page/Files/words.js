@@ -121,6 +121,13 @@ export function emptiness(state, selected, town = null) {
  */
 export const near = (town) => [`Near ${placeName(town)}`, { search: null, inview: true, map: around(town) }];
 
+/** What is listed, in few words, for those who do not see the filters. @param {State} state */
+export function which({ settings }) {
+  const [least, most] = [settings.minmag, settings.maxmag].map((value) => (value == null ? null : format.magnitude(value)));
+  const sizes = most != null ? `M ${least == null ? `up to ${most}` : `${least} to ${most}`}` : least == null ? "All magnitudes" : `M ${least}+`;
+  return settings.period === "range" ? `${sizes}, ${span(settings)}` : `${sizes}, last ${periods[settings.period]}`;
+}
+
 function magnitudes({ minmag, maxmag }) {
   const [least, most] = [minmag, maxmag].map((value) => (value == null ? null : format.magnitude(value)));
   if (least != null && most != null) return `of magnitude ${least} to ${most} `;
