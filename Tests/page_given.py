@@ -22,11 +22,11 @@ def held_or_not(page):
     server = Server()
     try:
         page = Page(page.browser, server)
-        page.open()
+        page.open("?minmag=all")
         says("Complete as published from magnitude 2.5 on.")
         page.choose("preset", "4.5")
         says("Complete as published.")
-        page.open("?period=week&map=30,30,6")
+        page.open("?period=week&minmag=all&map=30,30,6")
         page.browser.wait("a gap", lambda: "May be incomplete: before" in (page.browser.text("#coverage") or ""))
         page.browser.click("[name=inview]")
         says("Complete as published.")

@@ -155,7 +155,7 @@ export class QuakeList {
     this.#shown.set(row, { ...looks, ago: agoNode });
     for (const kind of Object.keys(kinds)) row.classList.toggle(`is-${kind}`, mark?.kind === kind);
     row.dataset.weight = String(weight(quake.magnitude));
-    const told = badges(quake);
+    const told = badges(quake, mark);
     const dot = element("span", `dot ${isOther(quake) ? "other " : ""}${colorClass(by, hue)}`);
     dot.style.width = dot.style.height = `${Math.round(2 * Math.min(17, radius(quake.magnitude)))}px`;
     row.replaceChildren(
@@ -169,7 +169,7 @@ export class QuakeList {
           element("span", "", format.clock(quake.time, now, zone), ` · ${format.depth(quake.depth, units, true)}`, agency ? foreign(` · ${agency}`) : null),
           " ", agoNode),
         told.length > 0 ? element("span", "badges", ...told.map(([look, text]) => element("span", `badge badge-${look}`, foreign(text)))) : null,
-        mark ? element("span", "mark", ...markText(mark, zone)) : null));
+        isBrief(mark) ? null : element("span", "mark", ...markText(mark, zone))));
   }
 
   // Keys
@@ -219,19 +219,23 @@ function lines(quake, mark, width, areMany) {
   const facts = width < narrow && areMany ? 2 : 1;
   const room = width - 6.75;
   let [badgeLines, used] = [0, Infinity];
-  for (const [, text] of badges(quake)) {
+  for (const [, text] of badges(quake, mark)) {
     const wide = 1.1 + 0.45 * text.length;
     if (used + wide > room) [badgeLines, used] = [badgeLines + 1, 0];
     used += wide;
   }
-  return 1 + facts + badgeLines + (mark ? 1 : 0);
+  return 1 + facts + badgeLines + (isBrief(mark) ? 0 : 1);
 }
 
-/** What an event is, if not an earthquake, and what makes it matter to people: [look, words]. */
-function badges(quake) {
+/** Whether a mark is no more than one word, or there is none. */
+const isBrief = (mark) => mark == null || mark.kind === "new";
+
+/** That an event is new, what it is, if not an earthquake, and what makes it matter to people: [look, words]. */
+function badges(quake, mark) {
   const { alert, tsunami, felt } = quake;
   const kind = typeLabel(quake);
-  const made = kind ? [["plain", kind]] : [];
+  const made = mark?.kind === "new" ? [["new", kinds.new]] : [];
+  if (kind) made.push(["plain", kind]);
   if (alert) made.push([["green", "yellow", "orange", "red"].includes(alert) ? alert : "plain", `PAGER ${alert}`]);
   if (tsunami) made.push(["plain", "Tsunami notice"]);
   if (felt) made.push(["plain", `Felt: ${felt.toLocaleString("en")}`]);
