@@ -5,7 +5,7 @@ import Testing
 
 /// Limits that no clock in a test measures: the test waits for what they do, however long that takes.
 @Suite("Limits")
-struct LimitTests {
+struct ClientLimitTests {
     /// client    asks for a long answer, reads its head, then nothing                              finds it cut off
     /// server                                                            waits in vain, closes it
     @Test(

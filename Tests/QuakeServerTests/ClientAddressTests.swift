@@ -5,7 +5,7 @@ import Testing
 @testable import QuakeServer
 
 @Suite("Addresses of clients")
-struct AddressTests {
+struct ClientAddressTests {
     @Test("The last address that a trusted proxy names and that is not one of them is the client's")
     func forwarded() throws {
         let networks = ["127.0.0.1", "10.0.0.0/8", "2001:db8:1::/48"].compactMap {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite("The end of the server")
-struct EndingTests {
+struct ShutdownTests {
     @Test("Comes at once when nothing is under way, also with clients that keep their connections")
     func idle() async throws {
         try await TestServer.shared.withDatabase { database in

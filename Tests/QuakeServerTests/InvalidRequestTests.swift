@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite("Requests that are not as they should be")
-struct RequestTests {
+struct InvalidRequestTests {
     @Test("Are refused in words, and the server goes on")
     func refusals() async throws {
         try await TestServer.shared.withDatabase { database in

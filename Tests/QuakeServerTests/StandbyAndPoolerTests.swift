@@ -5,7 +5,7 @@ import Testing
 
 /// A server that does not speak with the primary directly.
 @Suite("A server of a hot standby, and one behind a pooler")
-struct DetourTests {
+struct StandbyAndPoolerTests {
     private static let events = "/fdsnws/event/1"
     /// What shows neither the server's address nor the present moment.
     private static let paths =

@@ -5,7 +5,7 @@ import Testing
 
 /// A socket that somebody else opened, as systemd does.
 @Suite("An inherited socket")
-struct ListeningTests {
+struct InheritedSocketTests {
     @Test("Has room for 1,024 clients that wait, whatever it had before, and is called by its address")
     func queue() async throws {
         try await TestServer.shared.withDatabase { database in
