@@ -192,7 +192,7 @@ final class Responder: Sendable {
                 try ChangesRequest(
                     target.query ?? "", request.headerFields, settings, takesChunks: client.takesChunks))
         case .history(let code):
-            return .answer(EventStory.answer(of: code, namesAuthors: settings.namesAuthors))
+            return .answer(EventHistory.answer(of: code, namesAuthors: settings.namesAuthors))
         case .page(let file): return .reply(file.reply(to: request.headerFields))
         case .index(let isFramed):
             let customer = client.customer(request.headerFields)

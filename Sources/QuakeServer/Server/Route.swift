@@ -6,10 +6,9 @@ enum Route: Sendable {
     case summary(SummaryFeed)
     /// The event with this code, if it is one of these.
     case detail(String, FeedScope)
-    /// Which periods the catalogue holds whole.
     case coverage
     case changes
-    /// The story of the event with this code.
+    /// The history of the event with this code.
     case history(String)
     /// What follows `/fdsnws/event/1/`.
     case event(String)

@@ -30,7 +30,7 @@ struct HistoryCostTests {
             let story = try await database.entriesRead { connection in
                 let lines = Mutex(0)
                 _ = try await connection.transaction(.repeatableReadOnly, to: "read a story") {
-                    try await EventStory.forEachLine(of: "hot", on: connection) { _ in
+                    try await EventHistory.forEachLine(of: "hot", on: connection) { _ in
                         lines.withLock { $0 += 1 }
                     }
                 }

@@ -1,11 +1,11 @@
 import QuakeStore
 
-extension EventStory {
-    /// The story of one event, as lines of JSON.
+extension EventHistory {
+    /// The history of one event, as lines of JSON.
     static func answer(of code: String, namesAuthors: Bool) -> Answer {
         Answer(key: "history/\(code)", contentType: "application/x-ndjson; charset=utf-8") {
             connection, _, writer in
-            let isKnown = try await EventStory.forEachLine(of: code, on: connection) { line in
+            let isKnown = try await EventHistory.forEachLine(of: code, on: connection) { line in
                 var bytes = [UInt8](line)
                 if !namesAuthors { bytes.hideAuthor(from: 0) }
                 bytes.append(UInt8(ascii: "\n"))

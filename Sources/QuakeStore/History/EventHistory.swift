@@ -1,6 +1,6 @@
 import PostgreSQL
 
-public enum EventStory {
+public enum EventHistory {
     /// Hands over each change, the oldest first, as one line of JSON with the columns of `history.changes` but without `row`;
     /// and then `{"row":{…}}`, the event as it is now, or `{"row":null}` if it does not exist.
     ///

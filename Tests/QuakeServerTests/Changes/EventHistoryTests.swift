@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite("The story of an event")
-struct EventStoryTests {
+struct EventHistoryTests {
     private let server = TestServer.shared
 
     @Test("It has every change that the history keeps, and the event as it is")
