@@ -13,10 +13,8 @@ public final class AccessLog: Sendable {
 
     private static let limit = 10_000
 
-    /// - Parameter descriptor: where the lines go.
     public init(to descriptor: Int32) { self.descriptor = descriptor }
 
-    /// How many lines were dropped.
     var dropped: Int { state.withLock { $0.dropped } }
 
     func write(_ request: LoggedRequest) {

@@ -13,7 +13,6 @@ final class RecentAnswers: Sendable {
         let rows: Int
     }
 
-    /// How many bytes all of them take at most.
     private static let limit = 4 << 20
     private let kept = Mutex(Kept())
 
@@ -23,7 +22,7 @@ final class RecentAnswers: Sendable {
         var since = ContinuousClock.now
         /// By exact keys: the code of an event is part of one.
         var bodies: [ExactText: Body] = [:]
-        /// Their keys, the oldest first.
+        /// The oldest first.
         var keys: [ExactText] = []
         var size = 0
 
@@ -55,7 +54,6 @@ final class RecentAnswers: Sendable {
         kept.withLock { $0.isValid(at: state) ? $0.bodies[ExactText(key)] : nil }
     }
 
-    /// Keeps an answer, unless it is long.
     func keep(_ body: Body, _ key: String, at state: CatalogueState) {
         guard Self.size(body, ExactText(key)) <= Self.limit / 64 else { return }
         kept.withLock { kept in

@@ -12,7 +12,6 @@ struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
         self.sentence = sentence
     }
 
-    /// The service has no room or no database just now.
     static func unavailable(_ sentence: String) -> Refusal { Refusal(503, sentence) }
 
     var description: String { "\(status) \(Self.names[status] ?? "Error"): \(sentence)" }

@@ -7,7 +7,6 @@ struct ChangesRequest: Sendable {
     let start: Start
     let kind: Kind
 
-    /// What the answer is.
     enum Kind: Sendable {
         /// All rows or missed changes, and then new ones.
         case stream
@@ -15,9 +14,7 @@ struct ChangesRequest: Sendable {
         case poll(Duration)
     }
 
-    /// Where the stream begins.
     enum Start: Sendable, Hashable {
-        /// With all rows.
         case snapshot
         /// With what comes after this moment.
         case now

@@ -32,7 +32,6 @@ struct StreamForm: Sendable, Hashable {
         }
     }
 
-    /// What shows that the stream is alive.
     var heartbeat: [UInt8] {
         switch syntax {
         case .events: Array(":\n\n".utf8)
@@ -40,7 +39,6 @@ struct StreamForm: Sendable, Hashable {
         }
     }
 
-    /// These bytes as they stand in the body.
     func framed(_ bytes: [UInt8]) -> ByteBuffer {
         guard isChunked else { return ByteBuffer(bytes: bytes) }
         var chunk = ByteBuffer()

@@ -13,7 +13,6 @@ final class ClientBounds: Sendable {
 
     init(_ settings: ServerSettings) { self.settings = settings }
 
-    /// How many requests were refused.
     var refused: [Kind: Int] { state.withLock { $0.refused } }
 
     private func limit(_ kind: Kind) -> Int {
@@ -23,8 +22,6 @@ final class ClientBounds: Sendable {
         }
     }
 
-    /// The address holds one more, until `give`.
-    ///
     /// - Parameter address: nil for those who are not told apart.
     /// - Throws: `Refusal` 429 if it holds as many as it may.
     func take(_ kind: Kind, for address: ClientAddress?) throws {

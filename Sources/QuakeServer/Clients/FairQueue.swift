@@ -17,12 +17,10 @@ struct FairQueue<Group: Hashable, Element> {
         return element
     }
 
-    /// How many elements of each group meet a condition.
     func counts(where isCounted: (Element) -> Bool) -> [Group: Int] {
         elements.mapValues { $0.count(where: isCounted) }
     }
 
-    /// Removes the last element that meets a condition, of one group or of all.
     mutating func removeLast(of only: Group? = nil, where isMeant: (Element) -> Bool) -> Element? {
         for group in only.map({ [$0] }) ?? Array(groups) {
             guard let index = elements[group]?.lastIndex(where: isMeant) else { continue }

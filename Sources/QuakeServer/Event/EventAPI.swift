@@ -1,6 +1,5 @@
 import XML
 
-/// The event service's description of itself.
 enum EventAPI {
     /// That of the standard, and ours within it.
     static let version = "1.2.0"

@@ -12,7 +12,6 @@ enum EventParameter: String, CaseIterable, Sendable {
     case format, nodata, orderby, limit, offset
     case callback, kmlcolorby, kmlanimated
 
-    /// Another name for the same.
     var alias: String? {
         switch self {
         case .starttime: "start"
@@ -43,7 +42,6 @@ enum EventParameter: String, CaseIterable, Sendable {
         /// With the least and the greatest one that is taken.
         case number(ClosedRange<Double>)
         case integer(ClosedRange<Double>)
-        /// A few words.
         case choice([String])
     }
 

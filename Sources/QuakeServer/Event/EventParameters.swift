@@ -54,14 +54,12 @@ struct EventParameters {
         return number
     }
 
-    /// `true` or `false`, in upper or lower case.
     func flag(_ parameter: EventParameter) throws -> Bool? {
         guard let value = values[parameter]?.lowercased() else { return nil }
         guard ["true", "false"].contains(value) else { throw wrong(parameter, "is neither true nor false") }
         return value == "true"
     }
 
-    /// One of the words that the parameter's kind declares.
     func choice(_ parameter: EventParameter) throws -> String? {
         guard let value = values[parameter] else { return nil }
         guard case .choice(let words) = parameter.kind, !words.contains(value) else { return value }

@@ -61,7 +61,6 @@ extension EventRequest {
         writer.writeHead(of: count)
     }
 
-    /// Throws if this many events can't be an answer.
     private func check(_ count: Int) throws {
         guard count <= maximum else {
             throw Refusal(

@@ -8,7 +8,6 @@ struct EventRequest: Sendable {
     var selection: QuakeSelection
     /// The event that was asked for, if it was one by its id.
     var eventID: String?
-    /// The greatest number of events in one answer.
     let maximum: Int
     /// The function of JavaScript that the answer calls with its GeoJSON; nil for the GeoJSON itself.
     let callback: String?
@@ -19,7 +18,6 @@ struct EventRequest: Sendable {
         callback == nil ? format.contentType : "text/javascript; charset=utf-8"
     }
 
-    /// What is asked for.
     enum Resource {
         case query, count
     }
@@ -76,7 +74,6 @@ struct EventRequest: Sendable {
     /// As many events as one holds in memory.
     static let few = 200
 
-    /// Whether there may be more events.
     var mayBeMany: Bool {
         selection.limit ?? .max > Self.few && selection.values[.code]?.count ?? .max > Self.few
     }

@@ -10,7 +10,6 @@ enum FeedScope: Sendable, Equatable {
     /// The USGS, with all networks that contribute to ComCat.
     static let usgs = FeedScope.agency(.usgs)
 
-    /// By the name of an agency, or `all`.
     init?(name: String) {
         if name == "all" {
             self = .all
@@ -28,7 +27,6 @@ enum FeedScope: Sendable, Equatable {
         }
     }
 
-    /// Whose events they are, for the feed's title.
     var owner: String {
         switch self {
         case .usgs: "USGS"

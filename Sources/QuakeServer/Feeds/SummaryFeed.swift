@@ -16,7 +16,6 @@ struct SummaryFeed: Sendable, Equatable {
     private let size: Substring
     private let period: Period
 
-    /// What it is written in.
     enum Form: Sendable, Equatable {
         case geojson, csv, quakeml, atom
         case kml(EventKML.Form)
@@ -93,7 +92,6 @@ struct SummaryFeed: Sendable, Equatable {
     // MARK: Where it comes from
 
     private struct Origin {
-        /// Who makes it.
         let author: String
         /// The feed's URL, without the ending.
         let url: String

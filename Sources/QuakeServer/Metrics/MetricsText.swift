@@ -10,7 +10,6 @@ struct MetricsText {
         case counter, gauge, histogram
     }
 
-    /// Begins a family. Its samples follow.
     mutating func family(_ name: String, _ kind: Kind, _ meaning: String) {
         text += "# HELP \(name) \(Self.escaped(meaning))\n# TYPE \(name) \(kind.rawValue)\n"
     }

@@ -7,7 +7,6 @@ import XML
 struct PageFile: Sendable {
     let name: String
     let bytes: [UInt8]
-    /// nil if it does not become smaller.
     let compressed: [UInt8]?
     /// Whether other sites may show it in a frame.
     private let isFramed: Bool
@@ -73,7 +72,6 @@ struct PageFile: Sendable {
             + "object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     }
 
-    /// The file, or 304 to a client that has it.
     func reply(to fields: HTTPFields) -> Reply {
         let packed = AcceptedEncoding.prefersGzip(fields[.acceptEncoding]) ? compressed : nil
         let tag = EntityTag(of: bytes, isCompressed: packed != nil)

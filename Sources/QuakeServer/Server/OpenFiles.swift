@@ -15,10 +15,8 @@ enum OpenFiles {
         return max(1, (self.limit - own) / 4 * 3)
     }
 
-    /// How many it may have.
     static var limit: Int { Int(clamping: limits.rlim_cur) }
 
-    /// How many it has.
     static var count: Int {
         guard let folder = opendir("/proc/self/fd") else { return 0 }
         defer { closedir(folder) }

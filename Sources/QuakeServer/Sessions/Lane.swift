@@ -15,7 +15,6 @@ enum Lane: CaseIterable {
     fileprivate static let slow = [Lane.costly, .long]
 }
 
-/// How many of the open sessions the lanes use at a time.
 struct LaneUse {
     private var used: [Lane: Int] = [:]
 
@@ -25,8 +24,6 @@ struct LaneUse {
         return [.own] + starving + [.short] + Lane.slow.filter { !starving.contains($0) }
     }
 
-    /// Whether one more may be used.
-    ///
     /// - Parameter open: how many sessions are open.
     func admits(_ lane: Lane, of open: Int) -> Bool {
         // Of three, one is left to the process itself, and then one to what is short.

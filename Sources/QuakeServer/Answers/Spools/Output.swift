@@ -17,8 +17,6 @@ struct Output: ~Copyable {
     /// Whether it is too late for another answer.
     var hasBegun: Bool { status != 0 }
 
-    /// Writes a whole response.
-    ///
     /// - Parameter bytes: nil for a response without a body.
     @concurrent
     mutating func send(_ head: HTTPResponse, _ bytes: ByteBuffer? = nil) async throws {
@@ -28,14 +26,12 @@ struct Output: ~Copyable {
         try await writer.write(response: head, body: ResponseBody(byteBuffer: bytes))
     }
 
-    /// Writes a reply, or its head alone.
     @concurrent
     mutating func send(_ reply: Reply, toHead isHead: Bool, _ settings: ServerSettings) async throws {
         let isBare = isHead || reply.body.isEmpty
         try await send(HTTPResponse(reply, settings), isBare ? nil : ByteBuffer(bytes: reply.body))
     }
 
-    /// Writes the head of a response whose body follows.
     @concurrent
     mutating func begin(_ head: HTTPResponse) async throws {
         guard let writer = writer.take() else { return }

@@ -16,7 +16,6 @@ struct ChangedQuakes: Sendable {
         /// What was overwritten, the earliest value of each property.
         var overwritten: [(property: Property, value: Quake.Value)] = []
 
-        /// The event before the changes; nil if there was none.
         var first: Quake? {
             guard wasThere else { return nil }
             var first = last ?? Self.blank
@@ -28,7 +27,6 @@ struct ChangedQuakes: Sendable {
         private static let blank = try? Quake { $0.isRequired ? .text("") : .null }
     }
 
-    /// Takes the next change, in token order.
     mutating func append(_ change: PassChange) {
         let key = ExactText(change.key)
         let place = places[key] ?? Int32(events.count)
@@ -44,7 +42,6 @@ struct ChangedQuakes: Sendable {
         }
     }
 
-    /// No further change will come.
     mutating func finish() {
         images = events.map { ($0.first, $0.last) }
         (events, places) = ([], [:])

@@ -9,13 +9,10 @@ import XML
 struct EventAtom: EventEncoder {
     static let properties = EventSummary.properties
 
-    /// The feed's title, its own URL and the moment that it speaks of.
     let title: String
     let url: String
     let generated: Instant
-    /// Who makes it.
     let author: String
-    /// What the URLs of this server begin with.
     let baseURL: String
 
     func head(of count: Int) -> String {

@@ -1,14 +1,8 @@
-/// What an answer is written in.
 enum EventFormat: String, Sendable, CaseIterable {
-    /// QuakeML 1.2, the standard's default.
     case xml
-    /// One line per event, its fields between vertical bars.
     case text
-    /// The columns of the USGS.
     case csv
-    /// A FeatureCollection as in the USGS's feeds.
     case geojson
-    /// Placemarks for globes.
     case kml
 
     /// By its name, or by `quakeml`, which is another one of `xml` at the USGS.

@@ -9,10 +9,8 @@ struct EventKML: EventEncoder {
     static let properties = EventSummary.properties
 
     let form: Form
-    /// The document's title and its own URL.
     let title: String
     let url: String
-    /// The moment that ages are counted from.
     let now: Instant
     /// Whether there is a folder for each magnitude instead.
     var groupsByMagnitude = false

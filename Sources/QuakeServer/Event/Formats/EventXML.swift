@@ -2,7 +2,6 @@ import Feed
 import PostgreSQL
 import QuakeML
 
-/// Events as QuakeML.
 struct EventXML: EventEncoder {
     static let properties: [Property] = [
         .code, .net, .time, .updated, .latitude, .longitude, .url, .place, .type, .status, .magnitudeType,
