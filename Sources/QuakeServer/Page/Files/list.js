@@ -217,6 +217,8 @@ function setAttribute(node, name, value) {
 /** How many lines of text a row has, on a list that is so many rem wide: the place, the facts, the badges and the mark. */
 function lines(quake, mark, width, areMany) {
   const facts = width < narrow && areMany ? 2 : 1;
+  // As most of 20,000 rows are.
+  if (!mark && !quake.alert && !quake.tsunami && !quake.felt && !isOther(quake)) return 1 + facts;
   const room = width - 6.75;
   let [badgeLines, used] = [0, Infinity];
   for (const [, text] of badges(quake, mark)) {
