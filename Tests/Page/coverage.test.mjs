@@ -61,13 +61,13 @@ test("The sentence names the agencies that it is true of", () => {
   assert.equal(told([usgs], ["USGS"]), "Complete as published.");
   assert.equal(told([usgs], []), "Complete as published.");
   assert.equal(told([usgs], ["USGS"], true), "Complete as published by USGS.");
-  assert.equal(told([usgs], ["USGS", "EMSC", "GFZ"]), "Complete as published by USGS. Of EMSC and GFZ, earthquakes may be missing.");
+  assert.equal(told([usgs], ["USGS", "EMSC", "GFZ"]), "Complete as published by USGS. Earthquakes of EMSC and GFZ may be missing.");
   assert.equal(told([usgs, by("g.org", -24, 0)], ["USGS", "GFZ"]), "Complete as published by USGS and GFZ.");
   assert.equal(told([usgs, by("g.org", -24, 0, 4)], ["USGS", "GFZ"]),
     "Complete as published by USGS. Complete as published by GFZ from magnitude 4.0 on.");
   assert.equal(told([by("u.org", -24, -12), by("g.org", -12, 0)], ["USGS", "GFZ"]),
     "USGS may be incomplete: since 2026-11-23 18:00 UTC. GFZ may be incomplete: before 2026-11-23 18:00 UTC.", "two halves are no whole");
-  assert.equal(told([usgs, by("x.org", -99, -98)], ["USGS"]), "Complete as published by USGS.", "a host of nobody known that has nothing here is not named");
+  assert.equal(told([usgs, by("x.org", -99, -98)], ["USGS"]), "Complete as published by USGS.", "an unknown host that holds nothing here is not named");
   assert.equal(told([by("u.org", -99, -98)], ["USGS", "GFZ"]), "Nothing here was imported whole: earthquakes may be missing.");
   assert.equal(told([period(-24, 0)], ["USGS", "GFZ"]), "", "whose it is is not known");
   learn([agency("usgs", "u.org", "us"), agency("gfz", "g.org", "gfz")]);

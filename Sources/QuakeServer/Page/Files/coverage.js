@@ -121,7 +121,7 @@ export function sentence(held, window, more, region, publishers = unknown) {
   const services = [...new Set(held.map(({ service }) => service))];
   const names = new Set([...services.map(nameOf), ...listed]);
   const areMany = names.size > 1 || (areOthers && listed.length > 0);
-  // Of whom it is held is not known.
+  // The server does not say whose events they are.
   if (areMany && services.includes(undefined)) return "";
   const told = services
     .map((service) => ({ name: nameOf(service), ...extent(held.filter((each) => each.service === service), window, more, region) }))
@@ -136,7 +136,7 @@ export function sentence(held, window, more, region, publishers = unknown) {
     sentences.push(`${areMany ? `${name} may` : "May"} be incomplete${words}.`);
   }
   const missing = told.filter(({ is }) => is === "nothing");
-  if (missing.length > 0) sentences.push(`Of ${list(missing)}, earthquakes may be missing.`);
+  if (missing.length > 0) sentences.push(`Earthquakes of ${list(missing)} may be missing.`);
   return sentences.join(" ");
 }
 

@@ -9,10 +9,10 @@ export const all = (selector) => [...document.querySelectorAll(selector)];
 /** Whether the page is in a frame of another site, which has no room for wishes. */
 export const isEmbedded = () => document.documentElement.classList.contains("embed");
 
-/** Whether it is in a frame, and nobody has clicked in it: it leaves the wheel and fingers to the page around it. */
+/** Whether it is in a frame that has not been clicked yet: the wheel and fingers then scroll the page around it. */
 export const isIdle = () => isEmbedded() && !document.documentElement.classList.contains("in-use");
 
-/** Notes when somebody begins to use the frame, by a click or the keyboard, and when the page around is used again. */
+/** Notes when the frame is used, by a click or the keyboard, and when the page around it is used again. */
 export function watchUse() {
   const use = (isInUse) => document.documentElement.classList.toggle("in-use", isInUse);
   for (const name of ["click", "keydown"]) addEventListener(name, () => use(true), { capture: true });

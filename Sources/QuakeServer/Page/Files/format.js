@@ -20,13 +20,13 @@ export function unitsOf(locale) {
 export const kilometres = { km: 1, mi: 1.609344 };
 
 /** @type {Intl.DateTimeFormatOptions} */
-const hours = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+const clockStyle = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const makers = {};
 
 function maker(zone, withSeconds) {
   const key = zone + withSeconds;
   makers[key] ??= new Intl.DateTimeFormat("sv-SE", {
-    year: "numeric", month: "2-digit", day: "2-digit", ...hours, second: withSeconds ? "2-digit" : undefined,
+    year: "numeric", month: "2-digit", day: "2-digit", ...clockStyle, second: withSeconds ? "2-digit" : undefined,
     timeZone: zone === "utc" ? "UTC" : undefined,
   });
   return makers[key];

@@ -49,7 +49,7 @@ export function read(search) {
   }
   for (const name of ["from", "to", "asof"]) settings[name] = instant(given.get(name));
   settings.maxmag = decimal(given.get("maxmag"));
-  // Who asks for small ones only means them.
+  // A link to small ones only, without a least magnitude, means them.
   const least = decimal(given.get("minmag"));
   if (least != null || given.get("minmag") === "all" || (settings.maxmag != null && settings.maxmag < standard.minmag)) settings.minmag = least;
   settings.inview = given.get("inview") === "1";
