@@ -141,9 +141,6 @@ left join lateral (select case when committed_at <= clock_timestamp() then commi
                    where transaction.token > greatest(reader.token, store.pruned_token)
                    order by transaction.token limit 1) as missing on true;
 comment on view history.reader_lag is 'How far each named reader is behind.';
-comment on column history.reader_lag.name is 'The name the reader gave itself.';
-comment on column history.reader_lag.token is 'The reader has applied all changes up to this token.';
-comment on column history.reader_lag.seen_at is 'When the reader last reported.';
 comment on column history.reader_lag.tokens is
     'How many tokens the newest is ahead of it: 0 if it has applied everything, and never less than the number of transactions it has not applied. There are gaps between tokens, so it may be more.';
 comment on column history.reader_lag.behind is

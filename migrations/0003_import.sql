@@ -48,7 +48,7 @@ comment on column import.run.stale is
     'Features older than the stored row, or than another feature of the document with the same code.';
 comment on column import.run.superseded is 'Events deleted because they were renamed.';
 comment on column import.run.retracted is 'Events deleted because they were withdrawn upstream.';
-comment on column import.run.rejected is 'Features that could not be imported; see import.reject.';
+comment on column import.run.rejected is 'Features that could not be imported; the rejects say why.';
 comment on column import.run.bytes is 'Size of the document in bytes after decompression, as far as it was committed.';
 comment on column import.run.first_token is 'History token of the run''s first transaction that changed something.';
 comment on column import.run.last_token is 'History token of the run''s last transaction that changed something.';
@@ -177,22 +177,11 @@ select source, id as run, outcome, started, seen, inserted, updated, superseded,
        generated, every, every is not null or source ~* '^https?://' and fresh_at is not null as is_monitored
 from fresh;
 comment on view import.last_run is 'The last run of each source, and how fresh the source is.';
-comment on column import.last_run.source is 'A URL, a path, or - for standard input.';
 comment on column import.last_run.run is 'Number of the source''s last run.';
-comment on column import.last_run.outcome is 'How that run ended: running, done, failed or cancelled.';
-comment on column import.last_run.started is 'When that run began.';
-comment on column import.last_run.seen is 'Features in its document.';
-comment on column import.last_run.inserted is 'Events that were new.';
-comment on column import.last_run.updated is 'Events whose row changed.';
-comment on column import.last_run.superseded is 'Events deleted because they were renamed.';
-comment on column import.last_run.retracted is 'Events deleted because they were withdrawn upstream.';
-comment on column import.last_run.rejected is 'Features that could not be imported.';
-comment on column import.last_run.error is 'What went wrong, in one line.';
 comment on column import.last_run.fresh_at is
     'When the source was last imported successfully, or asked for and found unchanged; null if never.';
 comment on column import.last_run.generated is
     'When the newest document of a URL that was imported successfully was made, by its own account; for an event service, up to when it was swept.';
-comment on column import.last_run.every is 'The interval at which a daemon imports the source; null if no daemon made the last run.';
 comment on column import.last_run.is_monitored is
     'Whether a monitor should expect the source to be fresh: a daemon imports it, or it is a URL that was imported successfully at least once. A file, standard input and a URL that never worked do not count.';
 

@@ -572,14 +572,14 @@ comment on constraint coverage_times on import.coverage is
     'The periods begin and end in the years 1 to 9999, in UTC.';
 comment on table import.coverage is
     'Which origin times are held, by service, smallest magnitude and area: everything that the service had published of them when they were imported. It does not know what was deleted here since.';
-comment on column import.coverage.service is 'Host of the service.';
+comment on column import.coverage.service is 'Host of the service that published the events.';
 comment on column import.coverage.minimum_magnitude is 'From this magnitude on; -infinity for all.';
 comment on column import.coverage.south is 'The area''s southern edge, in degrees.';
 comment on column import.coverage.west is 'Its western edge.';
 comment on column import.coverage.north is 'Its northern edge.';
 comment on column import.coverage.east is 'Its eastern edge; an area with a greater western edge lies across the date line.';
 comment on column import.coverage.periods is 'The origin times.';
-comment on column import.coverage.noted_at is 'When they last grew.';
+comment on column import.coverage.noted_at is 'When the periods of this service, magnitude and area last grew.';
 
 create function import.note_coverage(
     service text, minimum_magnitude double precision, period tstzrange, south double precision default -90,

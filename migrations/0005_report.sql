@@ -105,13 +105,8 @@ comment on view report.coverage is
 comment on column report.coverage.held_from is 'Beginning of the origin times.';
 comment on column report.coverage.held_until is 'Their end, exclusive.';
 comment on column report.coverage.days is 'How long that is, in days.';
-comment on column report.coverage.service is 'Host of the service that published the events.';
 comment on column report.coverage.minimum_magnitude is 'Held from this magnitude on; null for all.';
 comment on column report.coverage.south is 'Southern edge of the area, in degrees; null for the whole world, as are the next three.';
-comment on column report.coverage.west is 'Its western edge.';
-comment on column report.coverage.north is 'Its northern edge.';
-comment on column report.coverage.east is 'Its eastern edge.';
-comment on column report.coverage.noted_at is 'When the periods of this service, magnitude and area last grew.';
 
 create function report.held_until(
     at timestamptz, latitude double precision, longitude double precision,
@@ -151,7 +146,7 @@ comment on column report.event.longitude is 'Longitude of the epicentre, in degr
 comment on column report.event.depth_km is 'Depth of the hypocentre, in km; negative above sea level.';
 comment on column report.event.magnitude is 'Magnitude; can be negative.';
 comment on column report.event.magnitude_type is 'Method behind the magnitude, such as mww, ml or md.';
-comment on column report.event.magnitude_class is 'micro below 3, minor from 3, light from 4, moderate from 5, strong from 6, major from 7, great from 8; sorted in this order.';
+comment on column report.event.magnitude_class is 'micro below 3, minor from 3, light from 4, moderate from 5, strong from 6, major from 7, great from 8; sorted in this order. Null without a magnitude.';
 comment on column report.event.energy_joule is 'Radiated seismic energy, in joule: log10 E = 4.8 + 1.5 M; null if it is not an earthquake or has no magnitude.';
 comment on column report.event.event_type is 'Kind of event: earthquake, quarry blast, explosion, ice quake and others.';
 comment on column report.event.is_earthquake is 'Whether it is an earthquake; an event without a type counts as one. Faster than a condition on event_type, because the planner knows how many there are.';
@@ -180,16 +175,6 @@ from (select * from report.event where is_earthquake and magnitude is not null
 order by magnitude desc, origin_time desc, code collate "C";
 comment on view report.largest_event is 'The 100 earthquakes with the largest magnitudes; among equal magnitudes the latest come first.';
 comment on column report.largest_event.rank is 'Rank by magnitude; equal magnitudes share a rank.';
-comment on column report.largest_event.code is 'Network-qualified event id.';
-comment on column report.largest_event.origin_time is 'Origin time.';
-comment on column report.largest_event.magnitude is 'Magnitude.';
-comment on column report.largest_event.magnitude_type is 'Method behind the magnitude.';
-comment on column report.largest_event.depth_km is 'Depth of the hypocentre, in km.';
-comment on column report.largest_event.latitude is 'Latitude of the epicentre, in degrees, positive north.';
-comment on column report.largest_event.longitude is 'Longitude of the epicentre, in degrees, positive east.';
-comment on column report.largest_event.place is 'Named place near the epicentre.';
-comment on column report.largest_event.region is 'What follows the last comma of the place name, or all of it.';
-comment on column report.largest_event.network is 'Preferred network of the event.';
 
 -- Activity.
 
@@ -203,8 +188,6 @@ from only public.quake where report.is_earthquake(type)
 group by report.day(time), report.region(place), report.magnitude_class(magnitude);
 comment on view report.daily_activity is 'Earthquakes per day, region and magnitude class. Sum over what you do not need.';
 comment on column report.daily_activity.day is 'Start of the day, in UTC. A condition on it uses an index.';
-comment on column report.daily_activity.region is 'What follows the last comma of the place name, or all of it.';
-comment on column report.daily_activity.magnitude_class is 'micro, minor, light, moderate, strong, major or great; null without a magnitude.';
 comment on column report.daily_activity.earthquakes is 'Number of earthquakes.';
 comment on column report.daily_activity.largest_magnitude is 'Largest magnitude among them.';
 comment on column report.daily_activity.energy_joule is 'Radiated seismic energy of all of them together, in joule.';
@@ -217,7 +200,6 @@ from (select report.day(time) as day, count(*) as earthquakes, max(magnitude) as
       group by report.day(time)) as daily;
 comment on view report.daily_energy is 'Seismic energy radiated by earthquakes, per day.';
 comment on column report.daily_energy.day is 'Start of the day, in UTC; days without an earthquake are missing. A condition on it uses an index.';
-comment on column report.daily_energy.earthquakes is 'Number of earthquakes.';
 comment on column report.daily_energy.largest_magnitude is 'Largest magnitude of the day.';
 comment on column report.daily_energy.energy_joule is 'Radiated seismic energy of the day, in joule: log10 E = 4.8 + 1.5 M.';
 comment on column report.daily_energy.equivalent_magnitude is 'Magnitude of a single event that would have radiated as much.';
@@ -287,9 +269,6 @@ from (select report.month(day) as month, bin, sum(n)::bigint as earthquakes
 comment on view report.monthly_magnitude_frequency is
     'Magnitude–frequency distribution per month: earthquakes in bins of 0.1. For other windows and places see report.magnitude_frequency().';
 comment on column report.monthly_magnitude_frequency.month is 'Start of the month, in UTC.';
-comment on column report.monthly_magnitude_frequency.magnitude is 'Middle of the bin; 2.5 stands for magnitudes from 2.45 to 2.55, exclusive.';
-comment on column report.monthly_magnitude_frequency.earthquakes is 'Number of earthquakes in the bin; empty bins are missing.';
-comment on column report.monthly_magnitude_frequency.earthquakes_or_larger is 'Number of earthquakes in this bin and all larger ones.';
 
 create view report.monthly_gutenberg_richter as
 select month, fit.completeness, fit.earthquakes, fit.mean_magnitude, fit.b_value, fit.b_standard_error, fit.a_value,
@@ -300,17 +279,6 @@ from (select month, array_agg(report.magnitude_bin(magnitude)) as bins, array_ag
 comment on view report.monthly_gutenberg_richter is
     'Gutenberg–Richter relation, log10 N = a - b M, of the whole catalogue per month. For other windows and places see report.gutenberg_richter().';
 comment on column report.monthly_gutenberg_richter.month is 'Start of the month, in UTC.';
-comment on column report.monthly_gutenberg_richter.completeness is 'Magnitude of completeness by maximum curvature (Wiemer and Wyss 2000): the bin with the most earthquakes, of equal bins the larger. Not corrected; known to be about 0.2 too low.';
-comment on column report.monthly_gutenberg_richter.earthquakes is 'Number of earthquakes in that bin and all larger ones.';
-comment on column report.monthly_gutenberg_richter.mean_magnitude is 'Their mean magnitude, computed from the middles of the bins.';
-comment on column report.monthly_gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null for fewer than two earthquakes.';
-comment on column report.monthly_gutenberg_richter.b_standard_error is 'Standard error of b (Shi and Bolt 1982).';
-comment on column report.monthly_gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in the month, according to the relation.';
-comment on column report.monthly_gutenberg_richter.goodness_percent is 'How much of the cumulative numbers the relation explains, in percent: 100 - 100 sum |observed - expected| / sum observed, over the bins from the completeness on (Wiemer and Wyss 2000). Below 90, b says little.';
-comment on column report.monthly_gutenberg_richter.is_good_fit is 'Whether the relation fits: goodness_percent is at least 90, and ks_distance at most 1.36 / sqrt(earthquakes), the limit of Kolmogorov and Smirnov at 5 %. If not, the catalogue is not complete from there on, or it is mixed of several. Null without b.';
-comment on column report.monthly_gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which at least 50 earthquakes fit like that; null if there is none. A better completeness to give than that of maximum curvature.';
-comment on column report.monthly_gutenberg_richter.ks_distance is 'Largest distance between the observed and the expected share of earthquakes of a magnitude or larger.';
-comment on column report.monthly_gutenberg_richter.completeness_method is 'maximum curvature or given. Maximum curvature takes the bin with the most earthquakes: too low by some 0.2 for one network, and by any amount where catalogues of different completeness are mixed.';
 
 -- The functions with parameters ask these first. They depend on nothing but the parameters, so they are asked once.
 
@@ -391,12 +359,12 @@ create type report.gutenberg_richter as (
     b_standard_error double precision, a_value double precision, goodness_percent double precision, is_good_fit boolean,
     good_from double precision, ks_distance double precision, completeness_method text);
 comment on type report.gutenberg_richter is 'The row of report.gutenberg_richter().';
-comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: as given, else by maximum curvature (Wiemer and Wyss 2000), which is known to be too low.';
+comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: as given, else by maximum curvature (Wiemer and Wyss 2000): the bin with the most earthquakes, of equal bins the larger. Not corrected; known to be about 0.2 too low.';
 comment on column report.gutenberg_richter.earthquakes is 'Number of earthquakes in that bin and all larger ones.';
 comment on column report.gutenberg_richter.mean_magnitude is 'Their mean magnitude, computed from the middles of the bins.';
 comment on column report.gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null for fewer than two earthquakes.';
 comment on column report.gutenberg_richter.b_standard_error is 'Standard error of b (Shi and Bolt 1982).';
-comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more, according to the relation.';
+comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in that time, according to the relation.';
 comment on column report.gutenberg_richter.goodness_percent is 'How much of the cumulative numbers the relation explains, in percent: 100 - 100 sum |observed - expected| / sum observed, over the bins from the completeness on (Wiemer and Wyss 2000). Below 90, b says little.';
 comment on column report.gutenberg_richter.is_good_fit is 'Whether the relation fits: goodness_percent is at least 90, and ks_distance at most 1.36 / sqrt(earthquakes), the limit of Kolmogorov and Smirnov at 5 %. If not, the catalogue is not complete from there on, or it is mixed of several. Null without b.';
 comment on column report.gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which at least 50 earthquakes fit like that; null if there is none. A better completeness to give than that of maximum curvature.';
@@ -426,13 +394,7 @@ create type report.aftershock as (
     magnitude_type text, depth_km double precision, origin_time timestamptz, place text);
 comment on type report.aftershock is 'A row of report.aftershocks().';
 comment on column report.aftershock.days_after is 'Time since the mainshock, in days.';
-comment on column report.aftershock.code is 'Network-qualified event id.';
 comment on column report.aftershock.distance_km is 'Distance between the epicentres, in km.';
-comment on column report.aftershock.magnitude is 'Magnitude.';
-comment on column report.aftershock.magnitude_type is 'Method behind the magnitude.';
-comment on column report.aftershock.depth_km is 'Depth of the hypocentre, in km.';
-comment on column report.aftershock.origin_time is 'Origin time.';
-comment on column report.aftershock.place is 'Named place near the epicentre.';
 
 create function report.aftershock_radius_km(mainshock_magnitude double precision) returns double precision
 language sql immutable parallel safe
@@ -551,7 +513,6 @@ comment on column report.agency_comparison.place is 'Its place, or that of the o
 comment on column report.agency_comparison.code_1 is 'The first agency''s event.';
 comment on column report.agency_comparison.code_2 is 'The second agency''s event.';
 comment on column report.agency_comparison.time_difference_s is 'How much later the second agency''s origin time is, in seconds.';
-comment on column report.agency_comparison.distance_km is 'Distance between the epicentres, in km.';
 comment on column report.agency_comparison.depth_difference_km is 'How much deeper the second agency''s event is, in km.';
 comment on column report.agency_comparison.magnitude_difference is 'How much larger the second agency''s magnitude is. Mind the types: an mb is not an Mw.';
 comment on column report.agency_comparison.magnitude_1 is 'The first agency''s magnitude.';
@@ -629,15 +590,6 @@ cross join lateral (
 where jsonb_typeof(extra -> 'focal_mechanism') = 'object';
 comment on view report.focal_mechanism is
     'Focal mechanisms and moment tensors, one per event that has one in the QuakeML it was imported from.';
-comment on column report.focal_mechanism.origin_time is 'Origin time, to the millisecond.';
-comment on column report.focal_mechanism.code is 'The event''s id in the catalogue.';
-comment on column report.focal_mechanism.network is 'Network or agency of the event.';
-comment on column report.focal_mechanism.magnitude is 'The event''s magnitude.';
-comment on column report.focal_mechanism.magnitude_type is 'Method behind the magnitude.';
-comment on column report.focal_mechanism.place is 'Named place near the epicentre.';
-comment on column report.focal_mechanism.latitude is 'Latitude of the epicentre, in degrees, positive north.';
-comment on column report.focal_mechanism.longitude is 'Longitude of the epicentre, in degrees, positive east.';
-comment on column report.focal_mechanism.depth_km is 'Depth of the hypocentre, in km; negative above sea level.';
 comment on column report.focal_mechanism.strike1_deg is 'Strike of the first nodal plane, in degrees.';
 comment on column report.focal_mechanism.dip1_deg is 'Its dip, in degrees.';
 comment on column report.focal_mechanism.rake1_deg is 'Its rake, in degrees.';
@@ -692,9 +644,6 @@ cross join lateral (
     as first;
 comment on view report.revision is
     'How each event was revised since its first import here, as far back as history reaches (see quakes prune). Every magnitude in between is in report.magnitude_history.';
-comment on column report.revision.origin_time is 'Origin time.';
-comment on column report.revision.code is 'Network-qualified event id.';
-comment on column report.revision.network is 'Preferred network of the event.';
 comment on column report.revision.first_magnitude is 'Magnitude at the first import.';
 comment on column report.revision.last_magnitude is 'Magnitude now.';
 comment on column report.revision.revisions is 'How often its row has changed since.';
@@ -743,7 +692,6 @@ where gone.entity = 'quake' and gone.operation = 'delete';
 comment on view report.magnitude_history is
     'Each magnitude that an event had here, and from when to when since its origin: what was known an hour after it has from_age_s <= 3600 and to_age_s null or greater. History begins with the first import HERE: of what was imported later, nothing is known of its first hour.';
 comment on column report.magnitude_history.origin_time is 'Origin time, as it is known now.';
-comment on column report.magnitude_history.code is 'Network-qualified event id.';
 comment on column report.magnitude_history.magnitude is 'Magnitude in that time; null if there was none.';
 comment on column report.magnitude_history.from_age_s is 'How long after the origin it was known, in seconds.';
 comment on column report.magnitude_history.to_age_s is 'How long after the origin another one took its place, or the event went, in seconds; null if it is still so.';
@@ -815,22 +763,11 @@ from import.run
 where not forgotten;
 comment on view report.import_run is 'Imports, one row per run, without those of sources that were forgotten.';
 comment on column report.import_run.run is 'Number of the run.';
-comment on column report.import_run.source is 'What was imported: a URL, a path, or - for standard input.';
-comment on column report.import_run.feed is 'Which feed the document says it is.';
 comment on column report.import_run.started_at is 'When the run began.';
 comment on column report.import_run.finished_at is 'When it ended; null while it runs, or if the worker died.';
-comment on column report.import_run.outcome is 'running, done, failed or cancelled.';
 comment on column report.import_run.duration_s is 'How long it took, in seconds.';
-comment on column report.import_run.seen is 'Features in the document.';
-comment on column report.import_run.inserted is 'Events that were new.';
-comment on column report.import_run.updated is 'Events that were revised.';
-comment on column report.import_run.unchanged is 'Features that were already known.';
-comment on column report.import_run.stale is 'Features older than what was known.';
 comment on column report.import_run.renamed is 'Events deleted because they were renamed.';
 comment on column report.import_run.withdrawn is 'Events deleted because they were withdrawn upstream.';
-comment on column report.import_run.rejected is 'Features that could not be imported.';
-comment on column report.import_run.bytes is 'Size of the document after decompression, in bytes.';
-comment on column report.import_run.error is 'What went wrong.';
 
 create view report.feed_health as
 select last.source, last.fresh_at, report.seconds(clock_timestamp() - last.fresh_at) as age_s,
@@ -846,8 +783,6 @@ left join (select run.source, count(*) as runs, count(*) filter (where outcome =
            from import.run where started > now() - interval '24 hours' and not forgotten group by run.source) as day
        on day.source = last.source;
 comment on view report.feed_health is 'How fresh each source is, and how its imports went.';
-comment on column report.feed_health.source is 'A URL, a path, or - for standard input.';
-comment on column report.feed_health.fresh_at is 'When it was last imported successfully, or asked for and found unchanged; null if never.';
 comment on column report.feed_health.age_s is 'How long ago that was, in seconds.';
 comment on column report.feed_health.last_run is 'Number of the last run.';
 comment on column report.feed_health.last_outcome is 'How that run ended: running, done, failed or cancelled.';
@@ -858,7 +793,6 @@ comment on column report.feed_health.failed_24h is 'How many of them failed.';
 comment on column report.feed_health.rejected_24h is 'Features that those runs could not import.';
 comment on column report.feed_health.median_duration_24h_s is 'Median duration of those runs, in seconds.';
 comment on column report.feed_health.document_age_s is 'How old the feed''s document was when it was last asked for, in seconds.';
-comment on column report.feed_health.is_monitored is 'Whether a monitor should expect it to be fresh: a daemon imports it, or it is a URL that was imported successfully at least once.';
 
 create view report.import_latency as
 select day, count(*) as events, count(*) filter (where not is_prompt) as late_events,
@@ -884,9 +818,6 @@ comment on column report.reject.reject is 'Number of the reject, as in quakes re
 comment on column report.reject.last_seen_at is 'When it was last met.';
 comment on column report.reject.first_seen_at is 'When it was first met.';
 comment on column report.reject.occurrences is 'How often the same bytes were met.';
-comment on column report.reject.reason is 'syntax, encoding, missing, type, range, duplicate, size or refused.';
-comment on column report.reject.message is 'What is wrong, naming the member.';
-comment on column report.reject.run is 'The last run that met it.';
 comment on column report.reject.source is 'What that run imported.';
 comment on column report.reject.size_bytes is 'The feature''s size, in bytes.';
 
@@ -896,10 +827,35 @@ select name as reader, token, seen_at, report.seconds(clock_timestamp() - seen_a
 from history.reader_lag;
 comment on view report.reader_lag is 'How far each named reader is behind.';
 comment on column report.reader_lag.reader is 'The name the reader gave itself.';
-comment on column report.reader_lag.token is 'The reader has applied all changes up to this token.';
-comment on column report.reader_lag.seen_at is 'When the reader last reported.';
 comment on column report.reader_lag.silent_s is 'How long ago that was, in seconds.';
 comment on column report.reader_lag.tokens_behind is
     'How many tokens the newest is ahead of it: 0 if it has applied everything, and never less than the number of transactions it has not applied.';
 comment on column report.reader_lag.behind_s is 'How long ago the first transaction that it has not applied was committed, in seconds; 0 if there is none.';
-comment on column report.reader_lag.needs_snapshot is 'Whether changes it needs were pruned. It will then take a fresh snapshot.';
+
+-- A column without a comment means what the column of that name means in the other view, table or type.
+do $$
+declare
+    same record;
+begin
+    for same in
+        select here.attrelid::regclass as relation, here.attname as name, col_description(there.attrelid, there.attnum) as meaning
+        from (values ('report.coverage', 'import.coverage'), ('report.largest_event', 'report.event'),
+                     ('report.daily_activity', 'report.event'), ('report.daily_energy', 'report.daily_activity'),
+                     ('report.monthly_magnitude_frequency', 'report.magnitude_frequency'),
+                     ('report.monthly_gutenberg_richter', 'report.gutenberg_richter'),
+                     ('report.aftershock', 'report.event'), ('report.agency_comparison', 'report.aftershock'),
+                     ('report.focal_mechanism', 'report.event'), ('report.revision', 'report.event'),
+                     ('report.magnitude_history', 'report.event'), ('import.last_run', 'import.run'),
+                     ('report.import_run', 'import.run'), ('report.feed_health', 'import.run'),
+                     ('report.feed_health', 'import.last_run'), ('report.reject', 'import.reject'),
+                     ('history.reader_lag', 'history.reader'), ('report.reader_lag', 'history.reader'),
+                     ('report.reader_lag', 'history.reader_lag')) as pair (one, other)
+        join pg_attribute here on here.attrelid = pair.one::regclass
+        join pg_attribute there on there.attrelid = pair.other::regclass and there.attname = here.attname
+        where col_description(here.attrelid, here.attnum) is null
+          and col_description(there.attrelid, there.attnum) is not null
+    loop
+        execute format('comment on column %s.%I is %L', same.relation, same.name, same.meaning);
+    end loop;
+end
+$$;
