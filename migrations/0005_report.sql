@@ -206,14 +206,28 @@ comment on column report.daily_energy.equivalent_magnitude is 'Magnitude of a si
 
 -- Magnitude and frequency.
 
+create type report.gutenberg_richter as (
+    completeness double precision, earthquakes bigint, mean_magnitude double precision, b_value double precision,
+    b_standard_error double precision, a_value double precision, goodness_percent double precision, is_good_fit boolean,
+    good_from double precision, ks_distance double precision, completeness_method text);
+comment on type report.gutenberg_richter is 'A fit of the Gutenberg–Richter relation.';
+comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: as given, else by maximum curvature (Wiemer and Wyss 2000): the bin with the most earthquakes, of equal bins the larger. Not corrected; known to be about 0.2 too low.';
+comment on column report.gutenberg_richter.earthquakes is 'Number of earthquakes in that bin and all larger ones.';
+comment on column report.gutenberg_richter.mean_magnitude is 'Their mean magnitude, computed from the middles of the bins.';
+comment on column report.gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null for fewer than two earthquakes.';
+comment on column report.gutenberg_richter.b_standard_error is 'Standard error of b (Shi and Bolt 1982).';
+comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in that time, according to the relation.';
+comment on column report.gutenberg_richter.goodness_percent is 'How much of the cumulative numbers the relation explains, in percent: 100 - 100 sum |observed - expected| / sum observed, over the bins from the completeness on (Wiemer and Wyss 2000). Below 90, b says little.';
+comment on column report.gutenberg_richter.is_good_fit is 'Whether the relation fits: goodness_percent is at least 90, and ks_distance at most 1.36 / sqrt(earthquakes), the limit of Kolmogorov and Smirnov at 5 %. If not, the catalogue is not complete from there on, or it is mixed of several. Null without b.';
+comment on column report.gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which at least 50 earthquakes fit like that; null if there is none. A better completeness to give than that of maximum curvature.';
+comment on column report.gutenberg_richter.ks_distance is 'Largest distance between the observed and the expected share of earthquakes of a magnitude or larger.';
+comment on column report.gutenberg_richter.completeness_method is 'maximum curvature or given. Maximum curvature takes the bin with the most earthquakes: too low by some 0.2 for one network, and by any amount where catalogues of different completeness are mixed.';
+
 -- All the mathematics works on counts in bins of a tenth, which a million magnitudes reduce to. Its sums are integers, so
 -- the result does not depend on the order of rows.
 create function report.gutenberg_richter_fit(
-    bins integer[], counts bigint[], given_completeness double precision default null,
-    out completeness double precision, out earthquakes bigint, out mean_magnitude double precision,
-    out b_value double precision, out b_standard_error double precision, out a_value double precision,
-    out goodness_percent double precision, out is_good_fit boolean, out good_from double precision,
-    out ks_distance double precision, out completeness_method text)
+    bins integer[], counts bigint[], given_completeness double precision default null)
+returns report.gutenberg_richter
 language sql immutable parallel safe
 begin atomic
     with bin as (select tenths, n from unnest(bins, counts) as u (tenths, n)),
@@ -271,8 +285,7 @@ comment on view report.monthly_magnitude_frequency is
 comment on column report.monthly_magnitude_frequency.month is 'Start of the month, in UTC.';
 
 create view report.monthly_gutenberg_richter as
-select month, fit.completeness, fit.earthquakes, fit.mean_magnitude, fit.b_value, fit.b_standard_error, fit.a_value,
-       fit.goodness_percent, fit.is_good_fit, fit.good_from, fit.ks_distance, fit.completeness_method
+select month, fit.*
 from (select month, array_agg(report.magnitude_bin(magnitude)) as bins, array_agg(earthquakes) as counts
       from report.monthly_magnitude_frequency group by month) as monthly,
      lateral report.gutenberg_richter_fit(bins, counts) as fit;
@@ -354,23 +367,6 @@ end;
 comment on function report.magnitude_frequency(timestamptz, timestamptz, double precision, double precision, double precision) is
     'Magnitude–frequency distribution of the earthquakes since one time and before another. latitude, longitude and radius_km, which must be given together, select a circle. Null means not given.';
 
-create type report.gutenberg_richter as (
-    completeness double precision, earthquakes bigint, mean_magnitude double precision, b_value double precision,
-    b_standard_error double precision, a_value double precision, goodness_percent double precision, is_good_fit boolean,
-    good_from double precision, ks_distance double precision, completeness_method text);
-comment on type report.gutenberg_richter is 'The row of report.gutenberg_richter().';
-comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: as given, else by maximum curvature (Wiemer and Wyss 2000): the bin with the most earthquakes, of equal bins the larger. Not corrected; known to be about 0.2 too low.';
-comment on column report.gutenberg_richter.earthquakes is 'Number of earthquakes in that bin and all larger ones.';
-comment on column report.gutenberg_richter.mean_magnitude is 'Their mean magnitude, computed from the middles of the bins.';
-comment on column report.gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null for fewer than two earthquakes.';
-comment on column report.gutenberg_richter.b_standard_error is 'Standard error of b (Shi and Bolt 1982).';
-comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in that time, according to the relation.';
-comment on column report.gutenberg_richter.goodness_percent is 'How much of the cumulative numbers the relation explains, in percent: 100 - 100 sum |observed - expected| / sum observed, over the bins from the completeness on (Wiemer and Wyss 2000). Below 90, b says little.';
-comment on column report.gutenberg_richter.is_good_fit is 'Whether the relation fits: goodness_percent is at least 90, and ks_distance at most 1.36 / sqrt(earthquakes), the limit of Kolmogorov and Smirnov at 5 %. If not, the catalogue is not complete from there on, or it is mixed of several. Null without b.';
-comment on column report.gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which at least 50 earthquakes fit like that; null if there is none. A better completeness to give than that of maximum curvature.';
-comment on column report.gutenberg_richter.ks_distance is 'Largest distance between the observed and the expected share of earthquakes of a magnitude or larger.';
-comment on column report.gutenberg_richter.completeness_method is 'maximum curvature or given. Maximum curvature takes the bin with the most earthquakes: too low by some 0.2 for one network, and by any amount where catalogues of different completeness are mixed.';
-
 create function report.gutenberg_richter(
     since timestamptz default '-infinity', until timestamptz default 'infinity',
     latitude double precision default null, longitude double precision default null,
@@ -378,8 +374,7 @@ create function report.gutenberg_richter(
 returns setof report.gutenberg_richter
 language sql stable parallel safe
 begin atomic
-    select fit.completeness, fit.earthquakes, fit.mean_magnitude, fit.b_value, fit.b_standard_error, fit.a_value,
-           fit.goodness_percent, fit.is_good_fit, fit.good_from, fit.ks_distance, fit.completeness_method
+    select fit.*
     from (select array_agg(report.magnitude_bin(f.magnitude)) as bins, array_agg(f.earthquakes) as counts
           from report.magnitude_frequency($1, $2, $3, $4, $5) as f) as binned,
          lateral report.gutenberg_richter_fit(bins, counts, $6) as fit;
