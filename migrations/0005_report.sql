@@ -293,49 +293,17 @@ comment on view report.monthly_gutenberg_richter is
     'Gutenberg–Richter relation, log10 N = a - b M, of the whole catalogue per month. For other windows and places see report.gutenberg_richter().';
 comment on column report.monthly_gutenberg_richter.month is 'Start of the month, in UTC.';
 
--- The functions with parameters ask these first. They depend on nothing but the parameters, so they are asked once.
-
-create function report.check_selection(
-    since timestamptz, until timestamptz,
-    latitude double precision, longitude double precision, radius_km double precision) returns boolean
+-- Depends on nothing but the parameters of the function that asks, so it is asked once, not for each row.
+create function report.check(is_meant boolean, message text) returns boolean
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    if until < since then
-        raise invalid_parameter_value using message = 'until is earlier than since';
-    elsif num_nulls(latitude, longitude, radius_km) not in (0, 3) then
-        raise invalid_parameter_value using
-            message = 'latitude, longitude and radius_km make a circle together: give all of them or none';
-    elsif latitude not between -90 and 90 then
-        raise invalid_parameter_value using message = 'latitude is beyond ±90';
-    elsif longitude not between -360 and 360 then
-        raise invalid_parameter_value using message = 'longitude is beyond ±360';
-    elsif radius_km not between 0 and 'infinity' then -- NaN is greater
-        raise invalid_parameter_value using message = 'radius_km is not a distance';
-    end if;
+    if not is_meant then raise invalid_parameter_value using message = message; end if;
     return true;
-end $$;
-comment on function report.check_selection(timestamptz, timestamptz, double precision, double precision, double precision) is
-    'Refuses parameters that select nothing that can be meant, such as half of a circle; else true. Null means not given.';
-
-create function report.check_aftershocks(
-    radius_km double precision, days double precision, minimum_magnitude double precision) returns boolean
-language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-    if radius_km not between 0 and 'infinity' then
-        raise invalid_parameter_value using message = 'radius_km is not a distance';
-    elsif days not between 0 and 36500000 then
-        raise invalid_parameter_value using message = 'days is not between 0 and 36500000';
-    elsif minimum_magnitude = 'nan' then
-        raise invalid_parameter_value using message = 'minimum_magnitude is not a number';
-    end if;
-    return true;
-end $$;
-comment on function report.check_aftershocks(double precision, double precision, double precision) is
-    'Refuses parameters of report.aftershocks() that cannot be meant, such as a negative radius; else true. Null means not given.';
+end
+$$;
+comment on function report.check(boolean, text) is 'Private: fails with a message about a parameter, unless it is as it should be or null.';
 
 create type report.magnitude_frequency as (
     magnitude double precision, earthquakes bigint, earthquakes_or_larger bigint);
@@ -356,7 +324,11 @@ begin atomic
     from (select report.magnitude_bin(counted.magnitude) as bin, sum(counted.n)::bigint as n
           from (select e.magnitude, count(*) as n
                 from report.event e
-                where report.check_selection($1, $2, $3, $4, $5)
+                where report.check($1 <= $2, 'until is earlier than since')
+                  and report.check(num_nulls($3, $4, $5) in (0, 3), 'latitude, longitude and radius_km make a circle together: give all of them or none')
+                  and report.check($3 between -90 and 90, 'latitude is beyond ±90')
+                  and report.check($4 between -360 and 360, 'longitude is beyond ±360')
+                  and report.check($5 between 0 and 'infinity', 'radius_km is not a distance') -- NaN is greater
                   and e.is_earthquake and e.magnitude is not null
                   and e.origin_time >= coalesce($1, '-infinity') and e.origin_time < coalesce($2, 'infinity')
                   and ($5 is null or report.distance_km($3, $4, e.latitude, e.longitude) <= $5)
@@ -421,7 +393,10 @@ begin atomic
      and a.is_earthquake and a.magnitude >= coalesce($4, '-infinity')
      and report.distance_km(m.latitude, m.longitude, a.latitude, a.longitude)
          <= coalesce($2, report.aftershock_radius_km(m.magnitude))
-    where m.code = $1 and report.check_aftershocks($2, $3, $4);
+    where m.code = $1
+      and report.check($2 between 0 and 'infinity', 'radius_km is not a distance')
+      and report.check($3 between 0 and 36500000, 'days is not between 0 and 36500000')
+      and report.check($4 <> 'nan', 'minimum_magnitude is not a number');
 end;
 comment on function report.aftershocks(text, double precision, double precision, double precision) is
     'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude. An event without a magnitude has none unless both are given. Null means not given.';
@@ -448,7 +423,7 @@ begin atomic
         select least(coalesce($3, report.aftershock_days(m.magnitude)),
                      report.seconds(coalesce(report.held_until(m.origin_time, m.latitude, m.longitude, $4),
                                              (select max(e.origin_time) from report.event e)) - m.origin_time) / 86400) as days
-        from report.event m where m.code = $1 and report.check_aftershocks($2, $3, $4)),
+        from report.event m where m.code = $1),
     edge as materialized (
         -- Five bins per decade from a thousandth of a day on, and one bin before them.
         select case when k = -16 then 0 else power(10::double precision, k / 5.0::double precision) end as from_days,
@@ -475,27 +450,6 @@ return case when network = any ('{ak,at,atlas,av,cdmg,cgs,choy,ci,duputel,ew,gcm
             then 'usgs' else network end;
 comment on function report.agency(text) is
     'The agency whose events have this network: usgs for the networks of its catalogue, ComCat; else the network, such as gfz.';
-
-create function report.check_agency_comparison(
-    since timestamptz, until timestamptz, minimum_magnitude double precision, within_s double precision,
-    within_km double precision) returns boolean
-language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-    if until < since then
-        raise invalid_parameter_value using message = 'until is earlier than since';
-    elsif minimum_magnitude = 'nan' then
-        raise invalid_parameter_value using message = 'minimum_magnitude is not a number';
-    elsif within_s not between 0 and 86400 then
-        raise invalid_parameter_value using message = 'within_s is not between 0 and 86400';
-    elsif within_km not between 0 and 20038 then
-        raise invalid_parameter_value using message = 'within_km is not between 0 and 20038';
-    end if;
-    return true;
-end $$;
-comment on function report.check_agency_comparison(timestamptz, timestamptz, double precision, double precision, double precision) is
-    'Refuses parameters of report.agency_comparison() that cannot be meant, such as a negative distance; else true. Null means not given.';
 
 create type report.agency_comparison as (
     origin_time timestamptz, place text, code_1 text, code_2 text, time_difference_s double precision,
@@ -527,7 +481,10 @@ language sql stable parallel safe
 begin atomic
     with allowed as materialized (
         select coalesce($6, 16) as s, coalesce($7, 100) as km, greatest(0, least(coalesce($6, 16), 86400)) * interval '1 second' as duration
-        where report.check_agency_comparison($3, $4, $5, $6, $7)),
+        where report.check($3 <= $4, 'until is earlier than since')
+          and report.check($5 <> 'nan', 'minimum_magnitude is not a number')
+          and report.check($6 between 0 and 86400, 'within_s is not between 0 and 86400')
+          and report.check($7 between 0 and 20038, 'within_km is not between 0 and 20038')),
     pair as materialized (
         select a.origin_time, coalesce(a.place, b.place) as place, a.code as code_1, b.code as code_2, b.seconds, b.km,
                a.magnitude as magnitude_1, a.magnitude_type as type_1, b.magnitude as magnitude_2, b.magnitude_type as type_2,
