@@ -605,42 +605,31 @@ comment on column report.revision.review_delay_s is 'Time from origin until it w
 comment on column report.revision.last_revised_at is 'When its row last changed; null if never.';
 
 create view report.magnitude_history as
-select quake.time as origin_time, quake.code, version.magnitude,
-       report.seconds(version.known_at - quake.time) as from_age_s,
-       report.seconds(change.times[version.n] - quake.time) as to_age_s,
-       version.known_at, change.times[version.n] as known_until,
-       case when change.times[version.n] is not null then 'revised' end as ended
-from only public.quake
+select event.time as origin_time, event.code, version.magnitude,
+       report.seconds(version.known_at - event.time) as from_age_s,
+       report.seconds(coalesce(change.times[version.n], event.gone_at) - event.time) as to_age_s,
+       version.known_at, coalesce(change.times[version.n], event.gone_at) as known_until,
+       case when change.times[version.n] is not null then 'revised' else event.went end as ended
+from (select time, code, magnitude, imported_at, null::timestamptz as gone_at, null as went,
+             9223372036854775807 as token, null::bigint as ordinal
+      from only public.quake
+      union all
+      -- Events that are gone, each as often as it went.
+      select (c.before ->> 'time')::timestamptz, c.key, (c.before ->> 'magnitude')::double precision,
+             (c.before ->> 'imported_at')::timestamptz, t.committed_at,
+             case when c.reason like 'superseded by %' then 'renamed'
+                  when c.reason like 'retracted by %' then 'withdrawn' else 'deleted' end,
+             t.token, c.ordinal
+      from history.change c join history.transaction t on t.id = c.transaction
+      where c.entity = 'quake' and c.operation = 'delete') as event
 cross join lateral (
     select array_agg(t.committed_at order by t.token, c.ordinal) as times,
            array_agg((c.before ->> 'magnitude')::double precision order by t.token, c.ordinal) as overwritten
     from history.change c join history.transaction t on t.id = c.transaction
-    where c.key = quake.code and c.entity = 'quake' and c.operation = 'update' and c.before ? 'magnitude'
-      and t.committed_at >= quake.imported_at) as change
-cross join lateral unnest(array_prepend(quake.imported_at, change.times),
-                          array_append(change.overwritten, quake.magnitude))
-    with ordinality as version (known_at, magnitude, n)
-union all
--- Events that are gone, each as often as it went.
-select (gone.before ->> 'time')::timestamptz, gone.key, version.magnitude,
-       report.seconds(version.known_at - (gone.before ->> 'time')::timestamptz),
-       report.seconds(coalesce(change.times[version.n], removal.committed_at) - (gone.before ->> 'time')::timestamptz),
-       version.known_at, coalesce(change.times[version.n], removal.committed_at),
-       case when change.times[version.n] is not null then 'revised'
-            when gone.reason like 'superseded by %' then 'renamed'
-            when gone.reason like 'retracted by %' then 'withdrawn' else 'deleted' end
-from history.change gone join history.transaction removal on removal.id = gone.transaction
-cross join lateral (
-    select array_agg(t.committed_at order by t.token, c.ordinal) as times,
-           array_agg((c.before ->> 'magnitude')::double precision order by t.token, c.ordinal) as overwritten
-    from history.change c join history.transaction t on t.id = c.transaction
-    where c.key = gone.key and c.entity = 'quake' and c.operation = 'update' and c.before ? 'magnitude'
-      and t.committed_at >= (gone.before ->> 'imported_at')::timestamptz
-      and (t.token, c.ordinal) < (removal.token, gone.ordinal)) as change
-cross join lateral unnest(array_prepend((gone.before ->> 'imported_at')::timestamptz, change.times),
-                          array_append(change.overwritten, (gone.before ->> 'magnitude')::double precision))
-    with ordinality as version (known_at, magnitude, n)
-where gone.entity = 'quake' and gone.operation = 'delete';
+    where c.key = event.code and c.entity = 'quake' and c.operation = 'update' and c.before ? 'magnitude'
+      and t.committed_at >= event.imported_at and (t.token, c.ordinal) < (event.token, event.ordinal)) as change
+cross join lateral unnest(array_prepend(event.imported_at, change.times), array_append(change.overwritten, event.magnitude))
+    with ordinality as version (known_at, magnitude, n);
 comment on view report.magnitude_history is
     'Each magnitude that an event had here, and from when to when since its origin: what was known an hour after it has from_age_s <= 3600 and to_age_s null or greater. History begins with the first import HERE: of what was imported later, nothing is known of its first hour.';
 comment on column report.magnitude_history.origin_time is 'Origin time, as it is known now.';
