@@ -121,32 +121,6 @@ comment on column history.reader.login is 'The login that reported it first. No 
 comment on column history.reader.token is 'The reader has applied all changes up to this token.';
 comment on column history.reader.seen_at is 'When the reader last reported.';
 
--- Each scrape of /metrics reads all of this, so it takes two look-ups for each reader, however far it is behind. Counting the
--- transactions would mean reading them.
-create view history.reader_lag as
-select reader.name, reader.token, reader.seen_at,
-       greatest(newest.token - reader.token, 0) as tokens,
-       coalesce(greatest(interval '0', clock_timestamp() - missing.since), interval '0') as behind,
-       reader.token < store.pruned_token as needs_snapshot
-from history.store
-cross join lateral (select coalesce(max(token), store.pruned_token) as token from history.transaction) as newest
-cross join history.reader
--- Before the horizon, the index may still name all that was pruned.
--- A time in the future only shows that the clock was ahead. The reader had everything when it reported, and if
--- that was in the future, too, it has not reported since the clock was set right.
-left join lateral (select case when committed_at <= clock_timestamp() then committed_at
-                               when reader.seen_at <= clock_timestamp() then reader.seen_at
-                               else store.pruned_committed_at end as since
-                   from history.transaction
-                   where transaction.token > greatest(reader.token, store.pruned_token)
-                   order by transaction.token limit 1) as missing on true;
-comment on view history.reader_lag is 'How far each named reader is behind.';
-comment on column history.reader_lag.tokens is
-    'How many tokens the newest is ahead of it: 0 if it has applied everything, and never less than the number of transactions it has not applied. There are gaps between tokens, so it may be more.';
-comment on column history.reader_lag.behind is
-    'How long ago the first transaction that it has not applied was committed; 0 if there is none. What was pruned does not count. If the server''s clock was ahead at that time: how long ago the reader last reported, or else since when there is history.';
-comment on column history.reader_lag.needs_snapshot is 'Whether changes it needs were pruned. It will then take a fresh snapshot.';
-
 -- Recording.
 
 -- A statement's changes are known when it ends. By then, later ones may already be recorded: the statements of a row trigger

@@ -762,16 +762,33 @@ comment on column report.reject.occurrences is 'How often the same bytes were me
 comment on column report.reject.source is 'What that run imported.';
 comment on column report.reject.size_bytes is 'The feature''s size, in bytes.';
 
+-- Each scrape of /metrics reads all of this, so it takes two look-ups for each reader, however far it is behind. Counting the
+-- transactions would mean reading them.
 create view report.reader_lag as
-select name as reader, token, seen_at, report.seconds(clock_timestamp() - seen_at) as silent_s,
-       tokens as tokens_behind, report.seconds(behind) as behind_s, needs_snapshot
-from history.reader_lag;
+select reader.name as reader, reader.token, reader.seen_at, report.seconds(clock_timestamp() - reader.seen_at) as silent_s,
+       greatest(newest.token - reader.token, 0) as tokens_behind,
+       coalesce(greatest(0, report.seconds(clock_timestamp() - missing.since)), 0) as behind_s,
+       reader.token < store.pruned_token as needs_snapshot
+from history.store
+cross join lateral (select coalesce(max(token), store.pruned_token) as token from history.transaction) as newest
+cross join history.reader
+-- Before the horizon, the index may still name all that was pruned.
+-- A time in the future only shows that the clock was ahead. The reader had everything when it reported, and if
+-- that was in the future, too, it has not reported since the clock was set right.
+left join lateral (select case when committed_at <= clock_timestamp() then committed_at
+                               when reader.seen_at <= clock_timestamp() then reader.seen_at
+                               else store.pruned_committed_at end as since
+                   from history.transaction
+                   where transaction.token > greatest(reader.token, store.pruned_token)
+                   order by transaction.token limit 1) as missing on true;
 comment on view report.reader_lag is 'How far each named reader is behind.';
 comment on column report.reader_lag.reader is 'The name the reader gave itself.';
-comment on column report.reader_lag.silent_s is 'How long ago that was, in seconds.';
+comment on column report.reader_lag.silent_s is 'How long ago it last reported, in seconds.';
 comment on column report.reader_lag.tokens_behind is
-    'How many tokens the newest is ahead of it: 0 if it has applied everything, and never less than the number of transactions it has not applied.';
-comment on column report.reader_lag.behind_s is 'How long ago the first transaction that it has not applied was committed, in seconds; 0 if there is none.';
+    'How many tokens the newest is ahead of it: 0 if it has applied everything, and never less than the number of transactions it has not applied. There are gaps between tokens, so it may be more.';
+comment on column report.reader_lag.behind_s is
+    'How long ago the first transaction that it has not applied was committed, in seconds; 0 if there is none. What was pruned does not count. If the server''s clock was ahead at that time: how long ago the reader last reported, or else since when there is history.';
+comment on column report.reader_lag.needs_snapshot is 'Whether changes it needs were pruned. It will then take a fresh snapshot.';
 
 -- A column without a comment means what the column of that name means in the other view, table or type.
 do $$
@@ -789,8 +806,7 @@ begin
                      ('report.magnitude_history', 'report.event'), ('import.last_run', 'import.run'),
                      ('report.import_run', 'import.run'), ('report.feed_health', 'import.run'),
                      ('report.feed_health', 'import.last_run'), ('report.reject', 'import.reject'),
-                     ('history.reader_lag', 'history.reader'), ('report.reader_lag', 'history.reader'),
-                     ('report.reader_lag', 'history.reader_lag')) as pair (one, other)
+                     ('report.reader_lag', 'history.reader')) as pair (one, other)
         join pg_attribute here on here.attrelid = pair.one::regclass
         join pg_attribute there on there.attrelid = pair.other::regclass and there.attname = here.attname
         where col_description(here.attrelid, here.attnum) is null

@@ -51,16 +51,16 @@ public struct HistoryStatus: Sendable, Equatable {
     static func readers(_ wanted: [String], on connection: Connection) async throws -> [Reader] {
         let rows = try await connection.query(
             """
-            select name, token, seen_at, clock_timestamp() - seen_at as silence, tokens, behind, needs_snapshot
-            from history.reader_lag order by name
+            select reader, token, seen_at, silent_s, tokens_behind, behind_s, needs_snapshot
+            from report.reader_lag order by reader
             """, to: "read the readers' positions")
         let all = try rows.map { row in
             Reader(
-                name: try row.decode("name"), token: try row.decode("token"),
+                name: try row.decode("reader"), token: try row.decode("token"),
                 seenAt: try row.decode("seen_at"),
-                silence: try row.decode("silence"),
-                tokensBehind: try row.decode("tokens"),
-                behind: try row.decode("behind"),
+                silence: .seconds(try row.decode("silent_s", as: Double.self)),
+                tokensBehind: try row.decode("tokens_behind"),
+                behind: .seconds(try row.decode("behind_s", as: Double.self)),
                 isBeforeHorizon: try row.decode("needs_snapshot"))
         }
         for name in wanted where !all.contains(where: { $0.name == name }) {

@@ -176,23 +176,22 @@ public struct Roles: Sendable {
             -- To read a run's tokens and the status, but not what was overwritten.
             grant usage on schema history to \(writer);
             grant select (id, token, context, committed_at, nonce) on history.transaction to \(writer);
-            grant select on import.last_run, history.store, history.reader_lag to \(writer);
+            grant select on import.last_run, history.store to \(writer);
             grant execute on function history.position() to \(writer);
 
             grant select on public.quake, import.run, import.reject, import.feed, import.sweep, import.mirror, import.settled,
                 import.last_run to \(reader);
             grant usage on schema history to \(reader);
-            grant select on history.tracked, history.transaction, history.change, history.store, history.reader,
-                history.reader_lag to \(reader);
+            grant select on history.tracked, history.transaction, history.change, history.store, history.reader to \(reader);
             grant execute on function history.position(), history.check(uuid, bigint, timestamptz, text),
                 history.changes(bigint, text, bigint), history.changed_keys(bigint, text), history.overwritten(jsonb), history.current_token(),
                 history.shape(regclass), history.refuse_rewritten(regclass),
                 history.report(text, bigint), import.service_of(text) to \(reader);
 
-            -- Earthquakes near a place. Who reads no report finds only this function there.
+            -- For earthquakes near a place, for what is held and for the status.
             grant usage on schema report to \(writer), \(reader);
-            grant select on report.coverage to \(writer), \(reader);
-            grant execute on function report.distance_km(
+            grant select on report.coverage, report.reader_lag to \(writer), \(reader);
+            grant execute on function report.seconds(interval), report.distance_km(
                 double precision, double precision, double precision, double precision) to \(writer), \(reader);
 
             grant usage on schema report to \(report);

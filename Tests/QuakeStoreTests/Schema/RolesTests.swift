@@ -24,8 +24,8 @@ struct RolesTests {
             "import.deleted": ["select", "insert", "update", "delete"],
             // Only the columns id, token, context and committed_at.
             "history.transaction": ["select"],
-            "import.last_run": ["select"], "history.store": ["select"], "history.reader_lag": ["select"],
-            "report.coverage": ["select"],
+            "import.last_run": ["select"], "history.store": ["select"],
+            "report.coverage": ["select"], "report.reader_lag": ["select"],
         ],
         .reader: [
             "public.quake": ["select"],
@@ -33,8 +33,8 @@ struct RolesTests {
             "import.feed": ["select"], "import.sweep": ["select"], "import.mirror": ["select"],
             "import.settled": ["select"], "import.last_run": ["select"],
             "history.transaction": ["select"], "history.change": ["select"], "history.store": ["select"],
-            "history.reader": ["select"], "history.reader_lag": ["select"], "history.tracked": ["select"],
-            "report.coverage": ["select"],
+            "history.reader": ["select"], "history.tracked": ["select"],
+            "report.coverage": ["select"], "report.reader_lag": ["select"],
         ],
         .report: ["import.migration": ["select"]],
     ]

@@ -30,7 +30,8 @@ struct FollowMemoryTests {
                 let peak = Mutex(0)
                 let status = try await QuakesCommand().run(arguments) { process in
                     try await waitUntil {
-                        try await database.query("select tokens = 0 as is_done from history.reader_lag")[0]
+                        try await database.query(
+                            "select tokens_behind = 0 as is_done from report.reader_lag")[0]
                             .decode("is_done")
                     }
                     let memory = try #require(try peakMemory(of: process))
