@@ -258,6 +258,19 @@ $$;
 comment on function history.put_in_order(bigint, text, regclass, name, bigint, bigint, bigint) is
     'Moves a statement''s changes to their places among those recorded while it ran.';
 
+-- In SQL and as a set, so that the planner inlines it.
+create function history.difference(old jsonb, new jsonb, with_new boolean) returns setof jsonb
+language sql immutable
+begin atomic
+    select case when with_new then jsonb_build_array(coalesce(jsonb_object_agg(o.key, o.value), '{}'),
+                                                     coalesce(jsonb_object_agg(o.key, new -> o.key), '{}'))
+           else coalesce(jsonb_object_agg(o.key, o.value), '{}') end
+    from jsonb_each(old) as o
+    where new -> o.key is distinct from o.value;
+end;
+comment on function history.difference(jsonb, jsonb, boolean) is
+    'The values that an update overwrote; or an array of these and those that it wrote.';
+
 create function history.record() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -360,12 +373,7 @@ begin
             insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
             select own.id, earlier + 1, entity, coalesce(new_row, old_row) ->> key, lower(tg_op collate "C"), reason,
                    case tg_op when 'DELETE' then old_row
-                              when 'UPDATE' then (
-                                  select case when is_late then jsonb_build_array(coalesce(jsonb_object_agg(o.key, o.value), '{}'),
-                                                                                  coalesce(jsonb_object_agg(o.key, new_row -> o.key), '{}'))
-                                         else coalesce(jsonb_object_agg(o.key, o.value), '{}') end
-                                  from jsonb_each(old_row) as o
-                                  where new_row -> o.key is distinct from o.value) end
+                              when 'UPDATE' then (select before from history.difference(old_row, new_row, is_late) as before) end
             where old_row is not null or new_row is not null;
         else
             -- An update of the key is recorded as a delete and an insert. `offset 0` keeps the planner from flattening the
@@ -388,13 +396,8 @@ begin
                            where o.value *<> n.value
                            offset 0) as pair
                      cross join lateral (
-                         select pair.old_key as key, ''update'' as operation,
-                                (select case when $5 then jsonb_build_array(coalesce(jsonb_object_agg(o.key, o.value), ''{}''),
-                                                                            coalesce(jsonb_object_agg(o.key, pair.new -> o.key), ''{}''))
-                                        else coalesce(jsonb_object_agg(o.key, o.value), ''{}'') end
-                                 from jsonb_each(pair.old) as o
-                                 where pair.new -> o.key is distinct from o.value) as before
-                         where pair.old_key = pair.new_key
+                         select pair.old_key as key, ''update'' as operation, before
+                         from history.difference(pair.old, pair.new, $5) as before where pair.old_key = pair.new_key
                          union all
                          select pair.old_key, ''delete'', pair.old where pair.old_key <> pair.new_key
                          union all
