@@ -58,10 +58,9 @@ comment on column import.settled.codes is
     'Events that the document lists but does not cover, in its own version or in the table''s later one; without those that the feed''s next document lists in the same way.';
 comment on column import.settled.rejected is 'The events of which the document holds only versions that were rejected.';
 
--- Finds the documents that cover an origin time and were made after a given one, however many there are.
 create index settled_covers on import.settled using gist (covers, tstzrange(null, generated, '(]'))
     where covers is not null;
-comment on index import.settled_covers is 'Documents that cover an origin time and were made after a given time.';
+comment on index import.settled_covers is 'Documents that cover an origin time and were made after a given time, however many there are.';
 create index settled_made on import.settled (generated);
 comment on index import.settled_made is 'Whether any document is newer than a given one.';
 create index settled_codes on import.settled (generated) where codes <> '{}';
@@ -74,12 +73,8 @@ create table import.withdrawn (
     service text collate "C" not null default '',
     updated timestamptz not null default 'infinity',
     time timestamptz not null default '-infinity',
-    primary key (code, service, reason, time),
-    constraint withdrawn_times check (
-        updated >= '0001-01-01 00:00:00+00' and time <= '9999-12-31 23:59:59.999999+00')
+    primary key (code, service, reason, time)
 );
-comment on constraint withdrawn_times on import.withdrawn is
-    'updated and time are in the years 1 to 9999, in UTC, but updated may be infinity, and time -infinity.';
 comment on table import.withdrawn is
     'Events of the last 40 days that are gone, according to a statement: they were deleted, or would have been if an older document had brought them first. Only a document made later brings them back.';
 comment on column import.withdrawn.code is 'The event that is gone.';
@@ -160,7 +155,7 @@ begin
     return null;
 end
 $$;
-comment on function import.note_deleted() is 'Notes what was deleted by anyone but the worker.';
+comment on function import.note_deleted() is 'Trigger: notes what was deleted by anyone but the worker.';
 revoke execute on function import.note_deleted() from public;
 
 create trigger import_deleted after delete on public.quake referencing old table as old_rows
@@ -342,9 +337,8 @@ declare
     dropped_updated timestamptz[];
     withdrawn text[] := '{}';
     renamed_in_window bigint := 0;
-    -- What newer documents list.
-    is_late boolean;
-    newer text[] := '{}';
+    -- What newer documents list without covering it.
+    newer text[];
     -- What this one lists without covering it, and what it holds in an unreadable version.
     uncovered text[];
     foreign_codes text[] := '{}';
@@ -369,11 +363,8 @@ begin
                where s.service = service and s.feed = feed and s.generated = generated) then
         return;
     end if;
-    is_late := exists (select from import.settled s where s.generated > generated);
-    if is_late then
-        newer := array(select listed.code from import.settled s cross join unnest(s.codes) as listed(code)
-                       where s.codes <> '{}' and s.generated > generated);
-    end if;
+    newer := array(select listed.code from import.settled s cross join unnest(s.codes) as listed(code)
+                   where s.codes <> '{}' and s.generated > generated);
 
     -- Renamed. What is not in the table, or as it was said to be, is noted, too: an older document may still bring it.
     select coalesce(array_agg(r.old_code), '{}'), array_agg(r.new_code), array_agg(r.time), array_agg(r.is_gone),
@@ -382,10 +373,9 @@ begin
     from (select distinct listed.code as old_code, new.code as new_code, new.time,
                  import.service_of(old.url) = service and import.is_same_time(old.time, new.time)
                  and old.updated <= generated
-                 and not (is_late and (
-                     old.code = any (newer)
-                     or exists (select from import.covering(service, generated, old.time, old.updated) s
-                                where s.generated > generated and old.code <> all (s.rejected)))) as is_gone
+                 and not (old.code = any (newer)
+                          or exists (select from import.covering(service, generated, old.time, old.updated) s
+                                     where s.generated > generated and old.code <> all (s.rejected))) as is_gone
           from pg_temp.present new
           cross join unnest(new.ids) as listed(code)
           left join only public.quake old on old.code = listed.code
@@ -401,10 +391,9 @@ begin
         join only public.quake q on q.code = said.code
         where coalesce(import.service_of(q.url), '') = said.service and q.updated < said.deleted_at
           and q.code <> all (renamed)
-          and not (is_late and (
-              q.code = any (newer)
-              or exists (select from import.covering(said.service, generated, q.time, q.updated) s
-                         where s.generated > generated and q.code <> all (s.rejected))));
+          and not (q.code = any (newer)
+                   or exists (select from import.covering(said.service, generated, q.time, q.updated) s
+                              where s.generated > generated and q.code <> all (s.rejected)));
     end if;
 
     -- Missing: in the document's window, but not in the document.
@@ -413,10 +402,9 @@ begin
                coalesce(array_agg(q.code order by q.code) filter (
                    where q.is_own and q.updated < generated - interval '5 minutes'
                      and not q.is_present and q.code <> all (renamed) and q.code <> all (withdrawn)
-                     and not (is_late and (
-                         q.code = any (newer)
-                         or exists (select from import.covering(service, generated, q.time, q.updated) s
-                                    where s.generated > generated and q.code <> all (s.rejected))))), '{}'),
+                     and not (q.code = any (newer)
+                              or exists (select from import.covering(service, generated, q.time, q.updated) s
+                                         where s.generated > generated and q.code <> all (s.rejected)))), '{}'),
                coalesce(array_agg(q.code) filter (where q.is_own is not true and q.is_present), '{}')
         into in_window, renamed_in_window, missing, foreign_codes
         from (select q.code, q.time, q.updated, import.service_of(q.url) = service as is_own,
@@ -615,7 +603,7 @@ begin
             new.service, case when name[1] <> 'all' then name[1]::double precision end,
             tstzrange(new.generated - case name[2] when 'month' then interval '30 days' else ('1 ' || name[2])::interval end,
                       new.generated));
-    elsif new.covers is not null and not isempty(new.covers) then
+    else
         perform import.note_coverage(new.service, null, new.covers * tstzrange(null, new.generated));
     end if;
     return null;
@@ -628,17 +616,12 @@ create function import.note_backfill() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-    -- The future can't be held.
-    until_now constant tstzrange := tstzrange(null, clock_timestamp());
 begin
-    if new.newest_first and new.reached < new.window_end then
-        perform import.note_coverage(
-            import.service_of(new.service), new.minimum_magnitude, tstzrange(new.reached, new.window_end) * until_now);
-    elsif not new.newest_first and new.reached > new.window_start then
-        perform import.note_coverage(
-            import.service_of(new.service), new.minimum_magnitude, tstzrange(new.window_start, new.reached) * until_now);
-    end if;
+    perform import.note_coverage(
+        import.service_of(new.service), new.minimum_magnitude,
+        case when new.newest_first then tstzrange(new.reached, new.window_end) else tstzrange(new.window_start, new.reached) end
+        -- The future can't be held.
+        * tstzrange(null, clock_timestamp()));
     return null;
 end
 $$;
