@@ -10,8 +10,6 @@ create schema history;
 comment on schema history is
     'Persistent history: every change of the tracked tables, in commit order. A reader keeps a token and asks for what came after it.';
 
--- Tables.
-
 create table history.store (
     store uuid primary key default gen_random_uuid(),
     pruned_token bigint not null default 0,
@@ -99,10 +97,8 @@ comment on column history.change.reason is 'Why: the setting history.reason at t
 comment on column history.change.before is
     'What was overwritten: null for an insert, the old values of the changed columns for an update, the whole row for a delete.';
 
--- Inserts are in it, too, and cost a load a second index: without them, reading the history of one event is a scan of everything.
--- By the key alone: equal keys are kept once, new events have codes beside each other and so change few pages, and it takes
--- each key that the unique index of the tracked table takes. A hash index has neither of the first two, and a BRIN index
--- still has to read a part of all there is.
+-- A second index for a load, because the history of one event would be a scan of everything without the inserts. By the key
+-- alone: equal keys are kept once, and new events have codes beside each other, so that few pages change.
 create index change_key on history.change (key);
 comment on index history.change_key is 'What became of a row: all changes of its key.';
 -- Deletions are few. Without this index, a search for them would read all updates.
@@ -463,9 +459,6 @@ end
 $$;
 comment on function history.record() is 'Trigger: records the rows that one statement changed.';
 
--- Gives the transaction its token, and notifies its channels. The lock is held until the commit is visible, so that no token
--- becomes visible before a lower one.
---
 -- A deferred constraint trigger is fired as the transaction commits, or before that by SET CONSTRAINTS ALL IMMEDIATE. What the
 -- transaction changes afterwards, in other deferred triggers for example, joins the row that has the token: until the commit,
 -- no other session sees any of it.
@@ -500,7 +493,7 @@ begin
     return null;
 end
 $$;
-comment on function history.commit() is 'Trigger: draws the token and notifies the channels.';
+comment on function history.commit() is 'Trigger: gives a transaction its token and notifies its channels. The lock is held until the commit is visible, so that no token becomes visible before a lower one.';
 
 create constraint trigger commit after insert on history.transaction
     deferrable initially deferred

@@ -37,14 +37,10 @@ create table public.quake (
     -- reports for everyone. NaN is greater than any number.
     constraint quake_magnitude check (magnitude between -12 and 12),
     constraint quake_position check (latitude between -90 and 90 and longitude between -360 and 360 and depth between -6400 and 6400),
-    constraint quake_numbers check (
-        cdi > '-infinity' and cdi < 'infinity' and mmi > '-infinity' and mmi < 'infinity'
-        and dmin > '-infinity' and dmin < 'infinity' and rms > '-infinity' and rms < 'infinity'
-        and gap > '-infinity' and gap < 'infinity'),
+    constraint quake_numbers check (greatest(abs(cdi), abs(mmi), abs(dmin), abs(rms), abs(gap)) < 'infinity'),
     constraint quake_times check (
-        time >= '0001-01-01 00:00:00+00' and time < '10000-01-01 00:00:00+00'
-        and updated >= '0001-01-01 00:00:00+00' and updated < '10000-01-01 00:00:00+00'
-        and imported_at >= '0001-01-01 00:00:00+00' and imported_at < '10000-01-01 00:00:00+00'),
+        least(time, updated, imported_at) >= '0001-01-01 00:00:00+00'
+        and greatest(time, updated, imported_at) < '10000-01-01 00:00:00+00'),
     constraint quake_lists check (
         array_ndims(ids) = 1 and array_lower(ids, 1) = 1 and array_position(ids, null) is null
         and array_ndims(sources) = 1 and array_lower(sources, 1) = 1 and array_position(sources, null) is null
