@@ -210,7 +210,8 @@ $$;
 comment on function history.places(jsonb, history.change[], history.change[], bigint) is
     'Where a statement''s changes of a row belong among others of that row.';
 
--- Moves a statement's changes, the transaction's last ones so far, to their places among those recorded while it ran. `before` of its updates is an array here, of the old values and of the new ones.
+-- The statement's changes are the transaction's last ones so far. `before` of its updates is an array here, of the old values
+-- and of the new ones.
 create function history.put_in_order(
     of_transaction bigint, of_entity text, relation regclass, key name, recorded_before bigint, place bigint, earliest bigint)
 returns void

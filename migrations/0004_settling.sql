@@ -534,7 +534,8 @@ comment on function import.settle(
 -- What is held.
 --
 -- The table has events, not silence: a month without earthquakes may have had none, or may never have been imported. So this
--- notes what was imported whole: by documents that were settled, by backfills, and by single queries to an event service. The triggers belong to the tables of the worker, which knows nothing of reports.
+-- notes what was imported whole: by documents that were settled, by backfills, and by single queries to an event service. It is
+-- done by triggers on the tables of the worker, which knows nothing of reports.
 
 create table import.coverage (
     service text collate "C" not null,

@@ -325,7 +325,8 @@ begin atomic
           from (select e.magnitude, count(*) as n
                 from report.event e
                 where report.check($1 <= $2, 'until is earlier than since')
-                  and report.check(num_nulls($3, $4, $5) in (0, 3), 'latitude, longitude and radius_km make a circle together: give all of them or none')
+                  and report.check(num_nulls($3, $4, $5) in (0, 3),
+                                   'latitude, longitude and radius_km make a circle together: give all of them or none')
                   and report.check($3 between -90 and 90, 'latitude is beyond ±90')
                   and report.check($4 between -360 and 360, 'longitude is beyond ±360')
                   and report.check($5 between 0 and 'infinity', 'radius_km is not a distance') -- NaN is greater
