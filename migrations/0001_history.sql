@@ -282,7 +282,7 @@ set jit = off
 as $$
 declare
     entity constant text := tg_argv[0];
-    channel constant text := tg_argv[2];
+    channel constant text := tg_argv[1];
     reason constant text := nullif(current_setting('history.reason', true), '');
     setting text := current_setting('history.transaction', true);
     -- Without captures and counts, which cost a hundred times as much.
@@ -538,7 +538,7 @@ declare
     called constant text := (select case n.nspname when 'public' then c.relname else n.nspname || '.' || c.relname end
                              from pg_class c join pg_namespace n on n.oid = c.relnamespace
                              where c.oid = tracked);
-    arguments constant text := format('%L, %L, %L', called, key, channel);
+    arguments constant text := format('%L, %L', called, channel);
 begin
     if (select relkind from pg_class where oid = tracked) <> 'r'
        or exists (select from pg_inherits where tracked in (inhrelid, inhparent)) then

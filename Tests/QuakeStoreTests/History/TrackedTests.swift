@@ -48,7 +48,7 @@ struct TrackedTests {
         arguments: [
             """
             create trigger history_insert after insert on mine.note referencing new table as new_rows
-            for each statement execute function history.record('quake', 'key', 'quake_changes')
+            for each statement execute function history.record('quake', 'quake_changes')
             """,
             "create trigger commit after insert on mine.note for each row execute function history.commit()",
         ])

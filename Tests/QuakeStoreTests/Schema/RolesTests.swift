@@ -76,7 +76,7 @@ struct RolesTests {
             """
             create temporary table mine (key text);
             create trigger mine after insert on mine referencing new table as new_rows
-            for each statement execute function history.record('quake', 'key', 'quake_changes')
+            for each statement execute function history.record('quake', 'quake_changes')
             """,
             "select history.track('public.quake', 'code', 'any')",
             "select history.prune('0')",
