@@ -38,7 +38,6 @@ create table import.settled (
     feed text collate "C" not null,
     generated import.moment not null,
     covers tstzrange,
-    settled_at import.moment not null default clock_timestamp(),
     codes text[] not null default '{}',
     rejected text[] not null default '{}',
     primary key (service, feed, generated),
@@ -53,7 +52,6 @@ comment on column import.settled.feed is 'The feed, such as all_day.';
 comment on column import.settled.generated is 'When the document was made.';
 comment on column import.settled.covers is
     'The document has every event of its service with an origin time in this range, which is a minute shorter at either end than the document''s window, because a revision may move an event across; null if it has only some.';
-comment on column import.settled.settled_at is 'When the document was settled here.';
 comment on column import.settled.codes is
     'Events that the document lists but does not cover, in its own version or in the table''s later one; without those that the feed''s next document lists in the same way.';
 comment on column import.settled.rejected is 'The events of which the document holds only versions that were rejected.';
