@@ -53,7 +53,6 @@ comment on column import.run.bytes is 'Size of the document in bytes after decom
 comment on column import.run.first_token is 'History token of the run''s first transaction that changed something.';
 comment on column import.run.last_token is 'History token of the run''s last transaction that changed something.';
 comment on column import.run.error is 'What went wrong, in one line. For a run that is done: what is wrong with its document.';
-
 comment on column import.run.every is 'The interval at which the daemon that made the run imports the source; null for a single run.';
 comment on column import.run.forgotten is
     'Whether `quakes forget` has dropped the source since. Such a run stays only because a reject names it.';
@@ -177,6 +176,7 @@ select source, id as run, outcome, started, seen, inserted, updated, superseded,
        generated, every, every is not null or source ~* '^https?://' and fresh_at is not null as is_monitored
 from fresh;
 comment on view import.last_run is 'The last run of each source, and how fresh the source is.';
+-- The end of 0005_report.sql gives the others the comments of import.run.
 comment on column import.last_run.run is 'Number of the source''s last run.';
 comment on column import.last_run.fresh_at is
     'When the source was last imported successfully, or asked for and found unchanged; null if never.';
