@@ -602,6 +602,35 @@ create aggregate history.overwritten(jsonb) (sfunc = jsonb_concat, stype = jsonb
 comment on aggregate history.overwritten(jsonb) is
     'What several changes of a row overwrote, from the newest back: history.overwritten(before order by token desc, ordinal desc). Put over the row as these changes left it (to_jsonb(row) || …), it is the row as it was before them.';
 
+-- All that reads changes begins with one of these two. They have no settings of their own, so that the planner puts them into the
+-- query that calls them.
+create function history.since(after bigint, of_entity text, up_to bigint default null)
+returns table (token bigint, committed_at timestamptz, author text, context text, ordinal bigint, key text,
+               operation text, reason text, before jsonb)
+language sql stable
+begin atomic
+    select t.token, t.committed_at, t.author, t.context, c.ordinal, c.key, c.operation, c.reason, c.before
+    from (select * from history.transaction t
+          where t.token > after and t.token <= coalesce(up_to, 9223372036854775807) offset 0) as t
+    cross join lateral (select * from history.change c where c.transaction = t.id and c.entity = of_entity offset 0) as c;
+end;
+comment on function history.since(bigint, text, bigint) is
+    'The changes of a table after a token, up to another token if there is one, in no order.';
+
+create function history.of_key(of_entity text, of_key text, after bigint default 0)
+returns table (token bigint, committed_at timestamptz, author text, context text, ordinal bigint, key text,
+               operation text, reason text, before jsonb, later jsonb)
+language sql stable
+begin atomic
+    select t.token, t.committed_at, t.author, t.context, c.ordinal, c.key, c.operation, c.reason, c.before,
+           history.overwritten(c.before) over (order by t.token desc, c.ordinal desc
+                                               rows between unbounded preceding and 1 preceding)
+    from (select * from history.change c where c.key = of_key and c.entity = of_entity offset 0) as c
+    cross join lateral (select * from history.transaction t where t.id = c.transaction and t.token > after offset 0) as t;
+end;
+comment on function history.of_key(text, text, bigint) is
+    'The changes of one row after a token, in no order. The column later is what later changes overwrote: put over the present row (coalesce(to_jsonb(row), ''{}'') || later), it is the row as the change left it.';
+
 create function history.current_token() returns bigint
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -745,14 +774,12 @@ begin
     return query execute format(
         'select c.token, c.committed_at, c.author, c.context, c.ordinal, c.key, c.operation, c.reason, c.before,
                 to_jsonb(q.*)
-         from (select t.token, t.committed_at, t.author, t.context, c.*,
-                      lead(c.ordinal) over (partition by c.key order by t.token, c.ordinal) is null as is_last
-               from history.transaction t join history.change c on c.transaction = t.id
-               where t.token > $1 and t.token <= $3 and c.entity = $2) as c
+         from (select s.*, lead(s.ordinal) over (partition by s.key collate "C" order by s.token, s.ordinal) is null as is_last
+               from history.since($1, $2, $3) as s) as c
          left join only %s as q on c.is_last and q.%I = c.key collate %s
          order by c.token, c.ordinal',
         tracked.relation, tracked.key, tracked.collation)
-    using after, of_entity, coalesce(up_to, 9223372036854775807);
+    using after, of_entity, up_to;
 end
 $$;
 comment on function history.changes(bigint, text, bigint) is
@@ -770,10 +797,7 @@ begin
     -- The caller joins the table to the keys, and so has locked it.
     perform history.refuse_rewritten(t.relation) from history.tracked t where t.entity = of_entity;
     return query
-    select distinct c.key collate "C"
-    from (select n.id from history.transaction n where n.token > after offset 0) as t
-    cross join lateral (select n.key from history.change n
-                        where n.transaction = t.id and n.entity = of_entity offset 0) as c;
+    select distinct s.key collate "C" from history.since(after, of_entity) as s;
 end
 $$;
 comment on function history.changed_keys(bigint, text) is

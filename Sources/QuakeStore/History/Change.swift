@@ -1,18 +1,15 @@
 import PostgreSQL
 
-/// One change to one earthquake, as the history records it.
 public struct Change: Sendable {
     public enum Operation: String, Sendable {
         case insert, update, delete
     }
 
-    /// The transaction's place in the order of commits.
     public let token: Int
     public let committedAt: CommitTime
     /// Who made the change, and in which context, such as `run 7`.
     public let author: String
     public let context: String?
-    /// The change's place within its transaction.
     public let ordinal: Int
     public let code: String
     public let operation: Operation
@@ -21,13 +18,12 @@ public struct Change: Sendable {
     public let before: String?
     /// The new values of an update's changed columns, as a JSON object.
     public let after: String?
-    /// The changed columns of an update, in the table's column order.
+    /// Of an update, in the table's column order.
     public let members: [Member]
     /// The magnitude and the place of what was inserted or deleted, if the selection asks for them.
     public let magnitude: Double?
     public let place: String?
 
-    /// One changed column, with its values as JSON.
     public struct Member: Sendable, Equatable {
         public let column: String
         public let old: String

@@ -3,14 +3,13 @@ import PostgreSQL
 /// The history, read page by page in token order. A page costs in proportion to its changes, while one statement for everything
 /// would sort everything before its first row.
 struct ChangePages {
-    /// A place between two changes: after this one.
     struct Place {
         var token: Int
         var ordinal: Int
     }
 
     let selection: ChangeSelection
-    /// The changes that are left to read come after it.
+    /// The changes after it are left to read.
     var place: Place
     /// The last token to read.
     private var last = Int.max
@@ -27,11 +26,10 @@ struct ChangePages {
         set local jit = off; set local max_parallel_workers_per_gather = 0; \(HistoryText.settings)
         """
 
-    /// Hands over each change after the place, and moves the place.
     mutating func forEach(_ body: @Sendable (Change) throws -> Void) async throws {
         if let code = selection.code {
             try await read(
-                stories(of: "select \(code)::text", where: "\(isByAuthor) and token <= \(last)"), body)
+                histories(of: "select \(code)::text", where: isSelected), body)
         } else {
             // The first pages are short, so that the first changes come soon. The longest are sorted within 1 MB.
             var capacity = 100
@@ -74,14 +72,13 @@ struct ChangePages {
     /// - Returns: nil if there are fewer.
     private func change(number: Int, order: String) async throws -> Place? {
         let number = min(number, 1 << 40)
-        let isAfter: Query = "t.token > \(place.token) and \(isSelected)"
         let changes: Query =
             if let code = selection.code {
-                "\(Query.changes(of: "\(code)")) where \(isAfter)"
+                "history.of_key('quake', \(code), \(place.token)) where \(isSelected)"
             } else {
                 """
-                (select t.id, t.token from history.transaction t
-                 where \(isAfter) order by t.token \(unescaped: order) offset 0) as t
+                (select id, token from history.transaction
+                 where token > \(place.token) and \(isSelected) order by token \(unescaped: order) offset 0) as t
                 cross join lateral (
                     select ordinal from history.change
                     where transaction = t.id and entity = 'quake' order by ordinal \(unescaped: order) limit \(number + 1)
@@ -90,8 +87,8 @@ struct ChangePages {
             }
         return try await connection.query(
             """
-            select t.token, c.ordinal from \(changes)
-            order by t.token \(unescaped: order), c.ordinal \(unescaped: order) offset \(number) limit 1
+            select token, ordinal from \(changes)
+            order by token \(unescaped: order), ordinal \(unescaped: order) offset \(number) limit 1
             """, to: "count the changes"
         ).first.map { Place(token: try $0.decode("token"), ordinal: try $0.decode("ordinal")) }
     }
@@ -102,8 +99,8 @@ struct ChangePages {
         let rows = try await connection.query(
             """
             select token, changes - case token when \(place.token) then \(place.ordinal) else 0 end as changes
-            from history.transaction t
-            where (token > \(place.token) or changes > \(place.ordinal)) and \(isSelected)
+            from history.transaction
+            where token >= \(place.token) and (token > \(place.token) or changes > \(place.ordinal)) and \(isSelected)
             order by token limit \(capacity)
             """, to: "read the history's transactions")
         var end: Place?
@@ -120,7 +117,7 @@ struct ChangePages {
         return end
     }
 
-    private var isSelected: Query { "t.token >= \(place.token) and t.token <= \(last) and \(isByAuthor)" }
+    private var isSelected: Query { "token <= \(last) and \(isByAuthor)" }
 
     private var isByAuthor: Query {
         guard let author = selection.author else { return "true" }
@@ -133,21 +130,15 @@ struct ChangePages {
         }
     }
 
-    // MARK: Statements
-
-    static let columns =
-        "t.token, t.committed_at, t.author, t.context, c.ordinal, c.key, c.operation, c.reason, c.before"
-
     /// The changes that need the row as they left it.
     private var isTold: Query {
         "(operation = 'update' or \(selection.describesEvents) and operation = 'insert')"
     }
 
-    /// The changes up to a place.
     private func page(upTo end: Place) -> Query {
         """
         with page as materialized (
-            select \(unescaped: Self.columns)
+            select t.token, t.committed_at, t.author, t.context, c.ordinal, c.key, c.operation, c.reason, c.before
             from history.transaction t
             cross join lateral (
                 select * from history.change
@@ -156,11 +147,11 @@ struct ChangePages {
                   and ordinal <= case t.token when \(end.token) then \(end.ordinal) else \(Int.max) end
                 offset 0
             ) as c
-            where t.token <= \(end.token) and \(isSelected)
+            where t.token between \(place.token) and \(end.token) and \(isByAuthor)
         )
         select *, null::jsonb as row from page where not \(isTold)
         union all
-        (\(stories(
+        (\(histories(
             of: "select distinct key from page where \(isTold)",
             where: """
                 \(isTold) and \(isByAuthor)
@@ -171,28 +162,21 @@ struct ChangePages {
 
     /// The changes of each key after the place, with the row as each of them left it.
     ///
-    /// The history keeps what a change overwrote. What it wrote is the row as it is now, with what later changes to it
-    /// overwrote put back, the earliest of them last. So a key's changes are read once, from the newest back.
-    private func stories(of keys: Query, where condition: Query) -> Query {
+    /// A key's changes are read once, from the newest back.
+    private func histories(of keys: Query, where condition: Query) -> Query {
         """
-        select story.token, story.committed_at, story.author, story.context, story.ordinal, story.key, story.operation,
-               story.reason, story.before, coalesce(present.row, '{}') || story.later as row
+        select token, committed_at, author, context, ordinal, change.key, operation, reason, before,
+               coalesce(present.row, '{}') || later as row
         from (\(keys)) as wanted (key)
         left join lateral (
             select to_jsonb(quake.*) as row from only public.quake where code = wanted.key offset 0
         ) as present on true
-        cross join lateral (
-            select \(unescaped: Self.columns),
-                   history.overwritten(c.before) over (
-                       order by t.token desc, c.ordinal desc rows between unbounded preceding and 1 preceding) as later
-            from \(Query.changes(of: "wanted.key"))
-            where t.token >= \(place.token)
-        ) as story
+        cross join lateral history.of_key('quake', wanted.key, \(place.token) - 1) as change
         where (token > \(place.token) or ordinal > \(place.ordinal)) and \(condition)
         """
     }
 
-    /// The output for changes, each of which comes with the row as it left it.
+    /// The columns that `Change` reads, for changes that come with the row as they left it.
     private func described(_ changes: Query) -> Query {
         """
         select c.token, c.committed_at, c.author, c.context,

@@ -1,8 +1,7 @@
 import PostgreSQL
 
-/// Which changes to read. They are read in token order.
+/// Which changes to read, in token order.
 public struct ChangeSelection: Sendable {
-    /// Only changes after this token; nil means all.
     public var after: Int?
     public var code: String?
     public var author: String?

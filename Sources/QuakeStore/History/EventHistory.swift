@@ -15,9 +15,8 @@ public enum EventHistory {
         try await connection.copy(
             rowsOf: """
                 (select row_to_json(line)::text
-                 from (select \(unescaped: ChangePages.columns)
-                       from \(Query.changes(of: "\(code)"))
-                       order by t.token, c.ordinal) as line)
+                 from (select token, committed_at, author, context, ordinal, key, operation, reason, before
+                       from history.of_key('quake', \(code)) order by token, ordinal) as line)
                 union all
                 select row_to_json(line)::text
                 from (select (select to_jsonb(quake.*) from only public.quake where code = \(code)) as row) as line

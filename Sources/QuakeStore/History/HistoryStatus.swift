@@ -8,19 +8,16 @@ public struct HistoryStatus: Sendable, Equatable {
     public let committedAt: CommitTime
     /// History begins after this token.
     public let horizon: Int
-    /// Ordered by name.
     public let readers: [Reader]
 
-    /// A reader that reports its position.
     public struct Reader: Sendable, Equatable {
         public let name: String
         /// The token up to which it had applied the changes when it last reported.
         public let token: Int
         public let seenAt: Instant
-        /// The time since then.
+        /// Since then.
         public let silence: Duration
-        /// How many tokens the newest is ahead: 0 if it has applied everything, else no less than the number of transactions that
-        /// it has not applied. There are gaps between tokens.
+        /// How many tokens the newest is ahead. There are gaps between tokens, so it may be more than the number of transactions.
         public let tokensBehind: Int
         /// The age of the oldest transaction that it has not applied; zero if there is none.
         public let behind: Duration
@@ -28,8 +25,6 @@ public struct HistoryStatus: Sendable, Equatable {
         public let isBeforeHorizon: Bool
     }
 
-    /// Reads the status in one snapshot.
-    ///
     /// - Parameter wanted: only these readers; empty for all.
     /// - Throws: `UnknownReader` if one of them has never reported its position; `PostgresError`.
     public static func read(of wanted: [String] = [], on connection: Connection) async throws -> HistoryStatus

@@ -1,12 +1,12 @@
 import PostgreSQL
 
-/// Removes old history, and old records of runs and rejects.
+/// Removes old history, runs and rejects.
 public struct Pruning: Sendable {
     /// History younger than this always stays.
     public var keep: Duration
     /// History older than this is removed even if a reader still needs it. That reader then takes a fresh snapshot.
     public var keepAtMost: Duration?
-    /// Runs and rejects younger than this always stay: a quarter of a year.
+    /// Runs and rejects younger than this always stay.
     public var keepRuns = Duration.seconds(90 * 86_400)
 
     public init(keep: Duration, keepAtMost: Duration?) {
@@ -14,7 +14,6 @@ public struct Pruning: Sendable {
         self.keepAtMost = keepAtMost
     }
 
-    /// What was removed, and why the rest stays.
     public struct Outcome: Sendable, Equatable {
         public var transactions = 0
         public var changes = 0
@@ -22,7 +21,7 @@ public struct Pruning: Sendable {
         public var rejects = 0
         /// History begins after this token; 0 if nothing was ever pruned.
         public var horizon = 0
-        /// The reader that still needs history older than `keep`; nil when there is none.
+        /// A reader that still needs history older than `keep`.
         public var keptFor: String?
     }
 

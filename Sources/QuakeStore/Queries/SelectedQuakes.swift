@@ -9,13 +9,12 @@ extension QuakeSelection {
     public func read<Result>(
         on connection: Connection, _ body: (SelectedQuakes) async throws -> Result
     ) async throws -> Result {
-        // Compiling a plan would take longer than most answers do.
         try await connection.holdingCatalogue(with: ["jit": "off"], to: "read earthquakes") {
             try await body(try await selected(on: connection))
         }
     }
 
-    /// What is selected in the snapshot of the open transaction, which has to be REPEATABLE READ.
+    /// The same in the open transaction, which has to be REPEATABLE READ.
     ///
     /// - Parameter newest: the snapshot's newest token, if it is known.
     /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`.
@@ -69,7 +68,6 @@ extension QuakeSelection {
 public struct SelectedQuakes {
     /// The state of the catalogue: the newest token of the snapshot, or that of `asOf`.
     public let token: Int
-    /// Whether that is not the present.
     let isPast: Bool
     fileprivate let connection: Connection
     fileprivate let selection: QuakeSelection
@@ -84,13 +82,12 @@ public struct SelectedQuakes {
         }
     }
 
-    /// How many there are. No more than `bound` are counted.
+    /// No more than `bound` are counted.
     public func count(upTo bound: Int? = nil) async throws -> Int {
         try await connection.query(
             selection.countQuery(from: source, upTo: bound), to: "count the earthquakes")[0].decode("count")
     }
 
-    /// Hands over each earthquake as it arrives.
     public func forEachQuake(_ body: @Sendable (Quake) throws -> Void) async throws {
         try await connection.forEachRow(of: selection.query(from: source), to: "read earthquakes") {
             try body(Quake(&$0))
@@ -119,9 +116,9 @@ public struct SelectedQuakes {
                 union all
                 select substr(last.reason, length('superseded by ') + 1), steps + 1
                 from renamed cross join lateral (
-                    select c.reason from \(Query.changes(of: "renamed.code"))
-                    where c.operation = 'delete' and t.token <= \(token)
-                    order by t.token desc, c.ordinal desc limit 1) as last
+                    select reason from history.of_key('quake', renamed.code)
+                    where operation = 'delete' and token <= \(token)
+                    order by token desc, ordinal desc limit 1) as last
                 where steps < 10 and last.reason like 'superseded by %'
             )
             select array_agg(code order by steps) as codes from renamed having count(*) > 1

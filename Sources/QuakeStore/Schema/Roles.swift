@@ -184,7 +184,8 @@ public struct Roles: Sendable {
             grant usage on schema history to \(reader);
             grant select on history.tracked, history.transaction, history.change, history.store, history.reader to \(reader);
             grant execute on function history.position(), history.check(uuid, bigint, timestamptz, text),
-                history.changes(bigint, text, bigint), history.changed_keys(bigint, text), history.overwritten(jsonb), history.current_token(),
+                history.since(bigint, text, bigint), history.of_key(text, text, bigint), history.overwritten(jsonb),
+                history.changes(bigint, text, bigint), history.changed_keys(bigint, text), history.current_token(),
                 history.shape(regclass), history.refuse_rewritten(regclass),
                 history.report(text, bigint), import.service_of(text) to \(reader);
 
