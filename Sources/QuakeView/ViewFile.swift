@@ -35,10 +35,11 @@ public struct ViewFile: Sendable {
             return try queue.read { db in
                 guard let position = try Position(db) else { throw Self.noSnapshot(path) }
                 let cursor = try selection.rows(in: db)
+                let isSelected = selection.filter
                 var count = 0
                 while selection.limit.map({ count < $0 }) ?? true, let row = try cursor.next() {
                     let quake = try Quake(row.value)
-                    guard selection.contains(quake) else { continue }
+                    guard isSelected(quake) else { continue }
                     try body(quake)
                     count += 1
                 }
@@ -58,10 +59,8 @@ public struct ViewFile: Sendable {
 }
 
 extension QuakeSelection {
-    /// The rows of a view's file in the selection's order, chosen by time, magnitude and code only.
-    ///
-    /// In the order of times, an index has them, and the first ones come at once. Any other order is sorted; where nothing
-    /// else chooses among the rows, SQLite keeps only as many as are asked for.
+    /// Chosen by time, magnitude and code only. Where nothing else chooses among the rows, SQLite keeps only as many as are asked
+    /// for.
     fileprivate func rows(in db: Database) throws -> RowCursor {
         if let near {
             db.add(
@@ -84,7 +83,7 @@ extension QuakeSelection {
         choose("magnitude >=", "minimum", minimumMagnitude)
         choose("magnitude <=", "maximum", maximumMagnitude)
         choose("code =", "code", code)
-        // What is chosen by anything else is chosen row by row, afterwards.
+        // The rest is chosen row by row, afterwards.
         let isAll =
             types == nil && place == nil && near == nil && box == nil && updatedAfter == nil && ranges.isEmpty
             && values.isEmpty && contributors == nil

@@ -32,9 +32,7 @@ public struct QuakeSelection: Sendable {
     public var order = Order.time
     /// The oldest, the smallest, or the farthest first.
     public var isReversed = false
-    /// How many of the first events to skip.
     public var offset = 0
-    /// nil for all.
     public var limit: Int?
     /// Reads the table as it was at this moment; nil for the present.
     public var asOf: PastMoment?
@@ -43,7 +41,6 @@ public struct QuakeSelection: Sendable {
 
     /// Which events come first. Ties are in the order of their codes.
     public enum Order: String, Sendable, CaseIterable {
-        /// The newest first.
         case time
         /// The largest first; those without a magnitude last.
         case magnitude
@@ -56,7 +53,7 @@ public struct QuakeSelection: Sendable {
         case excluded, included, only
     }
 
-    /// Hands over each earthquake as it arrives, in constant memory. The first ones come soon, however many there are.
+    /// Hands over each earthquake as it arrives. The first ones come soon, however many there are.
     ///
     /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`; what `body` throws.
     public func forEach(on connection: Connection, _ body: @Sendable (Quake) throws -> Void) async throws {
@@ -72,7 +69,6 @@ public struct QuakeSelection: Sendable {
         }
     }
 
-    /// The selected rows, in their order.
     func query(_ columns: String = Property.allCases.list(), from table: Query) -> Query {
         "\(ordered(columns, table)) limit \(limit) offset \(offset)"
     }
@@ -93,7 +89,7 @@ public struct QuakeSelection: Sendable {
         """
     }
 
-    /// How many rows are selected; no more than `bound` are counted.
+    /// No more than `bound` are counted.
     func countQuery(from table: Query, upTo bound: Int?) -> Query {
         let least = [limit, bound].compactMap(\.self).min()
         return """
@@ -105,7 +101,7 @@ public struct QuakeSelection: Sendable {
     /// The clauses FROM and WHERE.
     func source(_ table: Query) -> Query {
         let from: Query = "from \(table) as quake"
-        let conditions = conditions
+        let conditions = conditions.map(\.sql)
         return conditions.isEmpty ? from : "\(from) where \(conditions.joined(by: " and "))"
     }
 
@@ -119,89 +115,98 @@ public struct QuakeSelection: Sendable {
         case (.distance, let near?, true): "round(\(near.distanceExpression) * 1000) desc"
         }
     }
+}
 
-    private var conditions: [Query] {
-        var all: [Query] = []
-        if let since { all.append("time >= \(since)") }
-        if let until { all.append("time < \(until)") }
-        if let minimumMagnitude { all.append("magnitude >= \(minimumMagnitude)") }
-        if let maximumMagnitude { all.append("magnitude <= \(maximumMagnitude)") }
-        if let code { all.append("code = \(code)") }
+extension QuakeSelection {
+    /// A condition in SQL, and the same rule for rows that do not come from a database.
+    private struct Condition {
+        let properties: [Property]
+        let sql: Query
+        let holds: @Sendable (Quake) -> Bool
+    }
+
+    /// Tells whether the selection has an event. Order, limit, `deleted` and `asOf` are not looked at.
+    public var filter: @Sendable (Quake) -> Bool {
+        let conditions = conditions.map(\.holds)
+        return { quake in conditions.allSatisfy { $0(quake) } }
+    }
+
+    /// The properties by which it selects: the code, and all that have a condition.
+    var properties: Set<Property> { Set(conditions.flatMap(\.properties)).union([.code]) }
+
+    private var conditions: [Condition] {
+        var all: [Condition] = []
+        func add(_ properties: Property..., sql: Query, _ holds: @escaping @Sendable (Quake) -> Bool) {
+            all.append(Condition(properties: properties, sql: sql, holds: holds))
+        }
+        if let since { add(.time, sql: "time >= \(since)") { $0.time >= since } }
+        if let until { add(.time, sql: "time < \(until)") { $0.time < until } }
+        if let minimumMagnitude {
+            add(.magnitude, sql: "magnitude >= \(minimumMagnitude)") {
+                $0.magnitude ?? -.infinity >= minimumMagnitude
+            }
+        }
+        if let maximumMagnitude {
+            add(.magnitude, sql: "magnitude <= \(maximumMagnitude)") {
+                $0.magnitude ?? .infinity <= maximumMagnitude
+            }
+        }
+        if let code { add(.code, sql: "code = \(code)", Property.code.isOne(of: [code])) }
         if let types {
             // A type has no comma: the option that names them is a list with commas.
-            let names = types.map(\.inLowerASCII).joined(separator: ",")
-            all.append(
-                """
-                lower(coalesce(type, 'earthquake') collate "C") = any(string_to_array(\(names), ','))
-                """)
+            let names = types.map(\.inLowerASCII)
+            let exact = Set(names.map { ExactText($0) })
+            add(
+                .type,
+                sql: """
+                    lower(coalesce(type, 'earthquake') collate "C") = any(string_to_array(\(names.joined(separator: ",")), ','))
+                    """
+            ) { exact.contains(ExactText(($0[.type].text ?? "earthquake").inLowerASCII)) }
         }
-        if let place { all.append("place collate \"C\" ~ \(place.pattern)") }
-        if let near { all.append(near.condition) }
-        if let box { all.append(box.condition) }
+        if let place {
+            add(.place, sql: "place collate \"C\" ~ \(place.pattern)") {
+                place.isPart(of: $0[.place].text ?? "")
+            }
+        }
+        if let near { add(.latitude, .longitude, sql: near.condition, near.contains) }
+        if let box { add(.latitude, .longitude, sql: box.condition, box.contains) }
         if let updatedAfter {
-            all.append("updated >= \(Instant(milliseconds: updatedAfter.milliseconds + 1))")
+            add(
+                .updated, sql: "updated >= \(Instant(milliseconds: updatedAfter.milliseconds + 1))"
+            ) { $0.updated > updatedAfter }
         }
         if let contributors {
-            all.append(
-                "(\(Property.net.condition(contributors)) or \(Property.sources.condition(contributors)))")
+            let (isNet, isSource) = (
+                Property.net.isOne(of: contributors), Property.sources.isOne(of: contributors)
+            )
+            add(
+                .net, .sources,
+                sql:
+                    "(\(Property.net.condition(contributors)) or \(Property.sources.condition(contributors)))"
+            ) { isNet($0) || isSource($0) }
         }
         if let agency {
-            all.append(
-                """
-                (\(Property.net.condition(agency.networks)) or import.service_of(url) = \(agency.host))
-                """)
+            add(
+                .net, .url,
+                sql:
+                    "(\(Property.net.condition(agency.networks)) or import.service_of(url) = \(agency.host))"
+            ) {
+                agency.hasEvent(
+                    of: ($0[.net].text ?? "").inLowerASCII, at: FeedIdentity.host(of: $0[.url].text))
+            }
         }
         for property in Property.allCases {
-            if let range = ranges[property] { all.append(property.condition(range)) }
-            if let texts = values[property] { all.append(property.condition(texts)) }
+            if let range = ranges[property] {
+                add(property, sql: property.condition(range)) { quake in
+                    let number = quake[property].number ?? quake[property].integer.map(Double.init)
+                    return number.map(range.contains) ?? false
+                }
+            }
+            if let texts = values[property] {
+                add(property, sql: property.condition(texts), property.isOne(of: texts))
+            }
         }
         return all
-    }
-}
-
-extension QuakeSelection {
-    /// The properties by which it selects: the code, and all that have a condition.
-    var properties: Set<Property> {
-        var all: Set<Property> = [.code]
-        if since != nil || until != nil { all.insert(.time) }
-        if minimumMagnitude != nil || maximumMagnitude != nil { all.insert(.magnitude) }
-        if types != nil { all.insert(.type) }
-        if place != nil { all.insert(.place) }
-        if near != nil || box != nil { all.formUnion([.latitude, .longitude]) }
-        if contributors != nil { all.formUnion([.net, .sources]) }
-        if agency != nil { all.formUnion([.net, .url]) }
-        if updatedAfter != nil { all.insert(.updated) }
-        return all.union(ranges.keys).union(values.keys)
-    }
-}
-
-// The same rules, for rows that do not come from a database.
-extension QuakeSelection {
-    /// Whether the selection has an event. Order, limit, `deleted` and `asOf` are not looked at.
-    public func contains(_ quake: Quake) -> Bool {
-        if let since, quake.time < since { return false }
-        if let until, quake.time >= until { return false }
-        if let minimumMagnitude, quake.magnitude ?? -.infinity < minimumMagnitude { return false }
-        if let maximumMagnitude, quake.magnitude ?? .infinity > maximumMagnitude { return false }
-        if let code, ExactText(quake.code) != ExactText(code) { return false }
-        if let types {
-            let name = ExactText((quake[.type].text ?? "earthquake").inLowerASCII)
-            guard types.contains(where: { ExactText($0.inLowerASCII) == name }) else { return false }
-        }
-        if let place, !place.isPart(of: quake[.place].text ?? "") { return false }
-        if let near, !near.contains(quake) { return false }
-        if let box, !box.contains(quake) { return false }
-        if let contributors, !quake.has(.net, oneOf: contributors), !quake.has(.sources, oneOf: contributors)
-        {
-            return false
-        }
-        if let agency {
-            let (net, host) = (quake[.net].text ?? "", FeedIdentity.host(of: quake[.url].text))
-            guard agency.hasEvent(of: net.inLowerASCII, at: host) else { return false }
-        }
-        if let updatedAfter, quake.updated <= updatedAfter { return false }
-        return ranges.allSatisfy { quake.has($0, within: $1) }
-            && values.allSatisfy { quake.has($0, oneOf: $1) }
     }
 }
 
@@ -210,17 +215,16 @@ extension String {
     package var inLowerASCII: String { String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self) }
 }
 
-extension Quake {
-    fileprivate func has(_ property: Property, within range: ClosedRange<Double>) -> Bool {
-        let number = self[property].number ?? self[property].integer.map(Double.init)
-        return number.map(range.contains) ?? false
-    }
-
-    /// Whether a text, or an element of a list, is one of these.
-    fileprivate func has(_ property: Property, oneOf texts: [String]) -> Bool {
-        if property == .code { return texts.contains { ExactText($0) == ExactText(code) } }
-        let names = Set(texts.map { ExactText($0.inLowerASCII) })
-        let own = self[property].list ?? self[property].text.map { [$0] } ?? []
-        return own.contains { names.contains(ExactText($0.inLowerASCII)) }
+extension Property {
+    /// The same rule as `condition(texts)`.
+    fileprivate func isOne(of texts: [String]) -> @Sendable (Quake) -> Bool {
+        @Sendable func name(_ text: String) -> ExactText {
+            ExactText(self == .code ? text : text.inLowerASCII)
+        }
+        let names = Set(texts.map(name))
+        return { quake in
+            let own = quake[self].list ?? quake[self].text.map { [$0] } ?? []
+            return own.contains { names.contains(name($0)) }
+        }
     }
 }

@@ -51,9 +51,10 @@ struct ChangedQuakes: Sendable {
     var size: Int { images.count * 2 * Property.count * MemoryLayout<Quake.Value>.stride + 4 * changed.count }
 
     func selected(by selection: QuakeSelection) -> SelectedChanges {
+        let isSelected = selection.filter
         let decisions = images.map { image -> (ever: Bool, now: Bool) in
-            let now = image.last.map(selection.contains) ?? false
-            return (now || image.first.map(selection.contains) ?? false, now)
+            let now = image.last.map(isSelected) ?? false
+            return (now || image.first.map(isSelected) ?? false, now)
         }
         return SelectedChanges(changed.map { decisions[Int($0)] })
     }
