@@ -14,7 +14,7 @@ extension Connection {
     }
 }
 
-/// A state of the catalogue: the position of the history, and which documents of feeds are settled.
+/// A state of the catalogue, as one snapshot has it.
 public struct CatalogueState: Sendable, Equatable {
     public let position: Position
     /// The result of `history.shape`: it changes when rows may have changed without a new position.
@@ -22,8 +22,12 @@ public struct CatalogueState: Sendable, Equatable {
     /// When the newest transaction was committed.
     public let committedAt: Instant
     public let beginning: Instant
-    /// The newest document of each feed that was settled.
     public private(set) var settled: [SettledDocument] = []
+    /// Why a reader, if one was asked about, has to start over; nil when the history after its position is complete.
+    let freshStart: FreshStart?
+    /// Whether this is a hot standby that has not come as far as that reader: it may still, or it never will because those
+    /// transactions were lost.
+    let isBehind: Bool
 
     /// Runs `body` in a transaction that sees one state, which is handed over, and changes nothing.
     ///
@@ -62,38 +66,61 @@ public struct CatalogueState: Sendable, Equatable {
         return state
     }
 
+    /// The same without settled documents, and with what it means for a reader at this position.
+    static func read(for reader: Position?, on connection: Connection) async throws -> CatalogueState {
+        var row = try await connection.query(query(for: reader), to: operation)[0]
+        return try CatalogueState(&row, for: reader)
+    }
+
     static let operation = "read the catalogue's state"
 
-    /// The number of columns in its one row.
-    static let width = 6
+    static let width = 8
 
-    static let query = stateQuery(shape: "history.shape('public.quake')")
+    static let query = query(shape: "history.shape('public.quake')", reader: "null, null")
 
     /// The same in a statement that reads the table, too, whose snapshot may be older than the lock. It fails if the table was
     /// rewritten in between: to that snapshot it is empty. Calling the function each time would take four times as long.
-    static let queryOfWhole = stateQuery(
+    static let queryOfWhole = query(
         shape: """
             case when pg_relation_filenode('public.quake') = (select relfilenode from pg_class where oid = 'public.quake'::regclass)
                  then history.shape('public.quake') else history.refuse_rewritten('public.quake')::text end
-            """)
+            """, reader: "null, null")
 
-    private static func stateQuery(shape: Query) -> Query {
+    /// The same for a reader at this position, or for one that holds nothing. Until the transaction ends, the text of values is as
+    /// the history keeps it.
+    static func query(for reader: Position?) -> Query {
+        query(
+            shape: "history.shape('public.quake')",
+            reader: """
+                case when current_setting('in_hot_standby')::boolean and \(reader?.store)::uuid = store and \(reader?.token) > token then 'behind'
+                     else history.check(\(reader?.store)::uuid, \(reader?.token), \(reader?.committedAt)::timestamptz, \(reader?.nonce))
+                end,
+                (select count(set_config(name, value, true)) from (values \(unescaped: shaping)) as setting (name, value))
+                """)
+    }
+
+    private static let shaping = HistoryText.shaping.map { "('\($0.key)', '\($0.value)')" }.joined(
+        separator: ", ")
+
+    private static func query(shape: Query, reader: Query) -> Query {
         """
-        select position.store::text, token, committed_at, nonce, (select pruned_committed_at from history.store), \(shape)
-        from history.position() as position
+        select store::text, token, committed_at, nonce, (select pruned_committed_at from history.store), \(shape), \(reader)
+        from history.position()
         """
     }
 
-    /// Reads what `query` selects.
-    init(_ row: inout Row) throws {
+    init(_ row: inout Row, for reader: Position? = nil) throws {
         guard let (position, committedAt) = try Position.next(in: &row),
             let beginning = try CommitTime.next(in: &row), let shape = try row.nextText()
         else { throw PostgresError.noStore(Self.operation) }
+        let verdict = try row.nextText()
         self.position = position
         self.committedAt = committedAt.instant
         // Rounded up: nothing earlier is known.
         self.beginning = CommitTime(microseconds: beginning.microseconds + 999).instant
         self.shape = shape
+        isBehind = verdict == "behind"
+        freshStart = reader.flatMap { FreshStart(of: $0, verdict, now: position) }
     }
 
     /// Services are few and feeds are known, so that each document is found by one look-up in the index, however many

@@ -12,7 +12,6 @@ public struct Follower<V: ReaderView>: Sendable {
     /// The name under which the position is reported to `history.reader`; nil to report nothing.
     private let name: String?
     private let poll: PollInterval
-    /// How long it waits before it connects again.
     private let backoff: Backoff
     private let observer: (@Sendable (PassProgress) -> Void)?
     private let logger: Logger
@@ -45,15 +44,12 @@ public struct Follower<V: ReaderView>: Sendable {
         }
     }
 
-    /// Follows until the task is cancelled. After an outage it resumes where it was, with growing, random waits between its
-    /// attempts, which are reset after each pass.
+    /// Follows until the task is cancelled. After an outage it resumes where it was.
     ///
     /// - Parameters:
     ///   - persistently: whether it tries again after every error, and polls instead of listening behind a pooler in transaction
     ///     mode.
-    ///   - told: called with the catalogue's state after each pass, changed or not: the view is then at that state or before it. States
-    ///     may be skipped.
-    ///   - lost: called when the connection is lost.
+    ///   - told: called with the catalogue's state after each pass, changed or not: the view is then at that state or before it.
     /// - Throws: `CancellationError`. If not `persistently`: what the first connection throws, unless that is an outage; `NoSession` when it cannot listen,
     ///   because a pooler is in transaction mode; what a new connection would not help against.
     public func run(
@@ -90,8 +86,7 @@ public struct Follower<V: ReaderView>: Sendable {
             observer: observer, position: try await view.position())
     }
 
-    /// Listens and reads on the same connection, which is never idle in a transaction. Notifications during a pass arrive after it.
-    /// It listens before the first read, so that no change is missed.
+    /// Listens before the first read, so that no change is missed.
     ///
     /// Isolated to its connection, so that neither a statement nor the view's work on its rows changes threads.
     private func follow(
@@ -127,7 +122,6 @@ public struct Follower<V: ReaderView>: Sendable {
         }
     }
 
-    /// A hot standby refuses LISTEN, until it is promoted.
     private func isStandby(_ connection: isolated Connection) async throws -> Bool {
         try await connection.expectingAnswer(within: poll.answer) {
             try connection.query("select pg_is_in_recovery() as standby", to: "probe the connection")[0]
@@ -135,9 +129,7 @@ public struct Follower<V: ReaderView>: Sendable {
         }
     }
 
-    /// Waits until there may be something to read.
-    ///
-    /// - Returns: the token that the newest notification has brought; nil when it is time to poll.
+    /// Waits for the token of a notification; nil when it is time to poll.
     private func nextToken(_ notifications: Notifications) async throws -> Int? {
         guard var newest = try await notifications.next(within: poll.listening) else { return nil }
         // Only the newest counts: one pass reads everything.
@@ -154,7 +146,6 @@ public struct Follower<V: ReaderView>: Sendable {
 
 /// How often a follower polls when it hears nothing.
 public struct PollInterval: Sendable {
-    /// While it listens.
     public var listening: Duration
     /// Where it cannot listen: on a hot standby, and behind a pooler in transaction mode.
     public var standby: Duration

@@ -12,6 +12,23 @@ public enum FreshStart: Sendable, Equatable, CustomStringConvertible {
     /// history.
     case altered
 
+    /// - Parameter verdict: that of `history.check`, or `behind`.
+    init?(of reader: Position, _ verdict: String?, now: Position) {
+        switch verdict {
+        case "ok": return nil
+        case "expired": self = .pruned(after: reader.token)
+        default:
+            self =
+                if reader.store != now.store {
+                    .otherStore
+                } else if reader.token > now.token {
+                    .future(reader.token, newest: now.token)
+                } else {
+                    .otherTransaction(reader.token)
+                }
+        }
+    }
+
     public var description: String {
         switch self {
         case .first: "first start"

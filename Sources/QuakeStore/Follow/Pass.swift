@@ -9,11 +9,10 @@ import Synchronization
 /// are STABLE, and see what the statement sees (https://www.postgresql.org/docs/current/xfunc-volatility.html). Rows are streamed: a view that keeps none of them
 /// needs constant memory. Only valid inside `ReaderView.apply`, which reads it once.
 public struct Pass: Sendable {
-    /// nil when the view continues from its position; otherwise the view drops what it holds.
+    /// If there is one, the view drops what it holds.
     public let freshStart: FreshStart?
     public let table: TableShape
 
-    /// The view's position.
     let position: Position?
     let connection: Connection
     let logger: Logger
@@ -23,12 +22,11 @@ public struct Pass: Sendable {
     var isPrepared = false
     /// Whether it is read in a transaction that holds the table already.
     var isHeld = false
-    /// Counts the rows; nil if that is not needed.
     var counter: PassCounter?
 
-    /// The snapshot is not the expected one. No row was handed over.
+    /// The snapshot is not the expected one.
     struct Mismatch: Error {
-        let snapshot: SnapshotState
+        let snapshot: CatalogueState
     }
 
     /// Hands over each changed row once, as it is in this snapshot, or as deleted. On a fresh start, hands over all rows.
@@ -36,19 +34,15 @@ public struct Pass: Sendable {
     ///
     /// - Returns: the view's position once it has applied them.
     public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws -> Position {
-        try await holding {
-            try await read(rows, columns: 2 + table.columns.count) { binary in
-                var row = try ViewRow(binary)
-                try body(&row)
-            }
+        try await read(rows, columns: 2 + table.columns.count) { binary in
+            var row = try ViewRow(binary)
+            try body(&row)
         }
     }
 
     private var rows: Query {
         if freshStart != nil { return "code, true, \(unescaped: table.expressions) from only public.quake" }
-        // A view needs only the last change to a key, so this is cheaper than history.changes, which returns every
-        // change. Looks rows up one by one through the primary key, because the planner's statistics may be
-        // older than the last load.
+        // Looks rows up one by one, because the planner's statistics may be older than the last load.
         return """
             changed.key, quake.code is not null, \(unescaped: table.expressions)
             from history.changed_keys(\(after), 'quake') as changed (key)
@@ -67,43 +61,53 @@ public struct Pass: Sendable {
     public func forEachLine(
         of selection: QuakeSelection? = nil, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Position {
-        let lines: Query
-        switch (freshStart, selection) {
-        case (nil, nil):
-            guard isPrepared else { return try await holding { try await forEachLineByStretches(body) } }
-            lines = "\(Self.changeLines) from history.changes(\(after), 'quake') as change"
-        case (nil, let selection?): lines = Self.lines(of: selection, after: after)
-        case (_?, let selection):
-            let source = (selection ?? QuakeSelection()).source("only public.quake")
-            lines = "row_to_json(line)::text from (select to_jsonb(quake) as row \(source)) as line"
+        @Sendable func take(_ row: inout Row) throws {
+            guard let line = try row.nextBytes() else { throw RowError.other }
+            try body(line)
         }
-        return try await holding(with: freshStart == nil ? Self.byIndex : [:]) {
-            try await read(lines, columns: 1) { row in
-                guard let line = try row.nextBytes() else { throw RowError.other }
-                try body(line)
+        if freshStart != nil {
+            let source = (selection ?? QuakeSelection()).source("only public.quake")
+            let lines: Query =
+                "row_to_json(line)::text from (select to_jsonb(quake) as row \(source)) as line"
+            return try await read(lines, columns: 1, take)
+        }
+        if isPrepared, selection == nil {
+            return try await read(Self.lines(after: after), columns: 1, take)
+        }
+        return try await holding {
+            try await readByStretches(take) { reached, end in
+                if let selection {
+                    lines(of: selection, after: reached, upTo: end)
+                } else {
+                    Self.lines(after: reached, upTo: end)
+                }
             }
         }
     }
 
-    /// Runs `body` in the pass's transaction. A prepared pass is a single statement.
-    private func holding<Result>(
-        with settings: KeyValuePairs<String, String> = [:], _ body: () async throws -> Result
-    ) async throws -> Result {
-        if isPrepared || isHeld { return try await body() }
-        return try await connection.holdingCatalogue(with: settings, to: "read the changes", body)
+    /// Each change, as what follows a SELECT.
+    private static func lines(after token: Int, upTo end: Int? = nil) -> Query {
+        "row_to_json(change)::text from history.changes(\(token), 'quake', \(end)) as change"
     }
 
-    private static let changeLines: Query = "row_to_json(change)::text"
+    private func holding<Result>(_ body: () async throws -> Result) async throws -> Result {
+        if isHeld { return try await body() }
+        // Rows are looked up by index, because the planner's statistics may be older than the last load.
+        let settings: KeyValuePairs = freshStart == nil ? ["jit": "off", "enable_seqscan": "off"] : [:]
+        return try await connection.holdingCatalogue(with: settings, to: "read the changes", body)
+    }
 
     /// How many changes are sorted at a time, if no transaction has more.
     private static let stretch = 20_000
 
     /// Reads stretch by stretch, so that the first line comes soon and neither side ever holds more than a
     /// stretch. The last change of a key in each stretch has the row of the whole snapshot.
-    private func forEachLineByStretches(
-        _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
+    ///
+    /// - Parameter lines: what is selected after a token, up to another one.
+    private func readByStretches(
+        _ take: @Sendable (inout Row) throws -> Void, _ lines: (Int, Int) -> Query
     ) async throws -> Position {
-        let snapshot = try await SnapshotState.read(of: position, on: connection)
+        let snapshot = try await CatalogueState.read(for: position, on: connection)
         try expect(snapshot)
         announce(snapshot)
         var reached = after
@@ -116,11 +120,9 @@ public struct Pass: Sendable {
                             where token > \(reached) order by token limit \(Self.stretch)) as next) as stretch
                 where before < \(Self.stretch)
                 """, to: "look how far to read")[0].decode("token")
-            let lines: Query =
-                "select \(Self.changeLines) from history.changes(\(reached), 'quake', \(end)) as change"
-            try await connection.copy(rowsOf: lines, to: "read the changes") { row in
-                guard let line = try row.nextBytes() else { throw RowError.other }
-                try body(line)
+            try await connection.copy(rowsOf: "select \(lines(reached, end))", to: "read the changes") {
+                row in
+                try take(&row)
                 counter?.countRow()
             }
             reached = end
@@ -132,45 +134,42 @@ public struct Pass: Sendable {
     ///
     /// - Returns: the view's position once it has applied them.
     public func forEachChange(_ body: @Sendable (PassChange) throws -> Void) async throws -> Position {
-        try await holding {
-            try await read(PassChange.query(after: after), columns: PassChange.width) {
-                try body(PassChange(&$0))
-            }
+        try await read(PassChange.query(after: after), columns: PassChange.width) {
+            try body(PassChange(&$0))
         }
     }
 
     /// Reads nothing but the position: for a view that needs no rows.
-    ///
-    /// - Returns: the view's position once it knows that it has nothing.
     public func skip() async throws -> Position {
-        let snapshot = try await SnapshotState.read(of: position, on: connection)
+        let snapshot = try await CatalogueState.read(for: position, on: connection)
         try expect(snapshot)
         return snapshot.position
     }
 
-    private func expect(_ snapshot: SnapshotState) throws {
+    private func expect(_ snapshot: CatalogueState) throws {
         guard snapshot.shape == table.signature, freshStart != nil || snapshot.freshStart == nil else {
             throw Mismatch(snapshot: snapshot)
         }
     }
 
-    private var after: Int { position?.token ?? 0 }
+    var after: Int { position?.token ?? 0 }
 
-    /// Reads the row that describes the snapshot, and then the selected rows.
+    /// Reads the snapshot's state, and then the selected rows.
     private func read(
         _ selected: Query, columns: Int, _ body: @Sendable (inout Row) throws -> Void
     ) async throws -> Position {
         let query = Query.row(
-            SnapshotState.query(of: position), width: SnapshotState.width, before: selected, columns: columns)
+            CatalogueState.query(for: position), width: CatalogueState.width, before: selected,
+            columns: columns)
         let reached = Mutex<Position?>(nil)
-        let take: @Sendable (inout Row) throws -> Void = { row in
+        @Sendable func take(_ row: inout Row) throws {
             if reached.withLock({ $0 == nil }) {
-                let snapshot = try SnapshotState(&row, of: position)
+                let snapshot = try CatalogueState(&row, for: position)
                 try expect(snapshot)
                 announce(snapshot)
                 reached.withLock { $0 = snapshot.position }
             } else {
-                try row.skip(SnapshotState.width)
+                try row.skip(CatalogueState.width)
                 try body(&row)
                 counter?.countRow()
             }
@@ -179,13 +178,12 @@ public struct Pass: Sendable {
         if isPrepared {
             try await connection.forEachRow(preparing: query, to: operation, take)
         } else {
-            try await connection.copy(rowsOf: query, to: operation, take)
+            try await holding { try await connection.copy(rowsOf: query, to: operation, take) }
         }
         guard let position = reached.withLock({ $0 }) else { throw RowError.other }
         return position
     }
 
-    /// A counter for this pass, with an estimate of its rows.
     func counter(telling observer: @escaping @Sendable (PassProgress) -> Void) async throws -> PassCounter {
         let isSnapshot = freshStart != nil
         let expected =
@@ -198,7 +196,7 @@ public struct Pass: Sendable {
         return PassCounter(isSnapshot: isSnapshot, expected: expected, observer: observer)
     }
 
-    private func announce(_ snapshot: SnapshotState) {
+    private func announce(_ snapshot: CatalogueState) {
         let token = snapshot.position.token
         // A reason from the history takes precedence over one from the table.
         switch freshStart.map({ snapshot.freshStart ?? $0 }) {

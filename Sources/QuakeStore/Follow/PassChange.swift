@@ -5,15 +5,12 @@ import PostgreSQL
 /// that was given it returns.
 public struct PassChange {
     public let line: UnsafeRawBufferPointer
-    /// The code of the event that it changed.
     public let key: String
     public let isInsert: Bool
     /// The event as the pass's snapshot has it; nil if it was deleted, and for all but the last change of the event.
     public let row: Quake?
-    /// What the change overwrote.
     public let before: [(property: Property, value: Quake.Value)]
 
-    /// Reads a row that `query` selects.
     init(_ row: inout Row) throws {
         guard let line = try row.nextBytes(), let key = try row.nextBytes(), let isInsert = try row.nextBool()
         else { throw RowError.other }

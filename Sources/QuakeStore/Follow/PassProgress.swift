@@ -2,7 +2,7 @@ import Synchronization
 
 /// The progress of a long pass: the first one after a start, or a fresh snapshot.
 public struct PassProgress: Sendable, Equatable {
-    /// Whether the pass takes a snapshot of the table; otherwise it catches up with the changes.
+    /// Otherwise it catches up with the changes.
     public let isSnapshot: Bool
     /// About how many rows it will bring.
     public let expected: Int
@@ -11,7 +11,6 @@ public struct PassProgress: Sendable, Equatable {
     public var isDone = false
 }
 
-/// Counts the rows of a pass, and reports the progress now and then.
 final class PassCounter: Sendable {
     private let progress: Mutex<PassProgress>
     private let observer: @Sendable (PassProgress) -> Void

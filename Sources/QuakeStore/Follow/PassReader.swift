@@ -5,24 +5,19 @@ struct PassReader<V: ReaderView> {
     let connection: Connection
     let view: V
     let name: String?
-    /// How long the server may take for a question that it normally answers at once.
     let answerLimit: Duration
     let logger: Logger
-    /// What to do on a hot standby that is behind the view.
-    var whenBehind = WhenBehind.wait(.seconds(30))
+    /// How long it waits for a hot standby that is behind the view, before it starts over; nil if it throws `StandbyBehind`.
+    var patience: Duration? = .seconds(30)
     /// Called with the progress of the next pass, if that may be a long one.
     private(set) var observer: (@Sendable (PassProgress) -> Void)?
     private(set) var position: Position?
-    /// The view's token before its last pass.
     private(set) var start: Int?
-    /// The table's columns when they were last read.
     private(set) var table: TableShape?
 
     private(set) var reportedAt: ContinuousClock.Instant?
     private(set) var canReport = true
 
-    /// Applies new changes after a wait.
-    ///
     /// - Parameter token: what the newest notification has brought; nil if there was none.
     mutating func read(heard token: Int?) async throws {
         switch token {
@@ -38,14 +33,13 @@ struct PassReader<V: ReaderView> {
         position.map { token > (start ?? $0.token - 1) && token <= $0.token } ?? false
     }
 
-    /// Applies everything up to this moment.
     @discardableResult
     mutating func catchUp() async throws -> Position {
         // Usually nothing has happened, and the view can be left alone.
         if let position {
             // A network path that swallows packets would make it wait for ever.
             let (table, snapshot) = try await connection.expectingAnswer(within: answerLimit) {
-                (try await knownTable(), try await SnapshotState.read(of: position, on: connection))
+                (try await knownTable(), try await CatalogueState.read(for: position, on: connection))
             }
             if snapshot.position == position, snapshot.shape == table.signature, view.accepts(table) {
                 observer = nil
@@ -55,8 +49,7 @@ struct PassReader<V: ReaderView> {
         return try await applyPass()
     }
 
-    /// Applies everything up to this moment on a hot standby. Replay may cancel a pass that is in its way; the connection
-    /// stays usable, and the next pass reads as much.
+    /// A standby's replay may cancel a pass that is in its way; the next pass reads as much.
     mutating func catchUpOnStandby() async throws {
         do {
             try await catchUp()
@@ -65,8 +58,6 @@ struct PassReader<V: ReaderView> {
         }
     }
 
-    /// Applies everything up to this moment, without first checking whether there is anything.
-    ///
     /// - Parameter isPrepared: whether its query is prepared, which takes a session. A caller that has heard a notification
     ///   has one.
     @discardableResult
@@ -109,23 +100,17 @@ struct PassReader<V: ReaderView> {
         }
     }
 
-    /// Waits for a hot standby that is behind the view.
-    ///
-    /// - Returns: false if it does not catch up: the transactions that the view has seen count as lost.
-    /// - Throws: `StandbyBehind` if this reader does not wait.
-    private mutating func comesBehind(_ snapshot: SnapshotState) async throws -> Bool {
+    /// Waits for a standby. If it does not catch up, the transactions that the view has seen count as lost.
+    private mutating func comesBehind(_ snapshot: CatalogueState) async throws -> Bool {
         guard let token = position?.token else { return false }
         let behind = StandbyBehind(token: token, newest: snapshot.position.token)
-        guard case .wait(let limit) = whenBehind else {
-            if case .fail = whenBehind { throw behind }
-            return false
-        }
-        logger.notice("\(behind); waiting for it, at most \(limit)")
-        let end = ContinuousClock.now + limit
+        guard let patience else { throw behind }
+        if patience > .zero { logger.notice("\(behind); waiting for it, at most \(patience)") }
+        let end = ContinuousClock.now + patience
         while .now < end {
             try await Task.sleep(for: .milliseconds(200))
             let isBehind = try await connection.expectingAnswer(within: answerLimit) {
-                try await SnapshotState.read(of: position, on: connection).isBehind
+                try await CatalogueState.read(for: position, on: connection).isBehind
             }
             if !isBehind { return true }
         }
@@ -141,7 +126,6 @@ struct PassReader<V: ReaderView> {
 
     // MARK: Reporting
 
-    /// Reports the position at most every 10 s.
     mutating func reportNowAndThen() async throws {
         if let reportedAt, .now - reportedAt < .seconds(10) { return }
         try await report()
@@ -150,8 +134,7 @@ struct PassReader<V: ReaderView> {
     /// Reports even if that was refused before: the standby may be the primary by now.
     mutating func reportAgain() { (canReport, reportedAt) = (true, nil) }
 
-    /// Reports the named reader's position to `history.reader`. Following continues where that is impossible: on a
-    /// standby, or without the permission.
+    /// Following continues where reporting is impossible: on a standby, or without the permission.
     mutating func report() async throws {
         guard let name, let position, canReport else { return }
         reportedAt = .now
@@ -172,20 +155,11 @@ struct PassReader<V: ReaderView> {
     }
 }
 
-/// What a reader does on a hot standby that is behind it.
-public enum WhenBehind: Sendable {
-    /// It waits for this time, and then starts over.
-    case wait(Duration)
-    /// It throws `StandbyBehind`.
-    case fail
-    case startAnew
-}
-
 /// A hot standby lacks transactions that a reader has seen elsewhere.
 public struct StandbyBehind: Error, CustomStringConvertible {
-    /// The reader's token.
+    /// The reader's.
     public let token: Int
-    /// The standby's newest one.
+    /// The standby's.
     public let newest: Int
 
     public var description: String { "this standby is at token \(newest), behind \(token)" }

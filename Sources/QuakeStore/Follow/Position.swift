@@ -1,8 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// How far a reader has come: the token of the last transaction that it has applied, and further data that identify that
-/// transaction.
+/// How far a reader has come: the last transaction that it has applied.
 ///
 /// A position survives a crash of the reader: everything after it can be read again. It no longer holds once the server
 /// was restored, failed over with a loss, or pruned beyond it; `history.check` detects that.
@@ -27,13 +26,11 @@ public struct Position: Sendable, Hashable {
 
 // As text: for people and programs that keep a position between two requests.
 extension Position {
-    /// One line of JSON, the last of each pass of a stream.
     public var json: String {
         "{\"store\":\"\(store)\",\"token\":\(token),\"committed_at\":\"\(committedAt)\",\"nonce\":\"\(nonce)\"}"
     }
 
-    /// The same, with the shape of the table whose rows came with it: a reader that keeps it learns, when it comes back, that
-    /// the table was altered meanwhile.
+    /// The same, with the shape of the table: a reader that keeps it learns when the table was altered meanwhile.
     public func json(of table: TableShape) -> String {
         "\(json.dropLast()),\"shape\":\"\(table.signature)\"}"
     }
@@ -63,7 +60,7 @@ extension Position {
     public func isFarBehind(_ limit: Int, of signature: String?, on connection: Connection) async throws
         -> Bool
     {
-        let state = try await SnapshotState.read(of: self, on: connection)
+        let state = try await CatalogueState.read(for: self, on: connection)
         // Nothing follows, yet.
         if state.isBehind { return false }
         guard state.freshStart == nil, signature == nil || signature == state.shape else { return true }
@@ -98,7 +95,7 @@ extension Position {
         return known.position
     }
 
-    /// Reads the columns of `history.position()`, the store as a text; nil when `history.store` holds no row.
+    /// Reads the columns of `history.position()`, the store as a text; nil when there is no store.
     static func next(in row: inout Row) throws -> (position: Position, committedAt: CommitTime)? {
         guard let store = try row.nextText(), let token = try row.nextInteger(),
             let committedAt = try CommitTime.next(in: &row), let nonce = try row.nextText()
@@ -111,7 +108,6 @@ extension Position {
 }
 
 extension PostgresError {
-    /// `history.store` holds no row.
     static func noStore(_ operation: String) -> PostgresError {
         PostgresError(
             operation: operation, message: "history.store holds no row", remedy: "restore the whole database")

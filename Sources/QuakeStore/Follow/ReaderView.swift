@@ -17,18 +17,17 @@ public protocol ReaderView: Sendable {
 }
 
 extension ReaderView {
-    /// Applies what has changed since the view's position, over a connection that the caller lends.
+    /// Applies what has changed since the view's position.
     ///
-    /// - Parameter whenBehind: what to do on a hot standby that is behind the view.
-    /// - Returns: the position that the view has reached.
-    /// - Throws: `PostgresError`; what the view throws; `StandbyBehind`.
+    /// - Parameter patience: how long to wait for a hot standby that is behind the view, before it starts over.
+    /// - Throws: `PostgresError`; what the view throws; `StandbyBehind` without patience.
     @discardableResult
     public func applyPass(
-        over connection: Connection, whenBehind: WhenBehind = .startAnew, logger: Logger
+        over connection: Connection, patience: Duration? = .zero, logger: Logger
     ) async throws -> Position {
         var passReader = PassReader(
             connection: connection, view: self, name: nil, answerLimit: PollInterval().answer, logger: logger,
-            whenBehind: whenBehind, position: try await position())
+            patience: patience, position: try await position())
         return try await passReader.applyPass()
     }
 }

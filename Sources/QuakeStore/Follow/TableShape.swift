@@ -22,7 +22,6 @@ public struct TableShape: Sendable {
     }
 }
 
-/// A column of the followed table, as a view keeps it.
 public struct ViewColumn: Sendable, Equatable {
     public let name: String
     let sqlType: String

@@ -7,7 +7,6 @@ public enum ViewValue {
     case integer(Int64)
     case real(Double)
     case boolean(Bool)
-    /// To the millisecond.
     case time(Instant)
     /// Text or JSON, in UTF-8.
     case text(UnsafeRawBufferPointer)
@@ -15,13 +14,12 @@ public enum ViewValue {
 
 /// A row of the followed table, or its deletion. Read once, column by column.
 public struct ViewRow {
-    /// The key, in UTF-8.
     public let code: UnsafeRawBufferPointer
     /// The row was deleted: it has no values.
     public let isGone: Bool
     private var rest: Row
 
-    /// Reads a row that holds the code, whether the row exists, and the columns.
+    /// - Parameter row: the code, whether the row exists, and the columns.
     init(_ row: Row) throws {
         rest = row
         guard let code = try rest.nextBytes(), let isThere = try rest.nextBool() else {

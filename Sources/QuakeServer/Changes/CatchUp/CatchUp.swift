@@ -62,9 +62,9 @@ final class CatchUp: ReaderView {
     /// Reads the pass, unless it is longer than this.
     ///
     /// - Returns: false if it is longer.
-    /// - Throws: `StandbyBehind`, according to `whenBehind`.
+    /// - Throws: `StandbyBehind` without patience.
     func read(
-        over connection: Connection, upTo limit: Int?, whenBehind: WhenBehind, logger: Logger
+        over connection: Connection, upTo limit: Int?, patience: Duration?, logger: Logger
     ) async throws -> Bool {
         let position: Position? =
             switch start {
@@ -78,7 +78,7 @@ final class CatchUp: ReaderView {
         state.withLock { $0.position = position }
         // What it writes may wait for room, or for the disk: on the connection's thread, where nothing else waits with it.
         _ = try await connection.run { connection in
-            try await applyPass(over: connection, whenBehind: whenBehind, logger: logger)
+            try await applyPass(over: connection, patience: patience, logger: logger)
         }
         return true
     }

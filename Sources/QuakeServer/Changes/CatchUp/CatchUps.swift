@@ -73,10 +73,10 @@ final class CatchUps: Sendable {
                     // history.
                     var isRead = false
                     if catchUp.start != .snapshot, isEarly {
-                        isRead = try await read(catchUp, .short, .fail, for: customer)
+                        isRead = try await read(catchUp, .short, patience: nil, for: customer)
                     }
                     if !isRead {
-                        _ = try await read(catchUp, .costly, isEarly ? .fail : .startAnew, for: customer)
+                        _ = try await read(catchUp, .costly, patience: isEarly ? nil : .zero, for: customer)
                     }
                     return catchUp.spool.finish()
                 } catch is StandbyBehind {
@@ -92,9 +92,9 @@ final class CatchUps: Sendable {
     }
 
     /// - Returns: false if the pass is too long for the short lane, and was not read.
-    /// - Throws: `StandbyBehind`, according to `whenBehind`; `Refusal` 503 when the lane's time is up.
+    /// - Throws: `StandbyBehind` without patience; `Refusal` 503 when the lane's time is up.
     private func read(
-        _ catchUp: CatchUp, _ lane: Lane, _ whenBehind: WhenBehind, for customer: ClientAddress?
+        _ catchUp: CatchUp, _ lane: Lane, patience: Duration?, for customer: ClientAddress?
     ) async throws -> Bool {
         let (limit, time): (Int?, Duration) =
             lane == .short
@@ -105,7 +105,7 @@ final class CatchUps: Sendable {
             try await withThrowingTaskGroup(of: Bool?.self) { group in
                 group.addTask { [logger] in
                     try await catchUp.read(
-                        over: connection, upTo: limit, whenBehind: whenBehind, logger: logger)
+                        over: connection, upTo: limit, patience: patience, logger: logger)
                 }
                 group.addTask {
                     try await Task.sleep(for: time)
