@@ -10,7 +10,6 @@ public struct Roles: Sendable {
 
     public static let standardPrefix = "quakes_"
 
-    /// What a login is for.
     public enum Purpose: String, Sendable, CaseIterable {
         /// Owns everything, migrates and prunes.
         case owner
@@ -105,34 +104,30 @@ public struct Roles: Sendable {
                     grant usage, create on schema public to \(owner);
                 end if;
                 for statement in
-                    select format('alter schema %I owner to \(owner)', n.nspname)
-                    from pg_namespace n
-                    where n.nspname in ('import', 'history', 'report') and n.nspowner <> '\(owner)'::regrole
-                    union all
-                    -- The sequences of identity columns and the row types follow their tables.
                     select format('alter %s %s owner to \(owner)',
-                                  case c.relkind when 'v' then 'view' when 'S' then 'sequence' when 'c' then 'type'
-                                                 else 'table' end,
-                                  c.oid::regclass)
-                    from pg_class c join pg_namespace n on n.oid = c.relnamespace
-                    where (n.nspname in ('import', 'history', 'report') or c.oid = 'public.quake'::regclass)
-                      and c.relkind in ('r', 'v', 'S', 'c') and c.relowner <> '\(owner)'::regrole
-                      and not exists (select from pg_depend d
-                                      where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'i'
-                                        and d.refclassid = 'pg_class'::regclass)
-                    union all
-                    select format('alter table %s owner to \(owner)', t.relation)
-                    from history.tracked t join pg_class c on c.oid = t.relation
-                    where t.relation <> 'public.quake'::regclass and c.relowner <> '\(owner)'::regrole
-                    union all
-                    select format('alter type %s owner to \(owner)', t.oid::regtype)
-                    from pg_type t join pg_namespace n on n.oid = t.typnamespace
-                    where n.nspname in ('import', 'history', 'report') and t.typtype = 'e'
-                      and t.typowner <> '\(owner)'::regrole
-                    union all
-                    select format('alter function %s owner to \(owner)', p.oid::regprocedure)
-                    from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-                    where n.nspname in ('import', 'history', 'report') and p.proowner <> '\(owner)'::regrole
+                                  case named.type when 'composite type' then 'type' else named.type end, named.identity)
+                    from (select n.oid from pg_namespace n where n.nspname in ('import', 'history', 'report')) as ours
+                    cross join lateral (
+                        select 'pg_namespace'::regclass, n.oid, n.nspowner from pg_namespace n where n.oid = ours.oid
+                        union all
+                        -- The sequences of identity columns and the row types follow their tables.
+                        select 'pg_class'::regclass, c.oid, c.relowner from pg_class c
+                        where c.relnamespace = ours.oid and c.relkind in ('r', 'v', 'S', 'c')
+                          and not exists (select from pg_depend d
+                                          where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'i'
+                                            and d.refclassid = 'pg_class'::regclass)
+                        union all
+                        select 'pg_type'::regclass, t.oid, t.typowner from pg_type t
+                        where t.typnamespace = ours.oid and t.typtype = 'e'
+                        union all
+                        select 'pg_proc'::regclass, p.oid, p.proowner from pg_proc p where p.pronamespace = ours.oid
+                    ) as object (class, oid, owner)
+                    cross join lateral pg_identify_object(object.class, object.oid, 0) as named
+                    where object.owner <> '\(owner)'::regrole
+                    union
+                    select format('alter table %s owner to \(owner)', c.oid::regclass) from pg_class c
+                    where (c.oid = 'public.quake'::regclass or c.oid in (select t.relation from history.tracked t))
+                      and c.relowner <> '\(owner)'::regrole
                 loop
                     execute statement;
                 end loop;
@@ -226,7 +221,6 @@ public struct Roles: Sendable {
     }
 }
 
-/// A prefix that role names may not begin with.
 public struct InvalidPrefix: Error, Equatable, CustomStringConvertible {
     public var description: String {
         "a role prefix has at most 41 lower-case letters, digits and _; it begins with a letter, but not with pg_"
