@@ -1,6 +1,5 @@
 import Glibc
 
-/// One of the reader's files cannot be read or written.
 public struct FileError: Error, Equatable, CustomStringConvertible {
     public let operation: String
     public let path: String

@@ -42,7 +42,7 @@ public final class FollowerLock: Sendable {
         close(descriptor)
     }
 
-    /// If the file does not exist yet, only its folder is resolved, and a link to it.
+    /// Of a file that does not exist yet, the folder is resolved, and a link to it.
     private static func resolved(_ path: String) -> String {
         func real(_ path: String) -> String? {
             guard let real = realpath(path, nil) else { return nil }
@@ -66,7 +66,6 @@ public final class FollowerLock: Sendable {
     }
 }
 
-/// Another process already follows into the file.
 public struct FollowedAlready: Error, Equatable, CustomStringConvertible {
     public let path: String
     /// The other process, such as `process 4711`. Empty for a moment after it starts.

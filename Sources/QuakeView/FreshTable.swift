@@ -11,7 +11,6 @@ import GRDB
 /// others have made on the old table go with it.
 final class FreshTable {
     static let name = "quake_new"
-    /// The number of rows of a step.
     static let step = 20_000
 
     let insert: Statement
@@ -26,12 +25,11 @@ final class FreshTable {
         insert = try db.makeStatement(sql: "insert into \(Self.name) values (\(marks))")
     }
 
-    /// Removes the table of a killed process, or of a failed pass.
     static func remove(_ db: Database) throws {
         try db.execute(sql: "drop table if exists \(name)")
     }
 
-    /// Counts a row, and tells whether the step is complete.
+    /// Whether the step is complete with one more row.
     func isFull() -> Bool {
         rows += 1
         return rows.isMultiple(of: Self.step)

@@ -6,9 +6,8 @@ import QuakeStore
 /// Writes passes into a view's table, each as one SQLite transaction. A fresh snapshot goes into a separate table first:
 /// see `FreshTable`.
 ///
-/// Values go from the server's bytes to SQLite's without a String in between. GRDB prepares the statements, once for all
-/// passes, and commits; SQLite's own functions begin, bind and run a row's statements, so that only the commit of a small
-/// pass goes through GRDB's queue.
+/// Values go from the server's bytes to SQLite's without a String in between. Only the commit of a small pass goes through
+/// GRDB's queue.
 ///
 /// Its methods are called one after another, and nothing else uses the connection during a pass. This makes it safe to
 /// hold values that are not Sendable.
@@ -46,7 +45,6 @@ final class PassWriter: @unchecked Sendable {
         begin = try queue.writeWithoutTransaction { try $0.makeStatement(sql: "begin immediate") }
     }
 
-    /// Opens the transaction.
     func begin(_ pass: Pass) throws {
         try checkIsThere()
         fresh = nil

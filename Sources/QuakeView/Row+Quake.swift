@@ -2,10 +2,7 @@ import Feed
 import Foundation
 import GRDB
 
-/// A row of a view's file.
 extension Row {
-    /// The value of a property.
-    ///
     /// - Throws: `DatabaseError` when the column is missing, or holds something other than expected.
     func value(of property: Property) throws -> Quake.Value {
         let column = property.column

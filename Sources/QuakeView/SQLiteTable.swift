@@ -2,14 +2,11 @@ import Feed
 import GRDB
 import QuakeStore
 
-/// The table `quake` of a view's file.
 struct SQLiteTable: Sendable {
     let columns: [ViewColumn]
-    /// The statement that makes the table, as SQLite keeps its text. A file tells by it whether it has these columns.
+    /// The statement that makes the table, as SQLite keeps its text: a file that has it has these columns.
     let definition: String
-    /// The names and types of the columns.
     let declarations: String
-    /// Makes the indexes of a table that has its rows.
     let indexes: String
     /// Writes a row. If there is already one with the same code and the same time, that row is updated. Unlike
     /// `insert or replace`, this keeps the row in its place and the indexes untouched: SQLite rewrites the entries in an
@@ -66,7 +63,6 @@ struct SQLiteTable: Sendable {
         return columns.indices.map { names[$0] ?? "" }
     }
 
-    /// The statement that made the file's table; nil if there is none.
     static func definition(in db: Database) throws -> String? {
         try String.fetchOne(db, sql: "select sql from sqlite_schema where type = 'table' and name = 'quake'")
     }

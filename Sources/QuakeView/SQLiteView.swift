@@ -23,7 +23,7 @@ public final class SQLiteView: ReaderView {
     let queue: DatabaseQueue
     private let lock: FollowerLock
     private let writer = Mutex<PassWriter?>(nil)
-    /// What the file's rows are of; nil while there are none.
+    /// nil while there are no rows.
     private let source: Mutex<Source?>
 
     /// The table that rows are of: the statement that made the file's own, and the shape of the server's.
@@ -32,8 +32,6 @@ public final class SQLiteView: ReaderView {
         let shape: String
     }
 
-    /// Opens the file, or creates it.
-    ///
     /// - Parameter patience: how long to wait for another program that keeps the file locked.
     /// - Throws: `FollowedAlready` when another process follows into it; `FileError`; `ViewError` when it is not a
     ///   view; `ViewBusy`.
@@ -120,7 +118,6 @@ public final class SQLiteView: ReaderView {
         }
     }
 
-    /// The writer for these columns, which prepares its statements once.
     private func writer(for columns: [ViewColumn]) throws -> PassWriter {
         if let known = writer.withLock({ $0 }), known.table.columns == columns { return known }
         let new = try PassWriter(SQLiteTable(columns), on: queue)

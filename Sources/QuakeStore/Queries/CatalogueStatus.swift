@@ -1,9 +1,8 @@
 import Feed
 import PostgreSQL
 
-/// How many earthquakes there are, and the newest one.
 public struct CatalogueStatus: Sendable, Equatable {
-    /// How many there are. Exact for a small table; for a large one an estimate, since counting would read all of it.
+    /// For a large table an estimate, since counting would read all of it.
     public let count: Int
     public let isEstimate: Bool
     /// The event with the latest origin time; nil if there is none.
@@ -14,7 +13,6 @@ public struct CatalogueStatus: Sendable, Equatable {
         public let time: Instant
         public let magnitude: Double?
         public let place: String?
-        /// The time since its origin.
         public let age: Duration
 
         fileprivate init(_ row: Row) throws {
@@ -41,7 +39,6 @@ public struct CatalogueStatus: Sendable, Equatable {
         from only public.quake order by time desc limit 1
         """
 
-    /// Whether there is no earthquake at all.
     public static func isEmpty(on connection: Connection) async throws -> Bool {
         try await connection.query(
             "select not exists (select from only public.quake) as is_empty", to: "look for earthquakes")[0]

@@ -1,9 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// The last run of each source.
 public struct ImportStatus: Sendable, Equatable {
-    /// Ordered by name.
     public let sources: [Source]
     /// The number of different features that could not be imported, and how often they were found in feeds.
     public let rejects: Int
@@ -16,11 +14,11 @@ public struct ImportStatus: Sendable, Equatable {
         public let label: String
         /// When it was last imported successfully, or found unchanged; nil if never.
         public let freshAt: Instant?
-        /// The time since then.
+        /// Since then.
         public let age: Duration?
-        /// When the newest document that was imported was made, by its own account; nil if that is not known.
+        /// When the newest document that was imported was made, by its own account.
         public let generated: Instant?
-        /// The time since then.
+        /// Since then.
         public let documentAge: Duration?
         /// The interval at which a daemon imports it; nil if the last run was made by none.
         public let every: Duration?
@@ -36,7 +34,7 @@ public struct ImportStatus: Sendable, Equatable {
         public let deleted: Int
         public let rejected: Int
         public let error: String?
-        /// For an event service, the results of its latest sweeps; nil for any other source.
+        /// nil for what is no event service.
         public let sweeps: Sweeps?
 
         fileprivate init(_ row: Row, label: String, _ sweeps: [String: Sweeps]) throws {
@@ -106,7 +104,6 @@ public struct ImportStatus: Sendable, Equatable {
             rejected: try rejects.decode("rejected"))
     }
 
-    /// By the names of the services.
     private static func sweeps(on connection: Connection) async throws -> [String: Sweeps] {
         let rows = try await connection.query(
             """

@@ -2,7 +2,6 @@ import Feed
 import PostgreSQL
 
 public enum PastMoment: Sendable, Equatable {
-    /// After the transaction with this token.
     case token(Int)
     /// The same, if this is that transaction: after a restore, another one may have its token.
     case position(Position)
@@ -25,9 +24,8 @@ public enum PastMoment: Sendable, Equatable {
 
 /// The history does not cover the requested moment.
 public enum PastError: Error, Equatable, CustomStringConvertible {
-    /// History before this was pruned, or never recorded.
     case pruned(Horizon)
-    /// The requested token is higher than this one, the newest there is.
+    /// This is the newest token.
     case future(Int)
     /// The position is not in the past of this store.
     case foreign

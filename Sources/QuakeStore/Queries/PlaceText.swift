@@ -4,12 +4,11 @@
 /// This is decided here and not by the server, whose `lower` and `ilike` depend on how the database was
 /// created. So a view's file gives the same events as the server.
 public struct PlaceText: Sendable, Equatable {
-    /// As it was written.
     public let text: String
     /// For each character of the text, its cases.
     private let characters: [Set<Unicode.Scalar>]
 
-    /// - Returns: nil for an empty text.
+    /// nil for an empty text.
     public init?(_ text: String) {
         guard !text.isEmpty else { return nil }
         self.text = text

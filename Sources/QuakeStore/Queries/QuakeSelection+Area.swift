@@ -29,8 +29,7 @@ extension QuakeSelection {
             return innerKilometres <= distance && distance <= kilometres
         }
 
-        /// The distance of a point from the centre in km: the same rule as `report.distance_km`, for rows that do not come
-        /// from a database.
+        /// From the centre, in km: the same rule as `report.distance_km`, for rows that do not come from a database.
         public func distance(toLatitude otherLatitude: Double, longitude otherLongitude: Double) -> Double {
             func radians(_ degrees: Double) -> Double { degrees * .pi / 180 }
             let south = sin(radians(otherLatitude - latitude) / 2)

@@ -1,7 +1,6 @@
 import Feed
 import PostgreSQL
 
-/// A feature that could not be imported.
 public struct Reject: Sendable, Equatable {
     public let id: Int
     /// The last run that rejected it, and that run's source.
@@ -13,19 +12,16 @@ public struct Reject: Sendable, Equatable {
     /// One of `Rejection.Reason`.
     public let reason: String
     public let message: String
-    /// The size of the feature, in bytes; fewer may be kept.
+    /// In bytes; fewer may be kept.
     public let size: Int
     public let isCut: Bool
-    /// How often these bytes were rejected.
     public let count: Int
     public let firstSeen: Instant
     public let lastSeen: Instant
 
-    /// Hands over each reject as it arrives, the latest first.
+    /// The latest first.
     ///
-    /// - Parameters:
-    ///   - run: only those that this run was the last to reject.
-    ///   - limit: the greatest number of rejects; nil means all.
+    /// - Parameter run: only those that this run was the last to reject.
     public static func forEach(
         run: Int?, limit: Int?, on connection: Connection, _ body: @Sendable (Reject) throws -> Void
     ) async throws {

@@ -4,7 +4,6 @@ import PostgreSQL
 /// Origin times that the catalogue holds whole: a row of `report.coverage`.
 public struct HeldPeriod: Sendable, Equatable {
     public let times: Range<Instant>
-    /// nil for all magnitudes.
     public let minimumMagnitude: Double?
     /// nil for the whole world.
     public let box: QuakeSelection.Box?

@@ -2,7 +2,6 @@ import PostgreSQL
 
 /// A report: a view in the schema `report`, or a function there that returns rows.
 public struct Report: Sendable, Equatable {
-    /// For example, `daily_activity`.
     public let name: String
     /// What it reports, as its SQL comment says.
     public let summary: String
@@ -11,7 +10,6 @@ public struct Report: Sendable, Equatable {
     public let columns: [Column]
     public let isFunction: Bool
 
-    /// A parameter of a function, or a column of a view.
     public struct Parameter: Sendable, Equatable {
         public let name: String
         /// The SQL type, such as `double precision`.
@@ -33,7 +31,7 @@ public struct Report: Sendable, Equatable {
         case short = "YYYY-MM-DD HH24:MI:SS"
     }
 
-    /// All reports, sorted by name.
+    /// Sorted by name.
     public static func all(on connection: Connection) async throws -> [Report] {
         try await connection.query(catalogue, to: "list the reports").map { try Report($0) }
     }

@@ -13,8 +13,6 @@ public struct Migrator: Sendable {
         self.connection = connection
     }
 
-    /// Compares the database with this version, and changes nothing.
-    ///
     /// - Returns: whether the schema is `behind` or `ahead`; nil if it is current.
     /// - Throws: `MigrationError.edited` if an applied migration differs from the one in this version.
     public func difference() async throws -> MigrationError? {
@@ -31,7 +29,7 @@ public struct Migrator: Sendable {
         return missing.isEmpty ? nil : .behind(missing.map(\.title))
     }
 
-    /// The titles of the migrations that are missing.
+    /// Their titles.
     ///
     /// - Throws: `MigrationError`.
     public func missing() async throws -> [String] {
@@ -42,8 +40,7 @@ public struct Migrator: Sendable {
         }
     }
 
-    /// Applies the missing migrations and returns the titles of what it applied.
-    ///
+    /// - Returns: the titles of what it applied.
     /// - Throws: `PostgresError`, which names the migration; those before it stay applied. `MigrationError`.
     @discardableResult
     public func migrate() async throws -> [String] {
@@ -79,7 +76,7 @@ public struct Migrator: Sendable {
     /// programs' locks.
     static let beginning = 0x7175_616B_6573
 
-    /// Applies a migration, unless another migrator has done so by now.
+    /// - Returns: false if another migrator has done so by now.
     private func apply(_ migration: Migration, as owner: String?) async throws -> Bool {
         try await connection.write(to: "migrate \(migration.title)") {
             try await connection.query(
@@ -131,7 +128,6 @@ public struct Migrator: Sendable {
         }
     }
 
-    /// Works as the owner until the transaction ends.
     private func become(_ owner: String?) async throws {
         guard let owner else { return }
         try await connection.query("select set_config('role', \(owner), true)", to: "migrate as \(owner)")
