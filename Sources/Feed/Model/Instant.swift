@@ -19,7 +19,12 @@ public struct Instant: Sendable, Hashable, Comparable {
         left.milliseconds < right.milliseconds
     }
 
-    /// The present moment.
+    public static func + (instant: Instant, milliseconds: Int64) -> Instant {
+        Instant(milliseconds: instant.milliseconds + milliseconds)
+    }
+
+    public static func - (instant: Instant, milliseconds: Int64) -> Instant { instant + -milliseconds }
+
     public static var now: Instant {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

@@ -17,9 +17,9 @@ extension Instant: CustomStringConvertible {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Appends the description, in ASCII.
+    /// The description, in ASCII.
     public func appendText(to text: inout [UInt8]) {
-        let (days, time) = milliseconds.divided(by: Self.millisecondsOfDay)
+        let (days, time) = milliseconds.divided(by: 86_400_000)
         let date = CivilDate(daysSince1970: days)
         let seconds = Int(time / 1000)
         if date.year < 0 { text.append(UInt8(ascii: "-")) }
@@ -38,8 +38,6 @@ extension Instant: CustomStringConvertible {
         text.append(digits: Int(time % 1000), width: 3)
         text.append(UInt8(ascii: "Z"))
     }
-
-    private static let millisecondsOfDay: Int64 = 86_400_000
 
     /// Reads `2014-04-15`, `2014-04-15T12:22`, `2014-04-15T12:22:47` or `2014-04-15T12:22:47.123`, followed by `Z`, an
     /// offset such as `+02:00`, or nothing, which means UTC. A space may replace the `T`. Years beyond 9999 and before
@@ -63,13 +61,10 @@ extension Instant: CustomStringConvertible {
             (time, microseconds) = read
         }
         guard let offset = reader.offset(), reader.rest.isEmpty else { return nil }
-        let instant = Instant(
-            milliseconds: date.daysSince1970 * Self.millisecondsOfDay + Int64(time - offset))
-        return (instant, microseconds)
+        return (date.start + Int64(time - offset), microseconds)
     }
 }
 
-/// Reads numbers and the characters between them, one after the other.
 struct DigitReader<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
     var rest: Bytes
 
@@ -93,17 +88,15 @@ struct DigitReader<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
         }
         return read < count.lowerBound ? nil : number
     }
-}
 
-extension DigitReader {
     /// `12:22`, `12:22:47` or `12:22:47.123456`; nil for the microseconds if there are no more than three decimals.
-    fileprivate mutating func timeOfDay() -> (milliseconds: Int, microseconds: Int?)? {
+    mutating func timeOfDay(lastSecond: Int = 59) -> (milliseconds: Int, microseconds: Int?)? {
         guard let hour = number(2...2), take(":"), let minute = number(2...2), hour < 24, minute < 60 else {
             return nil
         }
         var milliseconds = (hour * 60 + minute) * 60_000
         guard take(":") else { return (milliseconds, nil) }
-        guard let second = number(2...2), second < 60 else { return nil }
+        guard let second = number(2...2), second <= lastSecond else { return nil }
         milliseconds += second * 1000
         guard take(".") else { return (milliseconds, nil) }
         guard let tenth = digit() else { return nil }
