@@ -1,10 +1,7 @@
 /// An agency that publishes earthquakes: how it is recognised in a document, and where its events are found.
-///
-/// `Agency.known` is the registry: one block for each.
 public struct Agency: Sendable, Equatable {
     /// Its `net`, in small letters, and the beginning of its codes: `gfz:gfz2026texh`.
     public let name: String
-    /// Its name in full.
     public let title: String
     /// The licence of its data; nil if the agency has to be asked.
     public var licence: String?
@@ -23,8 +20,15 @@ public struct Agency: Sendable, Equatable {
 
     /// Whether it withdraws an event by writing zeros for its place and its magnitude.
     public var withdrawsByZeros = false
+    /// What its event service does not support; nil if `quakes import` does not take the service by name.
+    var serviceLacks: Set<EventService.Ability>?
+    /// The service's format, if that is not GeoJSON of the USGS's form.
+    var format = "text"
+    /// The shortest time from one sweep of the service to the next.
+    var pace: Duration = .seconds(300)
+    /// How many days of origin times the service is asked for; nil for the usual.
+    var days: Int?
 
-    /// The address of an event, without the id at the end.
     var address: String { page ?? "\(service)query?eventid=" }
 
     /// The `net` of its events: its name; for ComCat's contributors their network, and for `usgs` all of these. In SQL, that is
@@ -37,10 +41,8 @@ public struct Agency: Sendable, Equatable {
         }
     }
 
-    /// Whether an event is the agency's: by its `net`, or because its page is at the agency's service. An event may be of two
-    /// agencies: the networks that contribute to ComCat have theirs there and in their own services.
-    ///
-    /// - Parameter host: that of the event's `url`; nil if it has none.
+    /// Whether an event is the agency's: by its `net`, or by the host of its `url`. It may be of two agencies: the networks that
+    /// contribute to ComCat have theirs there and in their own services.
     public func hasEvent(of net: String, at host: String?) -> Bool {
         host == self.host || net == name
             || (network == "" ? Self.networksOfComCat.contains(net) : net == network)
@@ -91,7 +93,11 @@ extension Agency {
         page: "https://earthquake.usgs.gov/earthquakes/eventpage/",
         authorities: ["earthquake.usgs.gov", "comcat.cr.usgs.gov"],
         // Those of Oklahoma and Texas are ComCat's as they are: `ok2022mrop`.
-        prefixes: ["us", "ok", "tx"], network: "")
+        prefixes: ["us", "ok", "tx"], network: "", serviceLacks: [])
+
+    private static let lackingInSeisComP: Set<EventService.Ability> = [
+        .geojson, .updates, .deletions, .counts,
+    ]
 
     public static let known: [Agency] = [
         usgs,
@@ -100,52 +106,61 @@ extension Agency {
             terms: "https://www.emsc-csem.org/policy.php",
             service: "https://www.seismicportal.eu/fdsnws/event/1/",
             page: "https://www.seismicportal.eu/eventdetails.html?unid=",
-            authorities: ["eu.emsc", "www.seismicportal.eu", "www.emsc-csem.org"]),
+            authorities: ["eu.emsc", "www.seismicportal.eu", "www.emsc-csem.org"],
+            serviceLacks: [.geojson, .deletions, .counts], format: "json"),
         Agency(
             name: "gfz", title: "GFZ Helmholtz Centre for Geosciences, GEOFON", licence: "CC BY 4.0",
             terms: "doi:10.14470/TR560404", service: "https://geofon.gfz.de/fdsnws/event/1/",
             page: "https://geofon.gfz.de/eqinfo/event.php?id=",
-            authorities: ["geofon.gfz.de", "geofon.gfz-potsdam.de"], prefixes: ["gfz"]),
+            authorities: ["geofon.gfz.de", "geofon.gfz-potsdam.de"], prefixes: ["gfz"],
+            serviceLacks: lackingInSeisComP),
         Agency(
             name: "ingv", title: "Istituto Nazionale di Geofisica e Vulcanologia, ISIDe",
             licence: "CC BY 4.0", terms: "doi:10.13127/ISIDE",
             service: "https://webservices.ingv.it/fdsnws/event/1/",
-            authorities: ["webservices.ingv.it"]),
+            authorities: ["webservices.ingv.it"], serviceLacks: lackingInSeisComP,
+            // It bans frequent clients.
+            pace: .seconds(900)),
         Agency(
             name: "geonet", title: "GeoNet, Earth Sciences New Zealand", licence: "CC BY 4.0",
             service: "https://service.geonet.org.nz/fdsnws/event/1/",
-            authorities: ["nz.org.geonet", "service.geonet.org.nz", "geonet.org.nz"]),
+            authorities: ["nz.org.geonet", "service.geonet.org.nz", "geonet.org.nz"],
+            serviceLacks: lackingInSeisComP.union([.limits])),
         Agency(
             name: "sed", title: "Swiss Seismological Service, ETH Zürich", licence: "© SED",
             terms: "http://www.seismo.ethz.ch/en/service/Disclaimer/",
             service: "https://eida.ethz.ch/fdsnws/event/1/",
-            authorities: ["ch.ethz.sed"]),
+            authorities: ["ch.ethz.sed"], serviceLacks: lackingInSeisComP),
         Agency(
             name: "resif", title: "Réseau sismologique et géodésique français, BCSF-Rénass",
             terms: "http://ws.resif.fr/terms_of_services/",
             service: "https://api.franceseisme.fr/fdsnws/event/1/",
             authorities: ["fr.franceseisme", "eu.resif"],
-            prefixes: ["fr"]),
+            prefixes: ["fr"], serviceLacks: lackingInSeisComP),
         Agency(
             name: "knmi", title: "Royal Netherlands Meteorological Institute",
             service: "https://rdsa.knmi.nl/fdsnws/event/1/",
-            authorities: ["nl.knmi"], prefixes: ["knmi"]),
+            authorities: ["nl.knmi"], prefixes: ["knmi"], serviceLacks: lackingInSeisComP),
         Agency(
             name: "noa", title: "National Observatory of Athens, Institute of Geodynamics",
             licence: "CC BY 4.0", service: "https://eida.gein.noa.gr/fdsnws/event/1/",
-            authorities: ["gr.noa"], prefixes: ["noa"]),
+            authorities: ["gr.noa"], prefixes: ["noa"], serviceLacks: lackingInSeisComP),
         Agency(
             name: "scedc", title: "Southern California Earthquake Data Center", terms: "doi:10.7909/C3WD3xH1",
             service: "https://service.scedc.caltech.edu/fdsnws/event/1/",
-            authorities: ["service.scedc.caltech.edu"], network: "ci"),
+            authorities: ["service.scedc.caltech.edu"], network: "ci",
+            serviceLacks: lackingInSeisComP),
         Agency(
             name: "ncedc", title: "Northern California Earthquake Data Center", terms: "doi:10.7932/NCEDC",
             service: "https://service.ncedc.org/fdsnws/event/1/",
-            authorities: ["service.ncedc.org", "nc.anss.org"], network: "nc", withdrawsByZeros: true),
+            authorities: ["service.ncedc.org", "nc.anss.org"], network: "nc", withdrawsByZeros: true,
+            serviceLacks: lackingInSeisComP),
         Agency(
             name: "isc", title: "International Seismological Centre, On-line Bulletin",
             terms: "doi:10.31905/D808B830", service: "https://www.isc.ac.uk/fdsnws/event/1/",
-            authorities: ["isc", "www.isc.ac.uk"]),
+            authorities: ["isc", "www.isc.ac.uk"],
+            // Its bulletin grows for months.
+            serviceLacks: lackingInSeisComP, pace: .seconds(86_400), days: 240),
         Agency(
             name: "nrcan", title: "Natural Resources Canada, Earthquakes Canada",
             service: "https://earthquakescanada.nrcan.gc.ca/fdsnws/event/1/", authorities: ["ca.seismo"]),

@@ -1,4 +1,4 @@
-/// An event's name in the table: its code, and the agency whose event it is.
+/// What an event is called in the table.
 struct EventName: Equatable {
     var code: String
     var net: String
@@ -13,14 +13,11 @@ struct EventName: Equatable {
     }
 }
 
-/// What a document says about an event's id.
 struct StatedName {
-    /// `EventID`, or the public id.
     var id: String
     /// Who worked on the event: `Catalog`, `Contributor`, `Author`, `agencyID`. None of them says who gave the id. Any may be
     /// empty.
     var workers: [String] = []
-    /// Its origin time; nil if it can't be read.
     var time: Instant?
 }
 
@@ -40,13 +37,13 @@ struct StatedName {
 /// 6. Otherwise `unknown`, without a URL. Numbers of several agencies overlap, so the day belongs to the code.
 struct EventNaming {
     let agency: Agency?
-    /// Where the event service is from which the document comes; nil for any other document.
+    /// That of the event service from which the document comes; nil for any other document.
     let host: String?
     /// How many events have an id without a known owner, and the code of the first one.
     private(set) var unknown = (count: 0, first: "")
 
-    init(agency: Agency? = nil, host: String? = nil) {
-        (self.agency, self.host) = (agency, host)
+    init(host: String?) {
+        (agency, self.host) = (.atHost(host), host)
     }
 
     mutating func name(_ stated: StatedName) -> EventName {
@@ -77,7 +74,7 @@ struct EventNaming {
         return name
     }
 
-    /// The warning about ids without a known owner; nil if there are none.
+    /// A warning.
     var note: String? {
         guard unknown.count > 0 else { return nil }
         let events =
@@ -88,7 +85,7 @@ struct EventNaming {
 
     // MARK: Names
 
-    /// The greatest size of a code, in bytes.
+    /// In bytes.
     private static let codeLimit = 64
 
     private static func name(_ id: String, _ agency: Agency, _ stated: StatedName) -> EventName {
@@ -137,7 +134,6 @@ struct EventNaming {
             ?? named.first ?? String(id.prefix(while: \.isLetter))
     }
 
-    /// The address of an event at a host; nil if that is not a host.
     static func page(of name: EventName, atHost host: String) -> String? {
         guard host.contains(".") else { return nil }
         guard let agency = Agency.atHost(host) else {
