@@ -1,32 +1,23 @@
 /// Finds the events of a document that arrives in chunks: GeoJSON, QuakeML or FDSN text. The format is
 /// that of its first bytes, not of its name.
 public struct DocumentScanner {
-    private var format = Format.undecided
+    /// nil while the format is unknown.
+    private var scanner: (any EventScanner)?
     private let naming: EventNaming
-    private var dialect: FeatureDialect
     /// Whether a document without a single byte is one without events.
     private let mayBeEmpty: Bool
     /// The first bytes, without whitespace in front, until they tell the format.
     private var held: [UInt8] = []
     /// How many bytes came before `held`.
     private var skipped = 0
-    /// Where the chunk begins in the document, while the format is undecided.
+    /// Where the chunk begins in the document, while the format is unknown.
     private var chunkStart = 0
 
-    private enum Format {
-        case undecided
-        case geoJSON(FeatureScanner)
-        case quakeML(QuakeMLScanner)
-        case text(TextScanner)
-    }
-
     /// - Parameters:
-    ///   - host: that of the event service whose answer the document is, so that its events are found there; nil for any other
-    ///     document.
+    ///   - host: that of the event service whose answer the document is; nil for any other document.
     ///   - mayBeEmpty: whether it may be text without a header line, as some services answer that they have no event.
     public init(host: String? = nil, mayBeEmpty: Bool = false) {
-        naming = EventNaming(agency: .atHost(host), host: host)
-        dialect = FeatureDialect(naming)
+        naming = EventNaming(host: host)
         self.mayBeEmpty = mayBeEmpty
     }
 
@@ -37,61 +28,21 @@ public struct DocumentScanner {
             mayBeEmpty: query?.split(separator: "&").contains("format=text") == true)
     }
 
-    // MARK: The document's metadata
+    // MARK: What is known so far
 
-    /// What it has said so far.
-    public var metadata: FeedMetadata {
-        switch format {
-        case .geoJSON(let scanner): scanner.metadata
-        case .quakeML(let scanner): scanner.metadata
-        case .undecided, .text: FeedMetadata()
-        }
-    }
-
-    /// Whether the feed of the document is known by now. Only the USGS's GeoJSON can be one of its summary feeds.
-    public var sawMetadata: Bool {
-        switch format {
-        case .undecided: false
-        case .geoJSON(let scanner): scanner.sawMetadata
-        case .quakeML, .text: true
-        }
-    }
-
-    /// The number of events so far.
-    public var count: Int {
-        switch format {
-        case .undecided: 0
-        case .geoJSON(let scanner): scanner.count
-        case .quakeML(let scanner): scanner.count
-        case .text(let scanner): scanner.count
-        }
-    }
-
-    /// Whether it may lack events that exist: it ended within a line or without any, or holds a line that is neither an event nor a
-    /// comment, such as an error message of the service.
-    public var isIncomplete: Bool {
-        switch format {
-        case .undecided: true
-        case .geoJSON: false
-        case .quakeML(let scanner): scanner.hasStrayText
-        case .text(let scanner): scanner.isOpenEnded || scanner.strays > 0
-        }
-    }
-
+    /// What the document has said about itself.
+    public var metadata: FeedMetadata { scanner?.metadata ?? FeedMetadata() }
+    /// Whether the feed of the document is known. Only the USGS's GeoJSON can be one of its summary feeds.
+    public var sawMetadata: Bool { scanner?.sawMetadata ?? false }
+    /// The number of events.
+    public var count: Int { scanner?.count ?? 0 }
+    /// Whether the document may lack events that exist: it ended within a line or without any, or holds a line that is neither an
+    /// event nor a comment, such as an error message of the service.
+    public var isIncomplete: Bool { scanner?.isIncomplete ?? true }
     /// The error of a document that was broken off, after all of its events have been handed over: its last line is not a row.
-    public var breach: FeedError? {
-        if case .text(let scanner) = format { scanner.breach } else { nil }
-    }
-
-    /// Warnings about a document that was read.
-    public var notes: [String] {
-        switch format {
-        case .undecided: []
-        case .geoJSON: [dialect.naming.note].compactMap(\.self)
-        case .quakeML(let scanner): scanner.notes
-        case .text(let scanner): scanner.notes
-        }
-    }
+    public var breach: FeedError? { scanner?.breach }
+    /// Warnings about the document.
+    public var notes: [String] { scanner?.notes ?? [] }
 
     // MARK: Scanning
 
@@ -102,72 +53,32 @@ public struct DocumentScanner {
         measure: (UnsafeBufferPointer<UInt8>) -> Int? = { _ in nil }, _ body: (RawFeature) throws -> Bool
     ) throws -> Int {
         var start = start
-        if case .undecided = format {
-            guard try decide(chunk, from: &start, isLast: false) else {
-                chunkStart += chunk.count
-                return chunk.count
-            }
-        }
-        switch format {
-        case .undecided: return chunk.count
-        case .geoJSON(var scanner):
-            format = .undecided
-            defer { format = .geoJSON(scanner) }
-            return try scan(chunk, from: start, &scanner, measure, body)
-        case .quakeML(let scanner): return try scanner.scan(chunk, from: start, body)
-        case .text(var scanner):
-            format = .undecided
-            defer { format = .text(scanner) }
-            return try scanner.scan(chunk, from: start, body)
-        }
+        if scanner == nil { try decide(chunk, from: &start, isLast: false) }
+        if let index = try scanner?.scan(chunk, from: start, measure: measure, body) { return index }
+        chunkStart += chunk.count
+        return chunk.count
     }
 
-    /// Hands over the events that the document's end completes, and checks that the document is complete.
+    /// Hands over the events that the document's end completes.
     ///
     /// - Returns: whether that was all. If not, `body` had enough: call this again.
     /// - Throws: `FeedError.brokenDocument` with the byte offset; what `body` throws.
     public mutating func finish(_ body: (RawFeature) throws -> Bool) throws -> Bool {
-        if case .undecided = format {
+        if scanner == nil {
             var start = 0
-            _ = try decide(UnsafeBufferPointer(start: nil, count: 0), from: &start, isLast: true)
+            try decide(UnsafeBufferPointer(start: nil, count: 0), from: &start, isLast: true)
         }
-        switch format {
-        case .undecided: if !mayBeEmpty || !held.isEmpty { try FeatureScanner(after: skipped).finish() }
-        case .geoJSON(let scanner): try scanner.finish()
-        case .quakeML(let scanner): return try scanner.finish(body)
-        case .text(var scanner):
-            defer { format = .text(scanner) }
-            try scanner.finish(body)
-        }
+        if let isDone = try scanner?.finish(body) { return isDone }
+        if !mayBeEmpty || !held.isEmpty { try FeatureScanner(at: skipped).finish() }
         return true
-    }
-
-    /// A feature that the decoder did not measure may be another agency's.
-    private mutating func scan(
-        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int, _ scanner: inout FeatureScanner,
-        _ measure: (UnsafeBufferPointer<UInt8>) -> Int?, _ body: (RawFeature) throws -> Bool
-    ) throws -> Int {
-        try scanner.scan(chunk, from: start, measure: measure) { feature in
-            guard !feature.isMeasured, !feature.isOversized else { return try body(feature) }
-            let result = try dialect.translate(feature.bytes) { bytes, rejection, deletion in
-                var translated = RawFeature(
-                    ordinal: feature.ordinal, offset: feature.offset, size: feature.size, bytes: bytes)
-                (translated.source, translated.rejection) = (feature.bytes, rejection)
-                translated.deletion = deletion
-                return try body(translated)
-            }
-            return try result ?? body(feature)
-        }
     }
 
     // MARK: The format
 
-    /// Looks at the first bytes, and gives them to the format's scanner.
-    ///
-    /// - Returns: whether the format is known.
+    /// Looks at the first bytes until the format is known.
     private mutating func decide(
         _ chunk: UnsafeBufferPointer<UInt8>, from start: inout Int, isLast: Bool
-    ) throws -> Bool {
+    ) throws {
         while start < chunk.count || isLast {
             if start < chunk.count {
                 let byte = chunk[start]
@@ -178,26 +89,47 @@ public struct DocumentScanner {
                 }
                 held.append(byte)
             }
-            switch DocumentStart.kind(of: held, isLast: isLast && start >= chunk.count) {
-            case .unknown:
-                if isLast { return false }
-                continue
-            case .geoJSON: try begin(with: FeatureScanner(after: skipped))
-            case .xml: format = .quakeML(QuakeMLScanner(at: skipped, held, naming))
-            case .text: format = .text(TextScanner(inChunkAt: chunkStart, at: skipped, held, naming))
-            case .other(let reason):
-                throw FeedError.brokenDocument(reason: reason, offset: skipped)
-            }
-            held = []
-            return true
+            let kind = DocumentStart.kind(of: held, isLast: isLast && start >= chunk.count)
+            if kind == .unknown, !isLast { continue }
+            if kind != .unknown { try begin(kind) }
+            return
         }
-        return false
     }
 
-    private mutating func begin(with scanner: FeatureScanner) throws {
-        var scanner = scanner
-        _ = try held.withUnsafeBufferPointer { try scanner.scan($0) { _ in true } }
-        scanner.goOn(inChunkAt: chunkStart)
-        format = .geoJSON(scanner)
+    /// Gives the first bytes to the scanner of the format, without a byte order mark.
+    private mutating func begin(_ kind: DocumentStart.Kind) throws {
+        let isMarked = held.starts(with: DocumentStart.byteOrderMark)
+        let first = Array(held.dropFirst(isMarked ? DocumentStart.byteOrderMark.count : 0))
+        let offset = skipped + held.count - first.count
+        held = []
+        switch kind {
+        case .unknown: break
+        case .geoJSON: scanner = try GeoJSONScanner(inChunkAt: chunkStart, at: offset, first, naming)
+        case .xml: scanner = QuakeMLScanner(at: offset, first, naming)
+        case .text: scanner = TextScanner(inChunkAt: chunkStart, at: offset, first, naming)
+        case .other(let reason): throw FeedError.brokenDocument(reason: reason, offset: skipped)
+        }
     }
+}
+
+/// Finds the events of a document of one format. `DocumentScanner` says what is meant.
+protocol EventScanner {
+    var metadata: FeedMetadata { get }
+    var sawMetadata: Bool { get }
+    var count: Int { get }
+    var isIncomplete: Bool { get }
+    var breach: FeedError? { get }
+    var notes: [String] { get }
+
+    mutating func scan(
+        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int,
+        measure: (UnsafeBufferPointer<UInt8>) -> Int?, _ body: (RawFeature) throws -> Bool
+    ) throws -> Int
+    mutating func finish(_ body: (RawFeature) throws -> Bool) throws -> Bool
+}
+
+extension EventScanner {
+    var metadata: FeedMetadata { FeedMetadata() }
+    var sawMetadata: Bool { true }
+    var breach: FeedError? { nil }
 }

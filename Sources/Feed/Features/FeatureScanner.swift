@@ -4,26 +4,24 @@
 /// rest of the document is checked strictly (RFC 8259, RFC 7946): `features` counts only as a member of the top-level
 /// object, in any position. Memory stays below two features and one other member, each of at most 1 MiB.
 public struct FeatureScanner {
-    /// The greatest size of a feature, or of another top-level member, in bytes.
+    /// Of a feature, or of another top-level member, in bytes.
     public static let sizeLimit = 1 << 20
     /// How many bytes are kept of a larger feature.
     public static let keptOfOversized = 64 << 10
 
-    /// What the document has said about itself so far.
     public private(set) var metadata = FeedMetadata()
     /// Whether the member `metadata` has been read. It may also come after the features.
     public private(set) var sawMetadata = false
     /// The number of features so far.
     public private(set) var count = 0
 
-    private var state = State.start
-    /// Bytes of earlier chunks.
+    private var state = State.beforeRoot
+    /// How many bytes earlier chunks had.
     private var consumed = 0
     private var slicer = ValueSlicer()
     private var captured = Captured()
     /// Where the value that is being captured begins in the document.
     private var valueOffset = 0
-    /// Of the top-level member that is being read.
     private var memberName = ""
     private var memberNames = MemberNames()
     /// Roughly how much memory the names take, in bytes.
@@ -32,8 +30,6 @@ public struct FeatureScanner {
     private var sawType = false
 
     private enum State {
-        case start
-        case byteOrderMark(Int)
         case beforeRoot, beforeFirstName, beforeName, name, beforeColon, beforeValue, value, afterValue
         case beforeFirstFeature, beforeFeature, feature, afterFeature
         case end
@@ -41,14 +37,12 @@ public struct FeatureScanner {
 
     public init() {}
 
-    /// - Parameter skipped: how many bytes of whitespace came before.
-    init(after skipped: Int) {
-        consumed = skipped
+    /// - Parameter offset: how many bytes came before.
+    init(at offset: Int) {
+        consumed = offset
     }
 
-    /// Continues in a chunk of which the first bytes have been scanned by themselves.
-    ///
-    /// - Parameter start: where the chunk begins in the document.
+    /// Continues in a chunk, of which the first bytes have been scanned by themselves, at `start` of the document.
     mutating func goOn(inChunkAt start: Int) {
         consumed = start
     }
@@ -58,8 +52,7 @@ public struct FeatureScanner {
     /// - Parameters:
     ///   - start: 0 for a new chunk; otherwise what the last call returned for the same chunk.
     ///   - measure: gets the rest of the chunk where a feature begins. If it can read the whole feature, it returns the
-    ///     feature's size, and the scanner hands the feature over without searching for its end; otherwise it returns
-    ///     nil.
+    ///     feature's size, and the scanner need not search for its end.
     ///   - body: gets each feature, and returns whether to continue.
     /// - Returns: how far the scan got in the chunk; the chunk's size when it is finished.
     /// - Throws: `FeedError.brokenDocument` with the byte offset; what `body` throws.
@@ -69,14 +62,14 @@ public struct FeatureScanner {
     ) throws -> Int {
         var index = start
         var goesOn = true
-        if isCapturing { captured.beginChunk() }
+        if isCapturing { captured.start(at: 0) }
         while index < chunk.count, goesOn {
             switch state {
             case .name, .value, .feature:
                 index = try continueSlice(chunk, from: index) { goesOn = try body($0) }
             default:
                 let byte = chunk[index]
-                if byte.isJSONWhitespace, !isInByteOrderMark {
+                if byte.isJSONWhitespace {
                     index += 1
                 } else if try step(byte, at: consumed + index) {
                     captured.start(at: index)
@@ -99,13 +92,11 @@ public struct FeatureScanner {
         return index
     }
 
-    /// Checks that the document is complete.
-    ///
-    /// - Throws: `FeedError.brokenDocument`.
+    /// - Throws: `FeedError.brokenDocument` if the document is not complete.
     public func finish() throws {
         switch state {
         case .end: break
-        case .start, .beforeRoot: throw broken("the document is empty", at: consumed)
+        case .beforeRoot: throw broken("the document is empty", at: consumed)
         default: throw broken("the document ends too early", at: consumed)
         }
         guard sawType else { throw broken("not GeoJSON: the top-level object has no \"type\"", at: consumed) }
@@ -123,17 +114,10 @@ public struct FeatureScanner {
         }
     }
 
-    private var isInByteOrderMark: Bool {
-        if case .byteOrderMark = state { true } else { false }
-    }
-
     /// Takes one byte between values. Returns true when a value begins with it, which is then sliced.
     private mutating func step(_ byte: UInt8, at offset: Int) throws -> Bool {
         switch (state, byte) {
-        case (.start, 0xEF): state = .byteOrderMark(1)
-        case (.byteOrderMark(1), 0xBB): state = .byteOrderMark(2)
-        case (.byteOrderMark(2), 0xBF): state = .beforeRoot
-        case (.start, UInt8(ascii: "{")), (.beforeRoot, UInt8(ascii: "{")): state = .beforeFirstName
+        case (.beforeRoot, UInt8(ascii: "{")): state = .beforeFirstName
         case (.beforeFirstName, UInt8(ascii: "}")), (.afterValue, UInt8(ascii: "}")): state = .end
         case (.beforeFirstName, UInt8(ascii: "\"")), (.beforeName, UInt8(ascii: "\"")):
             state = .name
@@ -176,7 +160,7 @@ public struct FeatureScanner {
 
     private func problem(with byte: UInt8) -> String {
         switch state {
-        case .start, .beforeRoot, .byteOrderMark:
+        case .beforeRoot:
             byte == UInt8(ascii: "<") ? "an HTML or XML page, not GeoJSON" : "not a JSON object"
         case .beforeFirstName, .beforeName: "expected a member name"
         case .beforeColon: "expected ':'"
@@ -291,12 +275,9 @@ private struct Captured {
 
     mutating func start(at index: Int) { start = index }
 
-    /// Says that the value continues from an earlier chunk.
-    mutating func beginChunk() { start = 0 }
-
     func size(upTo end: Int) -> Int { earlierCount + end - start }
 
-    /// Copies the chunk's part of the value, for use with the next chunk; at most `sizeLimit` bytes in all.
+    /// At most `sizeLimit` bytes in all.
     mutating func keep(_ chunk: UnsafeBufferPointer<UInt8>, upTo end: Int) {
         let room = max(0, FeatureScanner.sizeLimit - earlier.count)
         earlier.append(contentsOf: chunk.extracting(start..<min(end, start + room)))

@@ -2,48 +2,45 @@
 ///
 /// A line with the names of columns holds until the next one. Other lines that begin with `#` are comments. Memory is that
 /// of one line, of which at most 64 KiB are kept.
-struct TextScanner {
-    /// How long a row may be, in bytes.
+struct TextScanner: EventScanner {
+    /// Of a row, in bytes.
     static let lineLimit = 64 << 10
 
     private(set) var count = 0
     /// The number of lines so far that are neither rows nor comments, or too long to be read. They are handed over as rejects.
-    private(set) var strays = 0
-    /// Whether the document ended within a line, as one does that was cut off.
-    private(set) var isOpenEnded = false
+    private var strays = 0
+    /// Whether the document ended within a line.
+    private var isOpenEnded = false
     /// Set if the document ended in such lines: the service has written something else in place of rows.
     private(set) var breach: FeedError?
 
     private var row: TextRow
     private var header: TextHeader?
     private var headerNotes: [String] = []
-    /// The beginning of a line that continues in the next chunk.
+    /// Of a line that continues in the next chunk.
     private var kept: [UInt8] = []
     private var lineSize = 0
     private var lineNumber = 1
-    /// Where the line begins in the document.
     private var lineOffset: Int
     private var consumed: Int
 
     /// - Parameters:
     ///   - chunk: where the chunk that is scanned next begins in the document.
-    ///   - offset: how many bytes of the document came before `first`.
-    ///   - first: the first of the others, none of which ends a line. They may begin with a byte order mark.
+    ///   - first: the bytes from `offset` on. No line ends in them.
     init(inChunkAt chunk: Int, at offset: Int, _ first: [UInt8], _ naming: EventNaming) {
-        let isMarked = first.starts(with: DocumentStart.byteOrderMark)
-        kept = isMarked ? Array(first.dropFirst(DocumentStart.byteOrderMark.count)) : first
-        lineSize = kept.count
+        kept = first
+        lineSize = first.count
         consumed = chunk
-        lineOffset = offset + first.count - kept.count
+        lineOffset = offset
         row = TextRow(naming)
     }
 
-    /// Warnings about the document.
+    var isIncomplete: Bool { isOpenEnded || strays > 0 }
     var notes: [String] { headerNotes + [row.naming.note].compactMap(\.self) }
 
-    /// Scans as `FeatureScanner` does.
     mutating func scan(
-        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int, _ body: (RawFeature) throws -> Bool
+        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int,
+        measure: (UnsafeBufferPointer<UInt8>) -> Int?, _ body: (RawFeature) throws -> Bool
     ) throws -> Int {
         var index = start
         while index < chunk.count {
@@ -62,14 +59,14 @@ struct TextScanner {
         return index
     }
 
-    /// Takes a last line without its end.
-    mutating func finish(_ body: (RawFeature) throws -> Bool) throws {
+    mutating func finish(_ body: (RawFeature) throws -> Bool) throws -> Bool {
         isOpenEnded = lineSize > 0
         _ = try endLine(UnsafeBufferPointer(start: nil, count: 0), next: consumed, body)
         guard header != nil else {
             throw FeedError.brokenDocument(
                 reason: "not FDSN text: no line names the columns, #EventID|Time|…", offset: consumed)
         }
+        return true
     }
 
     /// - Returns: whether to continue.

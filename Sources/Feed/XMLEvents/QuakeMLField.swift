@@ -81,12 +81,9 @@ struct QuakeMLTree {
     }
 
     static let root = 0
-    static let document = 1
-    static let parameters = 2
-    static let event = 3
+    let document, parameters, event: Int
     /// When the document was made: `creationInfo/creationTime` of `eventParameters`.
-    static let made = 5
-
+    let made: Int
     let nodes: [Node]
 
     static let shared = QuakeMLTree()
@@ -103,11 +100,10 @@ struct QuakeMLTree {
                 return nodes.count - 1
             }
         }
-        // These get the numbers above.
-        let parameters = node(["quakeml", "eventParameters"], below: Self.root)
-        let event = node(["event"], below: parameters)
-        let made = node(["creationInfo", "creationTime"], below: parameters)
-        precondition(parameters == Self.parameters && event == Self.event && made == Self.made)
+        document = node(["quakeml"], below: Self.root)
+        parameters = node(["eventParameters"], below: document)
+        event = node(["event"], below: parameters)
+        made = node(["creationInfo", "creationTime"], below: parameters)
         for field in QuakeMLField.allCases {
             let place = node(field.rawValue.split(separator: "/").map(String.init), below: event)
             nodes[place].field = field

@@ -2,27 +2,23 @@
 ///
 /// The parser gets the document in blocks that do not depend on the chunks, so that neither does what it finds. Memory is that
 /// of one event's texts, at most 1 MiB, however many picks and arrivals it has.
-final class QuakeMLScanner: @unchecked Sendable {
+final class QuakeMLScanner: EventScanner, @unchecked Sendable {
     private static let blockSize = 4 << 10
 
-    /// What the document has said about itself so far.
     private(set) var metadata = FeedMetadata()
-    /// The number of events so far.
     private(set) var count = 0
 
     private let reader = XMLReader()
     private let tree = QuakeMLTree.shared
     private var translator: QuakeMLTranslator
-    /// How many bytes of the document came before the first that is parsed.
+    /// How many bytes came before the first that is parsed.
     private let offset: Int
-    /// What is to be parsed next.
     private var block: [UInt8]
     private var isFinished = false
     /// Whether Quakes wrote the document.
     private var isOwn = false
     /// Whether there is text between the events, such as a program's error message.
-    private(set) var hasStrayText = false
-    /// Warnings about the document.
+    private(set) var isIncomplete = false
     var notes: [String] { translator.notes }
 
     /// The open elements' nodes in the tree; nil for one that is skipped.
@@ -30,7 +26,7 @@ final class QuakeMLScanner: @unchecked Sendable {
     private var event = QuakeMLEvent()
     private var made: [UInt8] = []
     private var excerpt = EventExcerpt()
-    /// Events that are read and not yet handed over.
+    /// Not yet handed over.
     private var ready: [Ready] = []
 
     private struct Ready {
@@ -43,22 +39,19 @@ final class QuakeMLScanner: @unchecked Sendable {
         let deletion: StatedDeletion?
     }
 
-    /// - Parameters:
-    ///   - offset: how many bytes of the document came before.
-    ///   - first: the first of the others. They may begin with a byte order mark of UTF-8.
+    /// - Parameter first: the bytes from `offset` on.
     init(at offset: Int, _ first: [UInt8], _ naming: EventNaming) {
-        let isMarked = first.starts(with: DocumentStart.byteOrderMark)
-        block = isMarked ? Array(first.dropFirst(DocumentStart.byteOrderMark.count)) : first
-        self.offset = offset + first.count - block.count
+        block = first
+        self.offset = offset
         translator = QuakeMLTranslator(naming)
         reader.handler = self
     }
 
     // MARK: Scanning
 
-    /// Scans as `FeatureScanner` does.
     func scan(
-        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int, _ body: (RawFeature) throws -> Bool
+        _ chunk: UnsafeBufferPointer<UInt8>, from start: Int,
+        measure: (UnsafeBufferPointer<UInt8>) -> Int?, _ body: (RawFeature) throws -> Bool
     ) throws -> Int {
         var index = start
         // A block is parsed when more follows, so that no event is left at the end of a chunk.
@@ -72,9 +65,6 @@ final class QuakeMLScanner: @unchecked Sendable {
         return index
     }
 
-    /// Hands over the events that the document's end completes.
-    ///
-    /// - Returns: whether that was all.
     func finish(_ body: (RawFeature) throws -> Bool) throws -> Bool {
         if !isFinished {
             isFinished = true
@@ -127,9 +117,9 @@ final class QuakeMLScanner: @unchecked Sendable {
         else { return path.append(nil) }
         path.append(node)
         switch node {
-        case QuakeMLTree.parameters:
+        case tree.parameters:
             isOwn = attributes.value("publicID").elementsEqual("smi:local/quakes/catalogue".utf8)
-        case QuakeMLTree.event:
+        case tree.event:
             excerpt.begin(at: reader.position)
             event.begin(
                 id: attributes.value("publicID"),
@@ -144,7 +134,7 @@ final class QuakeMLScanner: @unchecked Sendable {
     private func beginDocument(_ name: UnsafePointer<UInt8>) {
         let name = String(cString: name)
         switch name.lowercased() {
-        case "quakeml": path.append(tree.child("quakeml", of: QuakeMLTree.root))
+        case "quakeml": path.append(tree.document)
         case "html": reader.stop("an HTML page, not an earthquake document")
         default: reader.stop("the root element is <\(name.prefix(64))>")
         }
@@ -154,18 +144,18 @@ final class QuakeMLScanner: @unchecked Sendable {
         guard let node = path.last ?? nil else { return }
         if tree.nodes[node].field != nil {
             event.append(text)
-        } else if node == QuakeMLTree.made {
+        } else if node == tree.made {
             made.append(contentsOf: text.prefix(64 - min(64, made.count)))
-        } else if node == QuakeMLTree.document || node == QuakeMLTree.parameters {
-            hasStrayText = hasStrayText || !text.trimmed.isEmpty
+        } else if node == tree.document || node == tree.parameters {
+            isIncomplete = isIncomplete || !text.trimmed.isEmpty
         }
     }
 
     func end() {
         guard let node = path.removeLast() else { return }
         switch node {
-        case QuakeMLTree.event: endEvent()
-        case QuakeMLTree.made:
+        case tree.event: endEvent()
+        case tree.made:
             metadata.generated = made.withUnsafeBufferPointer { TimeText.read($0.trimmed) }
             made = []
         default:
