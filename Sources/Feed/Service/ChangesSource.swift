@@ -2,20 +2,14 @@
 public struct ChangesSource: Sendable, Hashable {
     public let url: String
 
-    /// - Parameter source: nil is returned if it is anything else.
     public init?(_ source: FeedSource) {
         guard case .url(let url) = source, url.wholeMatch(of: #/[^?\#]*/changes/#) != nil else { return nil }
         self.url = url
     }
 
-    /// Whose changes these are.
     public var host: String { FeedIdentity.host(of: url) ?? "" }
 
-    /// The URL of all changes after a position, or of all rows.
-    ///
-    /// - Parameters:
-    ///   - position: the end of the last answer, as one word; nil for all rows.
-    ///   - seconds: how long the answer may wait for the first change.
+    /// The URL of all changes after a position, or of all rows. The answer may wait for the first change.
     public func poll(after position: String?, waiting seconds: Int) -> String {
         "\(url)?\(position.map { "after=\($0)&" } ?? "")wait=\(seconds)s"
     }

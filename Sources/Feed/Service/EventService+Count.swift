@@ -1,9 +1,7 @@
 extension EventService {
-    /// The longest answer that may be a number, in bytes.
+    /// In bytes.
     private static let longestCount = 1000
 
-    /// Asks for a number of events.
-    ///
     /// - Returns: nil if the answer is not a number.
     /// - Throws: `FeedError`, `CancellationError`.
     public static func count(at url: String, options: FetchOptions) async throws -> Int? {

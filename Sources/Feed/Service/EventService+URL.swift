@@ -1,7 +1,4 @@
-// Questions to an event service.
-
 extension EventService {
-    /// Which events are asked for.
     public struct Question: Sendable {
         /// Origin times; the end is exclusive. Without a beginning, the USGS would look at the last 30 days only.
         public var since: Instant
@@ -24,9 +21,7 @@ extension EventService {
         fileprivate var parameters: String {
             var text = "&starttime=\(since.withoutZone)"
             // The standard's windows have their end, and its times have microseconds.
-            if let until {
-                text += "&endtime=\(Instant(milliseconds: until.milliseconds - 1).withoutZone)999"
-            }
+            if let until { text += "&endtime=\((until - 1).withoutZone)999" }
             if let updatedAfter { text += "&updatedafter=\(updatedAfter.withoutZone)" }
             if let minimumMagnitude { text += "&minmagnitude=\(minimumMagnitude)" }
             if isOfDeletions { text += "&includedeleted=only" }
@@ -34,7 +29,6 @@ extension EventService {
         }
     }
 
-    /// Whether the URL asks a service for events.
     public static func isQuery(_ source: FeedSource) -> Bool {
         source.eventQuery != nil
     }

@@ -11,7 +11,6 @@ import PostgreSQL
 /// backfill continues from there.
 public struct Backfill: Sendable {
     public struct Options: Sendable {
-        /// It says how many events it returns at once.
         public var service = EventService.usgs
         public var from: Instant
         /// The end of the origin times, exclusive; nil means now or, when resuming, the end of the unfinished backfill.
@@ -53,7 +52,6 @@ public struct Backfill: Sendable {
         importer = try await Importer(connection, options: imports, logger: logger)
     }
 
-    /// The name under which `import.run` records the runs.
     private var name: String { "backfill \(service)" }
 
     /// The service as the database and errors name it: without user and password.
@@ -67,12 +65,14 @@ public struct Backfill: Sendable {
     public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress {
         let lock = RunLog(connection: connection, source: options.service.source, name: name)
         try await lock.lock()
-        var windows = ServiceWindows(
-            service: options.service, purpose: .backfill, minimumMagnitude: options.minimumMagnitude,
-            pace: options.pace, fetch: fetch)
+        var windows = ServiceWindows(of: options.service, for: .backfill, pace: options.pace, fetch) {
+            [minimumMagnitude = options.minimumMagnitude] in
+            var question = EventService.Question(since: $0.lowerBound, until: $0.upperBound)
+            question.minimumMagnitude = minimumMagnitude
+            return question
+        }
         var state = try await begin(&windows)
         progress(state.progress)
-        try await windows.findForm()
         let (expected, earlier) = (state.progress.expected, state.progress.requests)
         var plan = BackfillPlan(
             range: state.range, isNewestFirst: options.isNewestFirst, limit: options.service.limit,
@@ -93,11 +93,8 @@ public struct Backfill: Sendable {
         return state.progress
     }
 
-    /// Imports one window.
-    ///
-    /// - Parameter count: how many events the service counts there, if it does.
-    /// - Returns: how many it gave.
-    /// - Throws: `ShortAnswer` when these are fewer.
+    /// - Returns: how many events the service gave.
+    /// - Throws: `ShortAnswer` when these are fewer than the `count`.
     private func importing(
         _ window: Range<Instant>, of count: Int?, limit: Int, from url: String, _ state: inout State
     ) async throws -> Int {
@@ -125,9 +122,19 @@ public struct Backfill: Sendable {
         let id: Int
         let range: Range<Instant>
         var progress: Progress
+
+        static let columns: Query = "id, window_start, window_end, reached, events, expected, requests"
+
+        init(_ row: Row) throws {
+            id = try row.decode("id")
+            range = try row.decode("window_start")..<row.decode("window_end")
+            progress = Progress(
+                events: try row.decode("events"), expected: try row.decode("expected"),
+                requests: try row.decode("requests"), reached: try row.decode("reached"))
+        }
     }
 
-    /// Resumes the unfinished backfill, or begins a new one.
+    /// Or resumes the unfinished one.
     private func begin(_ windows: inout ServiceWindows) async throws -> State {
         if options.startsOver {
             try await connection.repeating(
@@ -148,15 +155,12 @@ public struct Backfill: Sendable {
             insert into import.backfill
                 (service, window_start, window_end, minimum_magnitude, newest_first, reached, expected, requests)
             values (\(service), \(range.lowerBound), \(range.upperBound), \(options.minimumMagnitude),
-                    \(options.isNewestFirst), \(reached), \(expected), \(windows.requests))
-            returning id
+                    \(options.isNewestFirst), \(reached), \(expected), 0)
+            returning \(State.columns)
             """, to: "begin the backfill")[0]
-        return State(
-            id: try row.decode("id"), range: range,
-            progress: Progress(expected: expected, reached: reached))
+        return try State(row)
     }
 
-    /// Whether a backfill is the one to resume.
     private var isUnfinished: Query {
         """
         service = \(service) and newest_first = \(options.isNewestFirst) and finished_at is null
@@ -165,19 +169,10 @@ public struct Backfill: Sendable {
     }
 
     private func unfinished() async throws -> State? {
-        let row = try await connection.query(
-            """
-            select id, window_start, window_end, reached, events, expected, requests
-            from import.backfill where \(isUnfinished)
-            """, to: "look for an unfinished backfill"
-        ).first
-        return try row.map { row in
-            State(
-                id: try row.decode("id"), range: try row.decode("window_start")..<row.decode("window_end"),
-                progress: Progress(
-                    events: try row.decode("events"), expected: try row.decode("expected"),
-                    requests: try row.decode("requests"), reached: try row.decode("reached")))
-        }
+        try await connection.query(
+            "select \(State.columns) from import.backfill where \(isUnfinished)",
+            to: "look for an unfinished backfill"
+        ).first.map(State.init)
     }
 
     private func note(_ state: State) async throws {

@@ -5,7 +5,6 @@ import Feed
 ///
 /// It does not talk to the service: it returns the next window to request, and takes the result.
 struct BackfillPlan {
-    /// The stretch to import; its end is exclusive.
     let range: Range<Instant>
     let isNewestFirst: Bool
     /// How many events the service returns at once; lower once it has given fewer.
@@ -17,6 +16,8 @@ struct BackfillPlan {
     private var density = 0.0
     /// The longest that the next window may be, in milliseconds; set after a window held too many events.
     private var longest: Int64?
+    /// Into how many parts a window with too many events is cut at least.
+    private let leastCut: Int
     /// How often in succession the service has given less than it counts.
     private var shortAnswers = 0
 
@@ -27,8 +28,12 @@ struct BackfillPlan {
 
     /// - Parameters:
     ///   - expected: how many events the service counts in the rest of the stretch; nil if it does not count.
-    init(range: Range<Instant>, isNewestFirst: Bool, limit: Int, reached: Instant, expected: Int?) {
+    init(
+        range: Range<Instant>, isNewestFirst: Bool, limit: Int, reached: Instant, expected: Int?,
+        leastCut: Int = 1
+    ) {
         self.range = range
+        self.leastCut = leastCut
         self.isNewestFirst = isNewestFirst
         self.limit = limit
         self.reached = reached
@@ -36,14 +41,14 @@ struct BackfillPlan {
             expected.map { Double($0) / Double(max(1, left)) } ?? Double(limit) * Self.fill / Self.firstLook
     }
 
-    /// The length of the rest of the stretch, in milliseconds.
+    /// In milliseconds.
     var left: Int64 {
         isNewestFirst
             ? reached.milliseconds - range.lowerBound.milliseconds
             : range.upperBound.milliseconds - reached.milliseconds
     }
 
-    /// The next window; nil when all is done.
+    /// nil when all is done.
     var next: Range<Instant>? {
         guard left > 0 else { return nil }
         var length = left
@@ -52,12 +57,9 @@ struct BackfillPlan {
         if let longest { length = min(length, longest) }
         // Two even windows are better than a full one and a tiny last one.
         if length < left, left < length * 2 { length = left / 2 + left % 2 }
-        return isNewestFirst
-            ? Instant(milliseconds: reached.milliseconds - length)..<reached
-            : reached..<Instant(milliseconds: reached.milliseconds + length)
+        return isNewestFirst ? reached - length..<reached : reached..<reached + length
     }
 
-    /// Notes that the window was imported, and how many events it held.
     mutating func took(_ window: Range<Instant>, events: Int) {
         reached = isNewestFirst ? window.lowerBound : window.upperBound
         longest = nil
@@ -71,14 +73,15 @@ struct BackfillPlan {
     /// - Parameter count: how many, when that is known.
     /// - Returns: false when the window can't be cut any further.
     mutating func hadTooMany(_ window: Range<Instant>, count: Int?) -> Bool {
+        cut(window, holding: max(count ?? 2 * limit, leastCut * limit))
+    }
+
+    private mutating func cut(_ window: Range<Instant>, holding count: Int) -> Bool {
         guard window.length > 1 else { return false }
-        let counted = Double(max(count ?? 0, limit + 1))
+        let counted = Double(max(count, limit + 1))
         density = max(density, counted / Double(window.length))
-        longest =
-            count == nil
-            ? window.length / 2
-            : max(
-                1, min(window.length - 1, Int64(Double(window.length) * Double(limit) * Self.fill / counted)))
+        let fitting = Int64(Double(window.length) * Double(limit) * Self.fill / counted)
+        longest = max(1, min(window.length - 1, fitting))
         return true
     }
 
@@ -93,7 +96,7 @@ struct BackfillPlan {
         guard let answer else { return true }
         guard answer.given > 1 else { return false }
         limit = min(limit, answer.given)
-        return hadTooMany(window, count: answer.counted)
+        return cut(window, holding: answer.counted)
     }
 }
 

@@ -2,7 +2,7 @@ import Feed
 
 /// One window of a backfill or a verification, as the importer needs it.
 public struct ImportWindow: Sendable {
-    /// The name under which the run is recorded.
+    /// Of the run.
     let name: String
     let range: Range<Instant>
     /// Whether small events are left out.
@@ -23,7 +23,6 @@ public struct ImportWindow: Sendable {
             let service = FeedIdentity.host(of: metadata.url) ?? FeedIdentity.host(of: "\(source)")
         else { return nil }
         let feed = "\(label) \(range.lowerBound)/\(range.upperBound)"
-        // The origin times for which the document has every event.
         let times = isPartial ? nil : range.lowerBound...range.last
         return FeedIdentity(
             service: service, name: feed, generated: metadata.generated ?? asked, window: times)
@@ -38,7 +37,7 @@ public struct ImportWindow: Sendable {
 
 extension Range<Instant> {
     /// Its last millisecond: an event service includes the end.
-    var last: Instant { Instant(milliseconds: upperBound.milliseconds - 1) }
+    var last: Instant { upperBound - 1 }
 }
 
 /// An event service gave fewer events of a window than it counts there. These events were imported, and nothing was deleted.

@@ -1,50 +1,28 @@
 import Feed
 
 /// Asks an event service about a stretch of origin times: window by window, each with fewer events than the service gives at
-/// once, with a pause before each request.
+/// once.
 ///
 /// It finds out on the way what the service does not support. A service that does not count may be asked for too much, and then for
 /// less.
 struct ServiceWindows {
-    private(set) var service: EventService
+    var service: EventService
     let purpose: UnfitService.Purpose
-    var minimumMagnitude: Double?
+    /// The time between two requests; of a sweep, which has news, between two windows.
     let pace: Duration
     let fetch: FetchOptions
+    /// What to ask about a window.
+    let question: @Sendable (Range<Instant>) -> EventService.Question
     private(set) var requests = 0
 
-    private func question(_ window: Range<Instant>) -> EventService.Question {
-        var question = EventService.Question(since: window.lowerBound, until: window.upperBound)
-        question.minimumMagnitude = minimumMagnitude
-        return question
-    }
-
-    func queryURL(of window: Range<Instant>) -> String { service.queryURL(of: question(window)) }
-
-    /// Waits before a request, and counts it.
-    mutating func request() async throws {
-        if requests > 0 { try await fetch.sleep(pace) }
-        requests += 1
-    }
-
-    /// How many events there are; nil if the service does not count.
-    mutating func count(_ window: Range<Instant>) async throws -> Int? {
-        guard service.abilities.contains(.counts) else { return nil }
-        try await request()
-        do {
-            return try await service.count(question(window), for: purpose, fetch)
-        } catch let refusal as FeedError where service.isRefusal(refusal) {
-            service.abilities.remove(.counts)
-            return nil
+    init(
+        of service: EventService, for purpose: UnfitService.Purpose, pace: Duration, _ fetch: FetchOptions,
+        question: @escaping @Sendable (Range<Instant>) -> EventService.Question = {
+            EventService.Question(since: $0.lowerBound, until: $0.upperBound)
         }
-    }
-
-    /// Finds out what a service that is not registered answers in.
-    mutating func findForm() async throws {
-        guard service.name == nil else { return }
-        var found = service
-        try await found.findForm(for: purpose, fetch) { try await request() }
-        service = found
+    ) {
+        (self.service, self.purpose, self.pace, self.fetch) = (service, purpose, pace, fetch)
+        self.question = question
     }
 
     /// Goes through the rest of a plan.
@@ -53,8 +31,8 @@ struct ServiceWindows {
     ///   - read: reads a window of which the service counts so many, if it counts, and gives so many at once; returns how many it
     ///     gave. `ShortAnswer` if these are fewer than it counts.
     ///   - took: called after each window that is done.
-    /// - Throws: `ShortAnswer` when the service gives less than it counts even for the shortest window; `FeedError`, and what
-    ///   the closures throw.
+    /// - Throws: `ShortAnswer` when the service gives less than it counts even for the shortest window; `UnfitService`;
+    ///   `AnotherQuestion`; `FeedError`, and what the closures throw.
     mutating func walk(
         _ plan: inout BackfillPlan,
         read: (_ window: Range<Instant>, _ count: Int?, _ limit: Int, _ url: String) async throws -> Int,
@@ -62,106 +40,153 @@ struct ServiceWindows {
             Void
     ) async throws {
         while let window = plan.next {
-            let count = try await count(window)
+            if purpose == .sweep { try await pause() }
+            let question = question(window)
+            let count = try await count(question)
             if let count, count > plan.limit, plan.hadTooMany(window, count: count) { continue }
             var given = 0
             do {
                 if count != 0 {
                     try await request()
-                    given = try await read(window, count, plan.limit, queryURL(of: window))
+                    given = try await read(window, count, plan.limit, service.queryURL(of: question))
                 }
             } catch let short as ShortAnswer {
-                // If the service's count has dropped to that, some of them were just deleted.
-                let isStillMore = try await self.count(window) ?? short.counted > short.given
-                if plan.hadTooFew(window, isStillMore ? short : nil) { continue }
-                throw short
-            } catch let refusal as FeedError where [400, 413].contains(refusal.status) {
-                // Too many events were asked for, or the request is wrong. If the service's own count is within the limit, or
-                // this is not the standard's word for too many, it refused the window for another reason.
-                let count = try await self.count(window)
-                guard count.map({ $0 > plan.limit }) ?? (refusal.status == 413),
-                    plan.hadTooMany(window, count: count)
-                else { throw refusal }
+                // If the service's count has dropped to that, some of them were just deleted. What a sweep has is in then;
+                // the import of a window has failed.
+                let isStillMore = try await self.count(question) ?? short.counted > short.given
+                if isStillMore || !short.isSweep {
+                    if plan.hadTooFew(window, isStillMore ? short : nil) { continue }
+                    throw short
+                }
+                given = short.given
+            } catch let refusal as FeedError
+                where [400, 413].contains(refusal.status) || service.isRefusal(refusal)
+            {
+                if try await isTooMuch(question, refusal, &plan, window) { continue }
+                guard service.isRefusal(refusal), try await findLack(after: question) else { throw refusal }
+                if question.updatedAfter != nil || question.isOfDeletions { throw AnotherQuestion() }
                 continue
             }
             if given >= plan.limit {
                 if plan.hadTooMany(window, count: nil) { continue }
-                try service.checkWhole(given, count, limit: plan.limit, for: purpose)
+                // No catalogue has so many events in one millisecond.
+                guard let count, count <= plan.limit else {
+                    throw UnfitService(service, "it gives \(given) events of one millisecond", asFor: purpose)
+                }
             }
             plan.took(window, events: given)
             try await took(window, given, plan, requests)
         }
     }
-}
 
-extension EventService {
-    /// Asks how many events there are.
-    ///
-    /// - Throws: `UnfitService` if the answer is not a number; `FeedError`.
-    func count(
-        _ question: Question, for purpose: UnfitService.Purpose, _ fetch: FetchOptions
-    ) async throws -> Int {
-        guard let count = try await Self.count(at: countURL(of: question), options: fetch) else {
-            throw UnfitService(self, "its answer to count is not a number", asFor: purpose)
+    /// Whether a refusal means that too many events were asked for, and the window can be cut: the service counts more than its
+    /// limit, or does not count and uses the standard's word for too many (413).
+    private mutating func isTooMuch(
+        _ question: EventService.Question, _ refusal: FeedError, _ plan: inout BackfillPlan,
+        _ window: Range<Instant>
+    ) async throws -> Bool {
+        guard [400, 413].contains(refusal.status) else { return false }
+        let count = try await count(question)
+        return (count.map { $0 > plan.limit } ?? (refusal.status == 413))
+            && plan.hadTooMany(window, count: count)
+    }
+
+    // MARK: Requests
+
+    private func pause() async throws {
+        if requests > 0 { try await fetch.sleep(pace) }
+    }
+
+    private mutating func request() async throws {
+        if purpose != .sweep { try await pause() }
+        requests += 1
+    }
+
+    /// How many events a window has; nil if the service does not count.
+    mutating func count(_ window: Range<Instant>) async throws -> Int? { try await count(question(window)) }
+
+    private mutating func count(_ question: EventService.Question) async throws -> Int? {
+        guard service.abilities.contains(.counts), !question.isOfDeletions else { return nil }
+        do {
+            return try await number(question)
+        } catch let refusal as FeedError where service.isRefusal(refusal) {
+            // Perhaps it does not support the time of revision only.
+            var everything = question
+            everything.updatedAfter = nil
+            do {
+                _ = try await number(everything)
+            } catch let refusal as FeedError where service.isRefusal(refusal) {
+                service.abilities.remove(.counts)
+                return nil
+            }
+            guard question.updatedAfter != nil, try await self.refusal(of: question) != nil else {
+                throw refusal
+            }
+            service.abilities.remove(.updates)
+            throw AnotherQuestion()
         }
+    }
+
+    private mutating func number(_ question: EventService.Question) async throws -> Int {
+        try await request()
+        guard let count = try await EventService.count(at: service.countURL(of: question), options: fetch)
+        else { throw UnfitService(service, "its answer to count is not a number", asFor: purpose) }
         return count
     }
 
-    /// Asks for the last hour, each time with one ability less, until the service answers.
+    // MARK: Abilities
+
+    /// Finds out what a service that has refused a question does not support. Asks for the last hour, each time with one ability
+    /// less, until the service answers.
     ///
-    /// - Parameter prepare: called before each request.
-    /// - Returns: what it does not support.
-    /// - Throws: `UnfitService` if it answers in no form that is read; `FeedError`, and what `prepare` throws.
-    @discardableResult
-    mutating func findForm(
-        for purpose: UnfitService.Purpose, _ fetch: FetchOptions, prepare: () async throws -> Void = {}
-    ) async throws -> [Ability] {
-        var lacking: [Ability] = []
-        let now = Instant.now
-        let hour = Question(since: Instant(milliseconds: now.milliseconds - 3_600_000), until: now)
-        while true {
-            try await prepare()
-            guard let refusal = try await refusal(of: hour, fetch) else { return lacking }
-            guard let ability = [.geojson, .limits].first(where: abilities.contains) else {
-                throw UnfitService(self, "its answer to query is \(refusal)", asFor: purpose)
-            }
-            abilities.remove(ability)
-            lacking.append(ability)
+    /// - Returns: false if it supports the question.
+    /// - Throws: `UnfitService` if it answers in no form that is read; `FeedError`.
+    private mutating func findLack(after question: EventService.Question) async throws -> Bool {
+        if question.isOfDeletions {
+            guard try await refusal(of: question) != nil else { return false }
+            service.abilities.remove(.deletions)
+            return true
         }
+        let before = service.abilities
+        let now = Instant.now
+        let hour = EventService.Question(since: now - 3_600_000, until: now)
+        while let refusal = try await refusal(of: hour) {
+            guard let ability = [.geojson, .limits].first(where: service.abilities.contains) else {
+                throw UnfitService(service, "its answer to query is \(refusal)", asFor: purpose)
+            }
+            service.abilities.remove(ability)
+        }
+        if service.abilities == before {
+            guard question.updatedAfter != nil, try await refusal(of: question) != nil else { return false }
+        }
+        // It answers the plainest question.
+        service.abilities.remove(.updates)
+        return true
     }
 
-    /// Checks the answer for a single millisecond that has as many events as the service gives at once.
-    ///
-    /// - Parameter count: how many the service counts there, if it counts.
-    /// - Throws: `UnfitService` if there may be more: no catalogue has so many.
-    func checkWhole(_ given: Int, _ count: Int?, limit: Int, for purpose: UnfitService.Purpose) throws {
-        if let count, count <= limit { return }
-        throw UnfitService(self, "it gives \(given) events of one millisecond", asFor: purpose)
-    }
-
-    /// The error by which it refuses an unsupported question; nil if it answers.
-    ///
-    /// - Throws: `FeedError`.
-    func refusal(of question: Question, _ fetch: FetchOptions) async throws -> FeedError? {
+    /// The error by which the service refuses an unsupported question; nil if it answers.
+    private mutating func refusal(of question: EventService.Question) async throws -> FeedError? {
+        try await request()
         do {
-            _ = try await FeedSource.url(queryURL(of: question)).beginning(1, options: fetch)
+            _ = try await FeedSource.url(service.queryURL(of: question)).beginning(1, options: fetch)
             return nil
         } catch let failure as FeedError {
             // With 204 it has nothing there, and knows the form.
             if failure.status == 204 { return nil }
-            guard isRefusal(failure) else { throw failure }
+            guard service.isRefusal(failure) else { throw failure }
             return failure
         }
     }
+}
 
+/// The service has refused a question, and is known now to lack an ability: its stretch has to be asked for in another way.
+struct AnotherQuestion: Error {}
+
+extension EventService {
     /// Whether an answer says that the question is not supported. For a service that is known to support everything, a refusal is a
     /// failure.
-    func isRefusal(_ error: any Error) -> Bool {
-        guard !isComplete else { return false }
-        return switch error {
-        case FeedError.noInput: true
-        case let error as FeedError: [400, 405, 406, 415, 501].contains(error.status)
-        default: false
-        }
+    fileprivate func isRefusal(_ error: FeedError) -> Bool {
+        if case .noInput = error { return !isComplete }
+        return !isComplete && [400, 405, 406, 415, 501].contains(error.status)
     }
 }

@@ -25,50 +25,54 @@ extension DocumentImport {
         }
     }
 
+    /// Keeps what was found out about the service.
+    private mutating func keep(_ service: EventService) {
+        let lost = (sweep?.service.abilities ?? []).subtracting(service.abilities)
+        for ability in EventService.Ability.allCases where lost.contains(ability) {
+            let what =
+                switch ability {
+                case .updates:
+                    "updatedafter, so it is asked for the last \(service.daysEach) days each time, and for the last \(service.daysDaily) once a day"
+                case .deletions: "includedeleted=only, so its deletions stay unknown"
+                case .counts: "count"
+                case .geojson: "the USGS's GeoJSON, so its text is read"
+                case .limits: "limit"
+                }
+            logger.notice("import \(source): the service does not support \(what)")
+        }
+        sweep?.service = service
+    }
+
     // MARK: Deletions
 
     private mutating func askForDeletions() async throws {
-        guard options.retraction != .never, var plan = sweep?.plan,
-            sweep?.service.abilities.contains(.deletions) == true
-        else { return }
-        var parts = 0
-        while let window = plan.next {
-            guard var question = sweep?.question(window, of: plan) else { return }
-            try await pause(before: &parts)
-            question.isOfDeletions = true
-            var given = 0
-            do {
-                given = try await readDeletions(question)
-            } catch  where isRefusal(error) {
-                if !(error is NoDeletions), try await !refuses(question) { throw error }
-                return lack(.deletions)
-            }
-            if given >= plan.limit {
-                if plan.hadTooMany(window) { continue }
-                return logger.warning(
-                    "import \(source): the service gives \(given) deletions of one millisecond, so it ignores the requested times; other deletions stay unknown: see quakes verify"
-                )
-            }
-            plan.took(window, events: given)
+        guard options.retraction != .never, let sweep, sweep.service.abilities.contains(.deletions) else {
+            return
         }
+        var (plan, windows) = sweep.questions(ofDeletions: true, options.fetch)
+        do {
+            try await windows.walk(&plan) { _, _, _, url in
+                try await readDeletions(url)
+            } took: { _, _, _, _ in
+            }
+        } catch is AnotherQuestion {
+            self.sweep?.deletions = StatedDeletions()
+        } catch is NoDeletions {
+            self.sweep?.deletions = StatedDeletions()
+            windows.service.abilities.remove(.deletions)
+        } catch let unfit as UnfitService {
+            logger.warning(
+                "import \(source): asked for deletions, \(unfit.reason), so it ignores the requested times; other deletions stay unknown: see quakes verify"
+            )
+        }
+        keep(windows.service)
     }
 
-    /// How long a sweep waits before each part but the first.
-    private static let pause: Duration = .seconds(1)
-
-    private func pause(before parts: inout Int) async throws {
-        if parts > 0 { try await options.fetch.sleep(Self.pause) }
-        parts += 1
-    }
-
-    private mutating func readDeletions(_ question: EventService.Question) async throws -> Int {
-        guard let sweep else { return 0 }
+    private mutating func readDeletions(_ url: String) async throws -> Int {
         var scanner = FeatureScanner()
         var bytes = 0
         do {
-            _ = try await reading.read(
-                .url(sweep.service.queryURL(of: question)), ifChangedSince: nil, options: options.fetch
-            ) { chunk in
+            _ = try await reading.read(.url(url), ifChangedSince: nil, options: options.fetch) { chunk in
                 bytes += chunk.count
                 _ = try chunk.withUnsafeBufferPointer { chunk in
                     try scanner.scan(chunk) { feature in
@@ -83,7 +87,7 @@ extension DocumentImport {
             return 0
         }
         intake.batches[0].documentBytes += bytes
-        self.sweep?.made = sweep.made ?? scanner.metadata.generated
+        if sweep?.made == nil { sweep?.made = scanner.metadata.generated }
         return scanner.count
     }
 
@@ -114,136 +118,42 @@ extension DocumentImport {
     private mutating func askForEvents(
         _ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void
     ) async throws {
-        guard var plan = sweep?.plan else { return }
-        var parts = 0
-        while let window = plan.next {
-            guard let question = sweep?.question(window, of: plan) else { return }
-            try await pause(before: &parts)
-            let count = try await count(question)
-            if let count, count > plan.limit, plan.hadTooMany(window) { continue }
-            var given = 0
-            if count != 0 {
-                do {
-                    given = try await readEvents(question, &group, progress)
-                } catch let failure as FeedError where failure.status == 413 {
-                    // The standard's word for too many.
-                    if plan.hadTooMany(window) { continue }
-                    throw failure
-                }
+        guard var (plan, windows) = sweep?.questions(ofDeletions: false, options.fetch) else { return }
+        defer { keep(windows.service) }
+        do {
+            try await windows.walk(&plan) { window, count, _, url in
+                let given = try await readEvents(url, &group, progress)
                 let promised = max(count ?? 0, scanner.metadata.count ?? 0)
-                // If the service's count has dropped to that, some of them were just deleted.
-                if given < promised, try await self.count(question) ?? promised > given {
-                    let short = ShortAnswer(window: window, given: given, counted: promised, isSweep: true)
-                    if plan.hadTooFew(window, short) { continue }
-                    try await importBatches(&group)
-                    throw short
+                guard given >= promised else {
+                    throw ShortAnswer(window: window, given: given, counted: promised, isSweep: true)
                 }
-            }
-            if given >= plan.limit {
-                if plan.hadTooMany(window) { continue }
-                try sweep?.service.checkWhole(given, count, limit: plan.limit, for: .sweep)
-            }
-            plan.took(window, events: given)
-            if plan.next != nil {
+                return given
+            } took: { _, _, plan, _ in
+                guard plan.next != nil else { return }
                 sweep?.isPartial = true
                 try await importBatches(&group)
             }
+        } catch let short as ShortAnswer {
+            try await importBatches(&group)
+            throw short
         }
     }
 
     private mutating func readEvents(
-        _ question: EventService.Question, _ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void
+        _ url: String, _ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void
     ) async throws -> Int {
-        guard let sweep else { return 0 }
-        let query = FeedSource.url(sweep.service.queryURL(of: question))
+        let query = FeedSource.url(url)
         scanner = DocumentScanner(of: query)
         do {
             try await readDocument(query, &group, progress)
         } catch let failure as FeedError where failure.status == 204 {
             return 0
-        } catch let failure as FeedError where isRefusal(failure) {
-            guard try await findLack(after: question) else { throw failure }
-            throw AnotherQuestion()
         }
-        self.sweep?.made = sweep.made ?? scanner.metadata.generated
-        if scanner.isIncomplete { self.sweep?.isPartial = true }
+        if sweep?.made == nil { sweep?.made = scanner.metadata.generated }
+        if scanner.isIncomplete { sweep?.isPartial = true }
         return scanner.count
-    }
-
-    /// How many events there are; nil if the service does not count.
-    private mutating func count(_ question: EventService.Question) async throws -> Int? {
-        guard let service = sweep?.service, service.abilities.contains(.counts) else { return nil }
-        do {
-            return try await service.count(question, for: .sweep, options.fetch)
-        } catch let refusal as FeedError where isRefusal(refusal) {
-            // Perhaps it does not support the time of revision only.
-            var everything = question
-            everything.updatedAfter = nil
-            do {
-                _ = try await EventService.count(at: service.countURL(of: everything), options: options.fetch)
-            } catch let refusal as FeedError where isRefusal(refusal) {
-                lack(.counts)
-                return nil
-            }
-            guard try await refuses(question) else { throw refusal }
-            lack(.updates)
-            throw AnotherQuestion()
-        }
-    }
-
-    // MARK: The service
-
-    /// Whether a service of unknown abilities says that it does not support a question.
-    private func isRefusal(_ error: any Error) -> Bool {
-        guard let service = sweep?.service else { return false }
-        return service.isRefusal(error) || error is NoDeletions
-    }
-
-    private mutating func lack(_ ability: EventService.Ability) {
-        sweep?.service.abilities.remove(ability)
-        if ability == .deletions { sweep?.deletions = StatedDeletions() }
-        let what =
-            switch ability {
-            case .updates:
-                "updatedafter, so it is asked for the last \(sweep?.service.days.each ?? 0) days each time, and for the last \(sweep?.service.days.daily ?? 0) once a day"
-            case .deletions: "includedeleted=only, so its deletions stay unknown"
-            case .counts: "count"
-            case .geojson: "the USGS's GeoJSON, so its text is read"
-            case .limits: "limit"
-            }
-        logger.notice("import \(source): the service does not support \(what)")
-    }
-
-    /// Whether a service that has refused a question refuses it again. If not, it supports the question.
-    private func refuses(_ question: EventService.Question) async throws -> Bool {
-        try await sweep?.service.refusal(of: question, options.fetch) != nil
-    }
-
-    /// Finds out what a service that has refused a question does not support.
-    ///
-    /// - Returns: false if it answers by now.
-    /// - Throws: `UnfitService` if it answers in no form that is read; `FeedError`.
-    private mutating func findLack(after question: EventService.Question) async throws -> Bool {
-        guard var service = sweep?.service else { return false }
-        let lacks = try await service.findForm(for: .sweep, options.fetch)
-        if lacks.isEmpty, try await !refuses(question) { return false }
-        for ability in lacks { lack(ability) }
-        // It answers the plainest question.
-        lack(.updates)
-        return true
     }
 }
 
 /// The service gave existing events when it was asked for deleted ones.
 private struct NoDeletions: Error {}
-
-/// The service has refused a question, and is known now to lack an ability.
-private struct AnotherQuestion: Error {}
-
-extension BackfillPlan {
-    /// Notes that a window held more than the service gives at once. Nearly all revised events are young, so the next one is
-    /// much shorter.
-    fileprivate mutating func hadTooMany(_ window: Range<Instant>) -> Bool {
-        hadTooMany(window, count: 16 * limit)
-    }
-}

@@ -15,7 +15,7 @@ struct Sweep: Sendable {
     private(set) var cursor: Instant?
     /// Where a sweep without a cursor begins.
     let beginning: Instant
-    /// When it began, by the clock of this machine.
+    /// By the clock of this machine.
     let started: Instant
     /// When the service began to answer, by its own clock.
     var made: Instant?
@@ -26,14 +26,11 @@ struct Sweep: Sendable {
     /// from one part to another meanwhile is in none of them; or an answer may have been cut off.
     var isPartial = false
 
-    /// How far sweeps overlap. Revisions become visible a little later, and the clocks of the service's servers differ.
+    /// Revisions become visible a little later, and the clocks of the service's servers differ.
     static let overlap: Int64 = 600_000
-    /// How far the first sweep looks back.
     private static let firstLook = 31 * day
 
-    /// Continues from the service's row in `import.sweep`.
-    ///
-    /// - Parameter name: the service's name there.
+    /// - Parameter name: the service's name in `import.sweep`.
     init(
         of service: EventService, keptAs name: String, beginning: Instant?, at now: Instant,
         on connection: Connection
@@ -47,7 +44,7 @@ struct Sweep: Sendable {
         self.service = service
         self.service.abilities.subtract(lacks.compactMap(EventService.Ability.init(rawValue:)))
         started = now
-        self.beginning = beginning ?? Instant(milliseconds: now.milliseconds - Self.firstLook)
+        self.beginning = beginning ?? now - Self.firstLook
     }
 
     /// The moment of the statement. A service that does not say when it answered is believed to share this machine's time.
@@ -56,21 +53,26 @@ struct Sweep: Sendable {
     /// Asks only for events revised after this; nil if the service does not support that.
     var updatedAfter: Instant? {
         if isByWindow { return nil }
-        return cursor.map { Instant(milliseconds: $0.milliseconds - Self.overlap) } ?? beginning
+        return cursor.map { $0 - Self.overlap } ?? beginning
     }
 
-    /// The newest first: nearly all revised events are young.
-    var plan: BackfillPlan {
-        let end = Instant(milliseconds: moment.milliseconds + Self.day)
-        return BackfillPlan(
-            range: earliest..<end, isNewestFirst: true, limit: service.limit, reached: end, expected: 0)
-    }
-
-    func question(_ window: Range<Instant>, of plan: BackfillPlan) -> EventService.Question {
-        EventService.Question(
-            since: window.lowerBound,
-            until: window.upperBound == plan.range.upperBound ? nil : window.upperBound,
-            updatedAfter: updatedAfter)
+    /// How to ask for all of it. Nearly all revised events are young: the newest come first, and a window with too many of
+    /// them is cut into many parts.
+    func questions(ofDeletions: Bool, _ fetch: FetchOptions) -> (plan: BackfillPlan, windows: ServiceWindows)
+    {
+        let end = moment + Self.day
+        let plan = BackfillPlan(
+            range: earliest..<end, isNewestFirst: true, limit: service.limit, reached: end, expected: 0,
+            leastCut: 16)
+        let windows = ServiceWindows(of: service, for: .sweep, pace: .seconds(1), fetch) {
+            [updatedAfter] window in
+            var question = EventService.Question(
+                since: window.lowerBound, until: window.upperBound == end ? nil : window.upperBound,
+                updatedAfter: updatedAfter)
+            question.isOfDeletions = ofDeletions
+            return question
+        }
+        return (plan, windows)
     }
 
     // MARK: By origin times
@@ -78,17 +80,15 @@ struct Sweep: Sendable {
     var isByWindow: Bool { !service.abilities.contains(.updates) }
 
     /// Whether the long window's turn has come.
-    var isLong: Bool { lastLong.map { started.milliseconds - $0.milliseconds >= Self.day } ?? true }
+    var isLong: Bool { lastLong.map { $0 + Self.day <= started } ?? true }
 
     /// The earliest origin time that is asked for.
     var earliest: Instant {
         guard isByWindow else { return EventService.Question.beginning }
-        let window = Instant(
-            milliseconds: started.milliseconds - Int64(isLong ? service.days.daily : service.days.each)
-                * Self.day)
+        let window = started - Int64(isLong ? service.daysDaily : service.daysEach) * Self.day
         guard isLong || cursor == nil else { return window }
         // After a long stop, the cursor lies before the window.
-        let last = cursor.map { Instant(milliseconds: $0.milliseconds - Int64(service.days.each) * Self.day) }
+        let last = cursor.map { $0 - Int64(service.daysEach) * Self.day }
         return min(window, last ?? beginning)
     }
 
@@ -96,9 +96,7 @@ struct Sweep: Sendable {
 
     /// Whether the service's clock now shows an earlier time than the cursor: one of the two was wrong, since an unknown
     /// time.
-    var isCursorAhead: Bool {
-        cursor.map { $0.milliseconds > moment.milliseconds + Self.overlap / 2 } ?? false
-    }
+    var isCursorAhead: Bool { cursor.map { $0 > moment + Self.overlap / 2 } ?? false }
 
     /// Continues as if it were the first.
     mutating func startOver() {
@@ -107,7 +105,6 @@ struct Sweep: Sendable {
         deletions = StatedDeletions()
     }
 
-    /// What the sweep says as a whole.
     var identity: FeedIdentity {
         let window = isByWindow && !isPartial && earliest < moment ? earliest...moment : nil
         return FeedIdentity(service: service.host, name: "sweep", generated: moment, window: window)
@@ -115,8 +112,6 @@ struct Sweep: Sendable {
 
     /// Moves the cursor, and keeps which abilities the service lacks: the part of a statement that goes with the end of the
     /// run.
-    ///
-    /// - Parameter name: the service's name in the database.
     func movingCursor(of name: String) -> Query {
         let lacks = EventService.Ability.allCases.filter { !service.abilities.contains($0) }.map(\.rawValue)
         return """

@@ -20,7 +20,6 @@ public struct Verification: Sendable {
         }
     }
 
-    /// One event in which the table and the service differ.
     public struct Finding: Sendable, Equatable {
         public let kind: Kind
         public let code: String
@@ -51,7 +50,6 @@ public struct Verification: Sendable {
     }
 
     public struct Outcome: Sendable {
-        /// How many events differ between the table and the service.
         public var findings = 0
         /// How many events the service has there.
         public var events = 0
@@ -59,14 +57,14 @@ public struct Verification: Sendable {
         public var rejected = 0
         public var requests = 0
         var windows: [(window: Range<Instant>, events: Int)] = []
-        /// The service, with what is known by now of what it can do.
+        /// With what is known by now of what it can do.
         var service = EventService.usgs
     }
 
-    /// What was revised within this time is left out: the worker may not have asked for it yet. In milliseconds.
+    /// What was revised within these milliseconds is left out: the worker may not have asked for it yet.
     static let grace: Int64 = 900_000
-    /// Events this close to an end of the stretch are not missed by the service: a revision may have moved them across. In
-    /// milliseconds.
+    /// Events within these milliseconds of an end of the stretch are not missed by the service: a revision may have moved them
+    /// across.
     static let edge: Int64 = 60_000
 
     private let connection: Connection
@@ -97,21 +95,18 @@ public struct Verification: Sendable {
     public func run() async throws -> Outcome {
         var outcome = Outcome()
         try await connection.execute(
-            script: """
-                set client_min_messages = warning;
+            script: MergeStatement.quietly(
+                """
                 create temporary table if not exists listed (code text collate "C" primary key, service text);
                 create temporary table if not exists finding (
                     kind text not null, code text collate "C" not null, time timestamptz not null, here timestamptz, there timestamptz);
                 create index if not exists finding_code on pg_temp.finding (code);
                 create index if not exists finding_time on pg_temp.finding (time);
-                truncate pg_temp.listed, pg_temp.finding;
-                set client_min_messages = notice
-                """, to: "prepare to compare")
+                truncate pg_temp.listed, pg_temp.finding
+                """), to: "prepare to compare")
         var service = service
         service.limit = imports.sweepLimit ?? service.limit
-        var windows = ServiceWindows(
-            service: service, purpose: .verification, pace: options.pace, fetch: imports.fetch)
-        try await windows.findForm()
+        var windows = ServiceWindows(of: service, for: .verification, pace: options.pace, imports.fetch)
         var plan = BackfillPlan(
             range: options.from..<options.to, isNewestFirst: false, limit: service.limit,
             reached: options.from, expected: windows.service.abilities.contains(.counts) ? 0 : nil)
@@ -137,7 +132,7 @@ public struct Verification: Sendable {
         return outcome
     }
 
-    /// Hands over what was found, in order of time; what is surplus comes last.
+    /// In order of time; what is surplus comes last.
     public func forEachFinding(_ body: @Sendable (Finding) throws -> Void) async throws {
         try await connection.forEachRow(
             of: """
@@ -150,7 +145,7 @@ public struct Verification: Sendable {
 
     private typealias Answer = (batch: FeatureBatch, given: Int, made: Instant)
 
-    /// - Returns: nil if the service has nothing there.
+    /// nil if the service has nothing there.
     private func read(_ url: String) async throws -> Answer? {
         let asked = Instant.now
         var intake = Intake(batchSize: .max)
@@ -178,7 +173,7 @@ public struct Verification: Sendable {
         let batch = answer.batch
         let batchImport = BatchImport(
             connection: connection, logger: logger, run: nil, runningCounts: RunningCounts())
-        let recent = Instant(milliseconds: answer.made.milliseconds - Self.grace)
+        let recent = answer.made - Self.grace
         try await connection.write(to: "compare with the service") {
             try await connection.execute(script: MergeStatement.incomingTable, to: "prepare to compare")
             try await batchImport.copy(
@@ -211,9 +206,6 @@ public struct Verification: Sendable {
     /// What the table has of the service, and the service does not list. A service that lists only events of others passes
     /// their words on, as another Quakes does.
     private func findSurplus(_ made: Instant) async throws {
-        let recent = Instant(milliseconds: made.milliseconds - Self.grace)
-        let start = Instant(milliseconds: options.from.milliseconds + Self.edge)
-        let end = Instant(milliseconds: options.to.milliseconds - Self.edge)
         try await connection.execute(
             """
             with spoken as materialized (
@@ -225,7 +217,8 @@ public struct Verification: Sendable {
             insert into pg_temp.finding (kind, code, time, here)
             select 'surplus', q.code, q.time, q.updated
             from only public.quake q
-            where q.time > \(start) and q.time < \(end) and q.updated < \(recent)
+            where q.time > \(options.from + Self.edge) and q.time < \(options.to - Self.edge)
+              and q.updated < \(made - Self.grace)
               and import.service_of(q.url) in (select service from services)
               and not exists (select from pg_temp.listed where listed.code = q.code)
             """, to: "look for what the service does not have")
@@ -241,11 +234,10 @@ public struct Verification: Sendable {
         public var codes: [String] = []
     }
 
-    /// How many codes of what is left are named.
     private static let namedCodes = 20
 
-    /// Imports and settles the windows in which something was found, and nothing else. Each is one transaction, which also takes
-    /// back what the table has in a later version than the service. The brake counts these, too.
+    /// Imports and settles the windows in which something was found. Each is one transaction, which also takes back what the table
+    /// has in a later version than the service. The brake counts these, too.
     ///
     /// An answer without any event repairs nothing, unless the service said twice that it has none.
     ///
@@ -274,23 +266,17 @@ public struct Verification: Sendable {
     /// What to import of a window, if something was found there: a little more of the stretch if an event is surplus too close
     /// to the window's end to be missed there.
     private func range(of window: Range<Instant>) async throws -> Range<Instant>? {
-        let wider = (
-            Instant(milliseconds: window.lowerBound.milliseconds - Self.edge),
-            Instant(milliseconds: window.upperBound.milliseconds + Self.edge)
-        )
-        let edge = (
-            Instant(milliseconds: window.lowerBound.milliseconds + Self.edge),
-            Instant(milliseconds: window.last.milliseconds - Self.edge)
-        )
         let found = try await connection.query(
             """
             select count(*) > 0 as is_any,
-                   count(*) filter (where kind = 'surplus' and (time <= \(edge.0) or time >= \(edge.1))) > 0 as is_close
+                   count(*) filter (where kind = 'surplus' and (time <= \(window.lowerBound + Self.edge)
+                                                                or time >= \(window.last - Self.edge))) > 0 as is_close
             from pg_temp.finding where time >= \(window.lowerBound) and time < \(window.upperBound)
             """, to: "look for what was found in a window")[0]
         guard try found.decode("is_any") else { return nil }
         guard try found.decode("is_close") else { return window }
-        return max(options.from, wider.0)..<min(options.to, wider.1)
+        let start = max(options.from, window.lowerBound - Self.edge)
+        return start..<min(options.to, window.upperBound + Self.edge)
     }
 
     /// Drops what the import of a window has repaired for certain. Whether it deletes or takes back is up to the brake and to
