@@ -15,9 +15,9 @@ struct HTTPFetch {
         self.options = options
     }
 
-    /// Hands over the feed. There is no further attempt once a byte has been handed over.
+    /// There is no further attempt once a byte has been handed over.
     ///
-    /// - Throws: `FeedError`, also if the file of authorities is needed and can't be read; what `body` throws.
+    /// - Throws: `FeedError`; what `body` throws.
     func read(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
         var hasBegun = false
         var attempt = 1
@@ -46,15 +46,14 @@ struct HTTPFetch {
         }
         if attempts > 1 { reason += ", after \(attempts) attempts" }
         return switch failure.status {
-        case 404, 410: .noInput(path: url.withoutSecrets, reason: reason)
+        case 404, 410: .noInput(path: "\(SourceName(url))", reason: reason)
         default:
             .unavailable(
-                url: url.withoutSecrets, reason: reason, status: failure.status,
+                url: "\(SourceName(url))", reason: reason, status: failure.status,
                 retryAfter: failure.retryAfter)
         }
     }
 
-    /// Makes one attempt, and follows its redirects.
     private func follow(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
         guard !SourceName(url).wasName else { throw FetchFailure(FetchFailure.isName) }
         guard let first = HTTPTarget(url) else { throw FetchFailure(FetchFailure.noURL) }
@@ -70,7 +69,7 @@ struct HTTPFetch {
                     authorities: target.isSecure ? options.authorities.map(Self.trusting) : nil
                 ).run(body)
             } catch var failure as FetchFailure where target != first {
-                failure.reason = "redirected to \(target.url.withoutSecrets): \(failure.reason)"
+                failure.reason = "redirected to \(SourceName(target.url)): \(failure.reason)"
                 throw failure
             }
             switch outcome {
@@ -95,7 +94,6 @@ struct HTTPFetch {
         return next
     }
 
-    /// The certificates of a PEM file and those of the system.
     private static func trusting(_ path: String) throws -> [UInt8] {
         let own = FileManager.default.contents(atPath: path) ?? Data()
         guard String(decoding: own, as: UTF8.self).contains("-----BEGIN CERTIFICATE-----") else {

@@ -11,19 +11,18 @@ public struct Backoff: Sendable {
         limit = shortest
     }
 
-    /// The next wait: a random time between half the limit and the limit. Each call doubles the limit, from the
-    /// shortest up to the longest.
+    /// A random time between half the limit and the limit, which doubles with each call.
     public mutating func next(using random: inout some RandomNumberGenerator) -> Duration {
         next(at: .random(in: 0..<1, using: &random))
     }
 
-    /// The same, at a place between half the limit, 0, and the limit, 1.
+    /// At a place between half the limit, 0, and the limit, 1.
     public mutating func next(at place: Double = .random(in: 0..<1)) -> Duration {
         defer { limit = min(limit * 2, longest) }
         return limit * (0.5 + place / 2)
     }
 
-    /// Starts again with the shortest wait. Call it after a success.
+    /// Call it after a success.
     public mutating func reset() {
         limit = shortest
     }

@@ -3,7 +3,6 @@ import QueueExecutor
 
 /// Reads from a file or a pipe on a separate thread, because reading from a pipe blocks until its writer writes.
 actor DescriptorReader {
-    /// The `errno` of a system call.
     struct SystemError: Error { let code: Int32 }
 
     private let executor = QueueExecutor(label: "feed.file")

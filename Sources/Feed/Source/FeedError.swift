@@ -1,4 +1,4 @@
-/// Why a feed could not be read. Each text names the subject and the remedy, if there is one.
+/// Why a feed could not be read.
 public enum FeedError: Error, Sendable, Equatable {
     /// The document is in an unknown form, or it ends too early. The offset is in bytes from the start of
     /// the inflated document.

@@ -30,7 +30,7 @@ extension FeedSource {
         return .document(nil, freshFor: nil)
     }
 
-    /// Reads this many bytes of the feed, or all if it has fewer. The rest is not transferred.
+    /// Reads at most this many bytes of the feed. The rest is not transferred.
     ///
     /// - Throws: `FeedError`, `CancellationError`.
     public func beginning(_ count: Int, options: FetchOptions) async throws -> [UInt8] {

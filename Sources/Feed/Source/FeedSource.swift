@@ -32,9 +32,14 @@ public enum FeedSource: Sendable, Hashable {
         }
     }
 
-    /// The host of a URL, in small letters; nil for any other source.
+    /// In small letters; nil for anything but a URL.
     public var host: String? {
         if case .url(let url) = self { FeedIdentity.host(of: url) } else { nil }
+    }
+
+    /// Whether its name lacks parameters of the URL: other sources have the same name then.
+    public var hidesParameters: Bool {
+        if case .url(let url) = self { SourceName(url).hidesParameters } else { false }
     }
 
     /// The query of a URL of an FDSN event service; nil for any other source.
@@ -52,7 +57,7 @@ public enum FeedSource: Sendable, Hashable {
     }
 }
 
-/// The name of a source in messages and logs: a URL without its secrets (see `SourceName`).
+/// A URL without its secrets: see `SourceName`.
 extension FeedSource: CustomStringConvertible {
     public var description: String {
         switch self {
@@ -68,12 +73,6 @@ extension String {
     var withoutUserInfo: String {
         guard let range = userInfoRange else { return self }
         return String(self[..<range.lowerBound] + self[unicodeScalars.index(after: range.upperBound)...])
-    }
-
-    /// The URL as errors may show it: without credentials and without the query, which may contain a key.
-    var withoutSecrets: String {
-        let url = withoutUserInfo.unicodeScalars.prefix { $0 != "#" }
-        return url.firstIndex(of: "?").map { String(url[..<$0]) + "?…" } ?? String(url)
     }
 
     /// The user and the password of a URL, percent escapes resolved.

@@ -29,8 +29,6 @@ struct GzipDecoder: ~Copyable {
         stream.deallocate()
     }
 
-    /// Inflates the next bytes and hands the result over in pieces.
-    ///
     /// - Throws: `FeedError.brokenCompression`; what `body` throws.
     mutating func decode(
         _ input: [UInt8], _ body: ([UInt8]) async throws -> Void
@@ -44,7 +42,6 @@ struct GzipDecoder: ~Copyable {
         } while true
     }
 
-    /// Checks that the data are complete.
     func finish() throws {
         guard isBetweenMembers else { throw broken("it ends too early") }
     }
@@ -107,7 +104,6 @@ struct ContentDecoder: ~Copyable {
     /// A first byte that arrived alone.
     private var held: [UInt8] = []
 
-    /// - Parameter limit: the most bytes that gzip data may inflate to.
     init(limit: Int = GzipDecoder.defaultLimit) {
         self.limit = limit
     }
@@ -131,7 +127,6 @@ struct ContentDecoder: ~Copyable {
         }
     }
 
-    /// Hands over the rest, and checks that compressed data are complete.
     mutating func finish(_ body: ([UInt8]) async throws -> Void) async throws {
         if !held.isEmpty { try await body(held) }
         if gzip != nil { try gzip!.finish() }

@@ -4,6 +4,7 @@
 /// `https://host/feed?format=geojson&apikey=…` becomes `https://host/feed?format=geojson&…`. The name of a name is that name.
 struct SourceName: CustomStringConvertible {
     let description: String
+    let hidesParameters: Bool
     /// Whether the URL was such a name already: nothing can be fetched with it.
     let wasName: Bool
 
@@ -14,13 +15,14 @@ struct SourceName: CustomStringConvertible {
         let url = url.withoutUserInfo.unicodeScalars.prefix { $0 != "#" }
         let base = url.prefix { $0 != "?" }
         guard base.endIndex < url.endIndex else {
-            (description, wasName) = (String(base), false)
+            (description, hidesParameters, wasName) = (String(base), false, false)
             return
         }
         let query = url[base.endIndex...].dropFirst()
         let parameters = query.split(separator: "&", omittingEmptySubsequences: false).map(Substring.init)
         let shown = parameters.filter(Self.isHarmless)
         let left = parameters.filter { !Self.isHarmless($0) }
+        hidesParameters = !left.isEmpty
         wasName = left == [Self.hidden]
         description =
             "\(String(base))?\(left.isEmpty ? String(query) : (shown + [Self.hidden]).joined(separator: "&"))"

@@ -8,14 +8,11 @@ public struct ImportSummary: Sendable {
         case notModified = "not_modified"
     }
 
-    /// The run's number in `import.run`; nil for a dry run.
+    /// nil for a dry run.
     public var run: Int?
     public var source: FeedSource
-    /// The source's name in the database, if there was a run: it may have a mark that tells secrets apart.
-    public var name: String
-    /// The feed's URL, according to the document.
+    /// The URL and the time that the document states.
     public var feed: String?
-    /// When the document was generated, according to itself.
     public var generated: Instant?
     /// Up to when an event service has been swept; nil if the cursor did not move, and for any other source.
     public var cursor: Instant?
@@ -28,7 +25,7 @@ public struct ImportSummary: Sendable {
     public var failure: (any Error)?
     /// The fault of a document that was imported.
     public var warning: String?
-    /// The server's answer about the document; nil if it failed.
+    /// nil if the server failed.
     var result: FetchResult?
     /// The sweep that was made, if it is complete and settled: its cursor may move.
     var sweep: Sweep?
@@ -46,7 +43,6 @@ public struct ImportSummary: Sendable {
     /// - Parameter failure: why there was no run at all.
     public init(source: FeedSource, failure: (any Error)? = nil) {
         self.source = source
-        name = "\(source)"
         self.failure = failure
         if let failure { outcome = failure is CancellationError ? .cancelled : .failed }
     }

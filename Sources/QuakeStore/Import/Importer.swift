@@ -13,7 +13,6 @@ public struct Importer: Sendable {
         /// Counts what an import would do, and writes nothing.
         public var isDryRun = false
         public var retraction = Retraction.auto
-        /// How a feed is fetched over HTTP.
         public var fetch = FetchOptions()
         /// Why a task was cancelled: with a reason the run has failed, without one it was cancelled.
         public var reasonOfCancellation: @Sendable () -> (any Error)? = { nil }
@@ -33,18 +32,15 @@ public struct Importer: Sendable {
     public enum Retraction: String, Sendable, CaseIterable {
         /// They are deleted, unless there are suspiciously many.
         case auto
-        /// They are deleted.
         case force
-        /// They are kept.
         case never
     }
 
     public struct Progress: Sendable {
-        /// How many bytes of the document have been read, after inflation.
+        /// After inflation.
         public var bytes: Int
-        /// How many features have been read.
         public var features: Int
-        /// How much of the source has arrived; it may be compressed.
+        /// Before inflation.
         public var arrival: Arrival
     }
 
@@ -79,13 +75,12 @@ public struct Importer: Sendable {
         _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
     ) async throws -> ImportSummary {
         let stream = window == nil ? ChangesSource(source) : nil
-        guard !options.isDryRun || stream != nil else {
-            let log = RunLog(connection: connection, source: source, name: "\(source)")
-            return try await importing(window, log, ifChangedSince: nil, progress)
-        }
         let log = RunLog(
             connection: connection, source: source, name: window?.name ?? "\(source)", every: options.every,
-            keepsValidators: window == nil && !"\(source)".hasSuffix("…"))
+            keepsValidators: window == nil && !source.hidesParameters)
+        if options.isDryRun, stream == nil {
+            return try await importing(window, log, ifChangedSince: nil, progress)
+        }
         if options.every == nil, let missing = source.missingFile, try await !log.hasRun() { throw missing }
         // If an error ends this early, the lock ends with the connection.
         let validators = try await log.lock()
@@ -109,7 +104,6 @@ public struct Importer: Sendable {
         return summary
     }
 
-    /// - Returns: nil if the source is not an event service.
     private func sweep(_ window: ImportWindow?, _ log: RunLog) async throws -> Sweep? {
         guard window == nil, var service = EventService(log.source) else { return nil }
         service.limit = options.sweepLimit ?? service.limit
@@ -125,7 +119,6 @@ public struct Importer: Sendable {
         let start = ContinuousClock.now
         var document = DocumentImport(log, window: window, sweep: sweep, options: options, logger: logger)
         var summary = ImportSummary(source: log.source)
-        summary.name = log.name
         do {
             summary.result = try await document.read(ifChangedSince: validators, progress)
             if case .notModified = summary.result {

@@ -10,9 +10,7 @@ public enum Forgetting {
     /// - Returns: how many runs were dropped.
     /// - Throws: `SourceBusy` while the source is imported; `UnknownSource`; `PostgresError`.
     public static func forget(_ source: FeedSource, on connection: Connection) async throws -> Int {
-        let meant = try await ImportStatus.read(of: [source], on: connection).sources
-        guard meant.count == 1 else { throw UnknownSource(source, among: meant) }
-        let name = meant[0].name
+        let name = try await ImportStatus.read(of: [source], on: connection).sources[0].name
         let log = RunLog(connection: connection, source: source, name: name)
         try await log.lock()
         // If an error ends this early, the lock ends with the connection.
@@ -57,7 +55,7 @@ public enum Forgetting {
     }
 }
 
-/// Nothing was ever imported from this source, or it is not clear which one is meant.
+/// Nothing was ever imported from this source.
 public struct UnknownSource: Error, CustomStringConvertible {
     public let description: String
 
@@ -67,10 +65,6 @@ public struct UnknownSource: Error, CustomStringConvertible {
         let suggestion = closestSpelling(of: source.shortName ?? "\(source)", among: names)
         let remedy = suggestion.map { "did you mean \($0)?" } ?? "quakes status lists what was"
         description = "nothing was ever imported from \(source.shortName ?? "\(source)"); \(remedy)"
-    }
-
-    init(_ source: FeedSource, among meant: [ImportStatus.Source]) {
-        description = "\(source) may be any of \(meant.map(\.name).joined(separator: ", "))"
     }
 }
 

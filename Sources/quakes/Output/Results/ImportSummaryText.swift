@@ -16,7 +16,7 @@ extension ImportSummary {
         let number = run.map { "run \($0)" } ?? "dry run"
         let outcome = outcome == .done ? "" : " (\(outcome.rawValue))"
         let rejects = run.flatMap { counts.rejected > 0 ? "; see quakes rejects --run \($0)" : nil } ?? ""
-        return "\(name): \(list) in \(duration.formatted), \(number)\(outcome)\(rejects)"
+        return "\(source): \(list) in \(duration.formatted), \(number)\(outcome)\(rejects)"
     }
 
     /// Why the outcome is not `done`.
@@ -27,7 +27,7 @@ extension ImportSummary {
     /// All counts, for a log.
     var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = [
-            "source": "\(name)", "outcome": "\(outcome.rawValue)",
+            "source": "\(source)", "outcome": "\(outcome.rawValue)",
             "seconds": .stringConvertible(duration / .seconds(1)),
         ]
         for (name, count) in ImportCounts.named {
@@ -40,7 +40,9 @@ extension ImportSummary {
     }
 
     var json: JSONObject {
-        var object: JSONObject = ["run": run, "source": name, "feed": feed, "outcome": outcome.rawValue]
+        var object: JSONObject = [
+            "run": run, "source": "\(source)", "feed": feed, "outcome": outcome.rawValue,
+        ]
         for (name, count) in ImportCounts.named { object.append(name, counts[keyPath: count]) }
         object.append("seconds", duration / .seconds(1))
         object.append("first_token", tokens?.lowerBound)
