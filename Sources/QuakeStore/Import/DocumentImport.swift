@@ -11,7 +11,7 @@ struct DocumentImport {
 
     private let log: RunLog
     let window: ImportWindow?
-    /// Set if the source is an event service.
+    /// If the source is an event service.
     var sweep: Sweep?
     let options: Importer.Options
     let logger: Logger
@@ -22,7 +22,9 @@ struct DocumentImport {
     var intake: Intake
     let reading = SourceReading()
     private var bytesRead = 0
-    /// Warnings about the document, or about its answers.
+    /// How many of these no batch accounts for yet.
+    private var unassigned = 0
+    /// Warnings.
     private(set) var notes: [String] = []
     /// Set if the document, or one of its answers, was broken off. Its events are still imported.
     private var breach: FeedError?
@@ -41,7 +43,6 @@ struct DocumentImport {
 
     var source: FeedSource { log.source }
     var connection: Connection { log.connection }
-    /// The committed counts.
     var counts: ImportCounts { runningCounts.counts }
     /// The URL in the document's metadata, which may be the one that was asked for: without its secrets.
     var feed: String? { sweep == nil ? scanner.metadata.url.map { "\(FeedSource.url($0))" } : "\(source)" }
@@ -118,7 +119,6 @@ struct DocumentImport {
         if case .notModified = result { return result }
         try await begin()
         try await importLastFeatures(&group)
-        intake.endDocument(at: bytesRead)
         bytesRead = 0
         breach = breach ?? scanner.breach
         for note in scanner.notes where !notes.contains(note) && notes.count < 10 { notes.append(note) }
@@ -131,12 +131,14 @@ struct DocumentImport {
         var position = 0
         while position < chunk.count {
             var full: Int?
+            let start = position
             position = try chunk.withUnsafeBufferPointer { bytes in
                 try scanner.scan(bytes, from: position, measure: { intake.decodePrefix($0) }) { feature in
                     full = try intake.add(feature)
                     return full == nil
                 }
             }
+            unassigned += position - start
             if let full { try await importBatch(full, &group) }
         }
         bytesRead += chunk.count
@@ -159,6 +161,7 @@ struct DocumentImport {
 
     private mutating func importBatch(_ full: Int, _ group: inout LaneTasks) async throws {
         let settling = settling(isLast: false)
+        assignBytes(to: full)
         if lanes.indices.contains(full) {
             intake.batches[full] = try await lanes[full].exchange(intake.batches[full], settling) {
                 intake.emptyBatch()
@@ -169,6 +172,11 @@ struct DocumentImport {
             try await startLanes(settling.notesPresence ? 1 : options.lanes, &group)
         }
         intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
+    }
+
+    private mutating func assignBytes(to lane: Int) {
+        intake.batches[lane].documentBytes += unassigned
+        unassigned = 0
     }
 
     /// Imports what has been read of several answers, before the next one: each of them was made at another moment.
@@ -223,9 +231,9 @@ struct DocumentImport {
         intake.divide(by: lanes.count)
     }
 
-    /// Imports what is left at the end of the document, and settles it.
     private mutating func importRest() async throws {
         let settling = settling(isLast: true)
+        assignBytes(to: 0)
         if lanes.isEmpty { return try await importFirstBatch(settling) }
         var others = settling
         others.deletions = StatedDeletions()

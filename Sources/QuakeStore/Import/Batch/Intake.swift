@@ -2,7 +2,7 @@ import Feed
 
 /// Decodes features and puts them into the batches of their lanes. Features with the same code go to the same lane.
 struct Intake {
-    /// The batches that are being filled, one per lane.
+    /// One per lane.
     var batches: [FeatureBatch]
     private var batchSize: Int
     /// How many bytes of a batch's rows stay in memory: enough for an hourly feed of 10,000 features.
@@ -12,12 +12,10 @@ struct Intake {
     private var record: QuakeRecord?
     /// What the batches keep of each row, by what the server is likely to need.
     var keeping = FeatureBatch.Keeping.rowAndNumber
-    /// The events that the document lists as withdrawn.
+    /// That the document lists.
     private(set) var deletions: [StatedDeletion] = []
     /// How many of them there may be: they are kept until the document's end.
     private static let deletionLimit = 100_000
-    /// How many bytes, from the document's start, have been assigned to a batch.
-    private var assigned = 0
 
     init(batchSize: Int) {
         self.batchSize = batchSize
@@ -42,7 +40,7 @@ struct Intake {
         return size
     }
 
-    /// Adds a feature to a batch. Returns the batch's lane when the batch is now full.
+    /// Returns the batch's lane when the batch is now full.
     mutating func add(_ feature: RawFeature) throws -> Int? {
         var lane = 0
         do {
@@ -52,7 +50,6 @@ struct Intake {
                     throw Rejection(.status, "the document lists more than 100,000 events as gone")
                 }
                 deletions.append(deletion)
-                take(lane, upTo: feature.offset + feature.size)
                 return nil
             }
             if feature.isOversized {
@@ -66,18 +63,6 @@ struct Intake {
         } catch let rejection as Rejection {
             try batches[lane].reject(feature, rejection.at(line: feature.line))
         }
-        take(lane, upTo: feature.offset + feature.size)
         return batches[lane].count >= batchSize ? lane : nil
-    }
-
-    /// Assigns the bytes after the last feature to the first lane. Another document may follow.
-    mutating func endDocument(at end: Int) {
-        take(0, upTo: end)
-        assigned = 0
-    }
-
-    private mutating func take(_ lane: Int, upTo end: Int) {
-        batches[lane].documentBytes += end - assigned
-        assigned = end
     }
 }
