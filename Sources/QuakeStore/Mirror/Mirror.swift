@@ -13,16 +13,13 @@ struct Mirror {
 
     private var connection: Connection { log.connection }
 
-    /// How long an answer may wait for a change while a daemon follows, in seconds.
+    /// How long an answer may wait for a change, in seconds.
     private static let patience = 20
 
-    /// Imports the changes since the last run.
-    ///
     /// - Returns: `notModified` if nothing has. There was no run then.
     func run(_ progress: (Importer.Progress) -> Void) async throws -> ImportSummary {
         let start = ContinuousClock.now
         var summary = ImportSummary(source: log.source)
-        summary.name = log.name
         summary.feed = "\(log.source)"
         do {
             let position = try await position()
@@ -129,10 +126,7 @@ struct Mirror {
                 place: "in this table")
             counts.retracted = 0
         }
-        guard let run else { return counts }
-        let added = try await connection.query(
-            MergeStatement.addCounts(counts, run: run), to: "record the counts")[0]
-        counts.history = try added.decodeIfPresent("history", as: Int.self).map { $0...$0 }
+        if let run { try await MergeStatement.add(&counts, to: run, on: connection) }
         return counts
     }
 }
@@ -170,7 +164,7 @@ struct StreamLines: @unchecked Sendable {
         self.host = host
     }
 
-    /// Whether nothing has changed.
+    /// Nothing has changed.
     var isPositionOnly: Bool { count == 1 && lastLine.starts(with: Self.position) }
 
     private static let position = Array(#"{"store":"#.utf8)

@@ -8,12 +8,15 @@ enum MirrorStatement {
     /// that was deleted there is deleted here, for the same reason, and by the author there. So is an event that a snapshot
     /// lacks. The brake applies to both: if too many events would be deleted, they and the position stay, while the other rows are
     /// imported.
-    static let preparation = """
-        set client_min_messages = warning;
-        create temporary table if not exists mirrored (ordinal bigint primary key, line jsonb not null) on commit delete rows;
-        create temporary table if not exists changed (
-            key text collate "C" primary key, reason text not null, "row" jsonb) on commit delete rows;
-        set client_min_messages = notice;
+    static let preparation =
+        MergeStatement.quietly(
+            """
+            create temporary table if not exists mirrored (ordinal bigint primary key, line jsonb not null) on commit delete rows;
+            create temporary table if not exists changed (
+                key text collate "C" primary key, reason text not null, "row" jsonb) on commit delete rows
+            """) + "; " + takeChanges
+
+    private static let takeChanges = """
         create or replace function pg_temp.take_changes(
             source text, host text, force boolean, keeps boolean,
             out fault text, out word text, out seen bigint, out inserted bigint, out updated bigint, out deleted bigint,

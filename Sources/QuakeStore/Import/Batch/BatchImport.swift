@@ -7,7 +7,7 @@ struct BatchImport {
     let logger: Logger
     /// The run in `import.run`; nil for a dry run, which writes nothing.
     let run: Int?
-    /// The counts of the document's earlier batches.
+    /// Those of the document's earlier batches.
     let runningCounts: RunningCounts
 
     /// Why the server refuses features, by their ordinals.
@@ -73,9 +73,7 @@ struct BatchImport {
                     try await connection.execute(
                         MergeStatement.keepRejects(run: run), to: "keep rejected features")
                 }
-                let row = try await connection.query(
-                    MergeStatement.addCounts(counts, run: run), to: "record the batch's counts")[0]
-                counts.history = try row.decodeIfPresent("history", as: Int.self).map { $0...$0 }
+                try await MergeStatement.add(&counts, to: run, on: connection)
             }
             return counts
         }

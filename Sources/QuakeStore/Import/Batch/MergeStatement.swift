@@ -5,14 +5,13 @@ import PostgreSQL
 enum MergeStatement {
     /// The settings of a worker's session, once per connection.
     ///
-    /// - A batch joins a few thousand rows, by their keys, with a table of any size. Without statistics for the
-    ///   temporary table, or with old ones for the large table, the planner may read all of the large table, even once
-    ///   for each row. Nested loops over the index never do.
+    /// - A batch joins a few thousand rows, by their keys, with a table of any size. Without fresh statistics, the planner may read
+    ///   all of the large table, even once for each row. Nested loops over the index never do.
     /// - A session in the replica role would fire no triggers, and its changes would be missing from the history.
     /// - When a worker is killed, its backend notices in the middle of a statement, and frees the source.
-    /// - A session that ends drops its temporary tables, and with synchronous replication waits until a standby has that, too. In a
-    ///   leader that is being stopped because it has lost its standbys, only SIGKILL ends it then. So a commit does not wait for
-    ///   standbys here, unless it says so (`waitingForStandbys`).
+    /// - A session that ends drops its temporary tables, and with synchronous replication waits until a standby has that, too: in a
+    ///   leader that has lost its standbys for ever. So a commit does not wait for standbys here, unless it says so
+    ///   (`waitingForStandbys`).
     /// - Workers keep out of each other's way by locks. SERIALIZABLE, as the default of the database or the login, would only
     ///   make them fail each other.
     private static let session = """
@@ -32,25 +31,27 @@ enum MergeStatement {
         select set_config('temp_buffers', '32MB', false) where current_setting('temp_buffers') <> '32MB'
         """
 
-    /// The temporary table for those features of a batch that the table lacks, or has with other values. It is emptied at the end of
-    /// each transaction, without the new file that TRUNCATE makes. A batch fits in the temporary buffers, and is never
-    /// written to disk. Making and dropping a temporary table takes the server a few milliseconds, so a document without
-    /// news goes without.
-    static let incomingTable = """
-        set client_min_messages = warning;
-        create temporary table if not exists incoming on commit delete rows as
-            select \(Property.allCases.list()) from only public.quake with no data;
-        set client_min_messages = notice
+    /// For the features of a batch that the table lacks, or has with other values. It is emptied at the end of each transaction,
+    /// without the new file that TRUNCATE makes. Making it takes the server a few milliseconds, so a document without news goes
+    /// without.
+    static let incomingTable = quietly(
         """
+        create temporary table if not exists incoming on commit delete rows as
+            select \(Property.allCases.list()) from only public.quake with no data
+        """)
 
-    /// The temporary table for rejected features, which few documents have.
-    static let rejectTable = """
-        set client_min_messages = warning;
+    /// Few documents have rejects.
+    static let rejectTable = quietly(
+        """
         create temporary table if not exists pg_temp.rejected (
             ordinal bigint, byte_offset bigint, reason text, message text, raw bytea, size bigint, code text
-        ) on commit delete rows;
-        set client_min_messages = notice
-        """
+        ) on commit delete rows
+        """)
+
+    /// Without the notice that a table exists.
+    static func quietly(_ script: String) -> String {
+        "set client_min_messages = warning; \(script); set client_min_messages = notice"
+    }
 
     /// An expression that makes this transaction wait for standbys as the session's commits did before it was prepared.
     static let waitingForStandbys: Query = """
@@ -128,8 +129,6 @@ enum MergeStatement {
         )
         """
 
-    /// Merges the batch and counts.
-    ///
     /// The join finds equal rows, which are never touched: no lock, no WAL, no change. The conditions of the update are
     /// there in case another worker got in between. Rows are locked in the order of `incoming`, so that two workers
     /// wait for each other rather than deadlock.
@@ -194,7 +193,7 @@ enum MergeStatement {
         )
         """
 
-    /// The counts of the merge, without doing or locking anything.
+    /// Does and locks nothing.
     static func preview(_ settling: Settling) -> Query {
         """
         with \(compared(settling))
@@ -265,17 +264,19 @@ enum MergeStatement {
         """
     }
 
-    /// Adds a batch's counts, and returns its transaction in the history if it changed anything. If it changed no row,
+    /// Adds a batch's counts to its run, and notes its transaction in the history if it changed anything. If it changed no row,
     /// the commit need not wait for the disk: a crash could lose only counts, of a run that died.
-    static func addCounts(_ counts: ImportCounts, run: Int) -> Query {
+    static func add(_ counts: inout ImportCounts, to run: Int, on connection: Connection) async throws {
         let sums = ImportCounts.named.map { name, count -> Query in
             "\(unescaped: name) = \(unescaped: name) + \(counts[keyPath: count])"
         }
-        return """
+        let row = try await connection.query(
+            """
             update import.run set \(sums.joined(by: ", "))
             where id = \(run)
             returning \(counts.changedRows ? waitingForStandbys : "set_config('synchronous_commit', 'off', true)"),
                       substring(current_setting('history.transaction', true) from '^[0-9]{1,18}')::bigint as history
-            """
+            """, to: "record the batch's counts")[0]
+        counts.history = try row.decodeIfPresent("history", as: Int.self).map { $0...$0 }
     }
 }

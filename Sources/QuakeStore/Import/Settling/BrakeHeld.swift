@@ -10,7 +10,6 @@ public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
     public var reverted = 0
     /// How many events there are; 0 for a feed that has only some.
     public let total: Int
-    /// Where these events are.
     public var place = "in its window"
 
     public var description: String {

@@ -27,19 +27,15 @@ struct Settling {
 
     // MARK: Presence
 
-    /// Prepares for a document that may settle: makes the temporary table for all of its features, or empties it, since it may
-    /// follow another document on the same connection.
-    ///
-    /// Nothing vacuums a temporary table. One that has grown gets a new file, which is too much for each of many small
-    /// documents.
+    /// Makes the temporary table for the features of a document that may settle, or empties it. Nothing vacuums a temporary table, so
+    /// one that has grown gets a new file, which is too much for each of many small documents.
     static func prepare(_ connection: Connection) async throws {
         try await connection.execute(
-            script: """
-                set client_min_messages = warning;
+            script: MergeStatement.quietly(
+                """
                 create temporary table if not exists present (
                     code text collate "C" not null, ids text[], time timestamptz, updated timestamptz,
                     is_current boolean not null);
-                set client_min_messages = notice;
                 do $$
                 begin
                     if pg_relation_size('pg_temp.present') > 262144 then
@@ -49,7 +45,7 @@ struct Settling {
                     end if;
                 end
                 $$
-                """, to: "prepare for the document's features")
+                """), to: "prepare for the document's features")
     }
 
     /// A rejected feature still counts as present in the document.
@@ -60,12 +56,9 @@ struct Settling {
 
     // MARK: Age
 
-    /// Keeps settling and merging apart until the transaction ends, and looks for settled documents. Any number of workers
-    /// may merge side by side.
-    ///
-    /// Settling deletes what a document lacks. A batch of an older document that is merged meanwhile would not see the
-    /// deletion, and bring the event back. The lock is one on a table of the worker's own, because anyone who may
-    /// connect can take an advisory lock. A dry run locks nothing.
+    /// Keeps settling and merging apart until the transaction ends, and looks for settled documents. A batch of an older document
+    /// that is merged while another one settles would not see the deletion, and bring the event back. Any number of workers may
+    /// merge side by side. The lock is one on a table, because anyone who may connect can take an advisory lock.
     ///
     /// Two statements: the second sees what was committed while the first waited.
     ///
@@ -105,10 +98,6 @@ struct Settling {
     /// that feature could be any event. With such a feature, a sweep shows neither that an event was renamed nor that one is
     /// missing, only what was deleted: its cursor could never move past the feature otherwise. The same holds for a document that is not a
     /// feed, which only says what is gone.
-    ///
-    /// - Parameters:
-    ///   - counts: the counts of the last batch.
-    ///   - before: the counts of the earlier batches.
     func settle(
         _ counts: inout ImportCounts, before: ImportCounts, isDryRun: Bool, on connection: Connection
     ) async throws {

@@ -18,21 +18,17 @@ struct StatedDeletions {
         inMemory.append(contentsOf: deletions)
     }
 
-    /// Moves those in memory to the table, which is emptied before the first.
-    ///
-    /// - Parameters:
-    ///   - service: whose they are if they do not say.
-    ///   - moment: when they were deleted if they do not say.
+    /// Moves those in memory to the table, which is emptied before the first. They are of the service, and of the moment, if they
+    /// do not say.
     mutating func store(of service: String, at moment: Instant, on connection: Connection) async throws {
         if stored == 0 {
             try await connection.execute(
-                script: """
-                    set client_min_messages = warning;
+                script: MergeStatement.quietly(
+                    """
                     create temporary table if not exists stated (
                         code text not null, deleted_at timestamptz not null, service text not null);
-                    set client_min_messages = notice;
                     truncate pg_temp.stated
-                    """, to: "prepare for deletions")
+                    """), to: "prepare for deletions")
         }
         try await connection.copy(
             into: "pg_temp.stated", columns: ["code", "deleted_at", "service"], to: "copy deletions"
