@@ -9,7 +9,7 @@ struct TextHeader {
         case magnitudeType, magnitude, magnitudeAuthor, place, type
     }
 
-    /// How many columns a line may name. The standard has 14.
+    /// The standard has 14.
     static let limit = 100
 
     let count: Int
@@ -17,12 +17,10 @@ struct TextHeader {
     /// feature is left out.
     private(set) var others: [(name: String, index: Int)] = []
     private(set) var isDepthInMetres = false
-    /// Warnings about the names.
     private(set) var notes: [String] = []
     /// The places of the standard's columns, in their order above; -1 for a missing one. Every row looks them up.
     private var indices = [Int](repeating: -1, count: Column.allCases.count)
 
-    /// Why a line with the names of columns can't be used.
     struct Fault: Error { let text: String }
 
     /// - Returns: nil if the line names no columns.
@@ -45,10 +43,8 @@ struct TextHeader {
         }
         count = names.count
         try find(names, written)
-        for (column, name) in [
-            (Column.time, "Time"), (.latitude, "Latitude"), (.longitude, "Longitude"),
-        ] where index(of: column) == nil {
-            throw Fault(text: "the header line has no column \(name)")
+        for column in [Column.time, .latitude, .longitude] where index(of: column) == nil {
+            throw Fault(text: "the header line has no column \(column.title)")
         }
         try checkValues(names, written)
     }
@@ -104,26 +100,18 @@ struct TextHeader {
         }
     }
 
-    /// By the usual names.
-    ///
-    /// - Returns: nil for one that the standard does not have.
+    /// By the usual names; nil for a column that the standard does not have.
     private static func column(_ name: String) -> Column? {
-        switch name {
-        case "eventid": .eventID
-        case "time": .time
-        case "latitude": .latitude
+        if let index = Column.titles.firstIndex(where: { $0.lowercased() == name }) {
+            return Column(rawValue: index)
+        }
+        return switch name {
         // As the SCEDC spells it.
-        case "longitude", "longtitude": .longitude
-        case "depth/km", "depth": .depth
-        case "author": .author
-        case "catalog": .catalog
-        case "contributor": .contributor
-        case "contributorid": .contributorID
-        case "magtype", "magnitudetype": .magnitudeType
-        case "magnitude": .magnitude
-        case "magauthor", "magnitudeauthor": .magnitudeAuthor
-        case "eventlocationname": .place
-        case "eventtype", "et": .type
+        case "longtitude": .longitude
+        case "depth": .depth
+        case "magnitudetype": .magnitudeType
+        case "magnitudeauthor": .magnitudeAuthor
+        case "et": .type
         default: nil
         }
     }
@@ -142,27 +130,13 @@ struct TextHeader {
 }
 
 extension TextHeader.Column {
-    /// As the standard writes it.
-    fileprivate var title: String {
-        switch self {
-        case .eventID: "EventID"
-        case .depth: "Depth/km"
-        case .contributorID: "ContributorID"
-        case .magnitudeType: "MagType"
-        case .magnitudeAuthor: "MagAuthor"
-        case .place: "EventLocationName"
-        case .type: "EventType"
-        case .time: "Time"
-        case .latitude: "Latitude"
-        case .longitude: "Longitude"
-        case .author: "Author"
-        case .catalog: "Catalog"
-        case .contributor: "Contributor"
-        case .magnitude: "Magnitude"
-        }
-    }
+    fileprivate static let titles = [
+        "EventID", "Time", "Latitude", "Longitude", "Depth/km", "Author", "Catalog", "Contributor",
+        "ContributorID", "MagType", "Magnitude", "MagAuthor", "EventLocationName", "EventType",
+    ]
 
-    /// Whether a column of this name may hold the depth, or the magnitude.
+    fileprivate var title: String { Self.titles[rawValue] }
+
     fileprivate func seemsNamed(_ name: String) -> Bool {
         let plain = name.plain
         let parts = [
@@ -180,6 +154,5 @@ extension TextHeader.Column {
 }
 
 extension String {
-    /// Letters and digits only.
     fileprivate var plain: String { filter { $0.isLetter || $0.isNumber } }
 }
