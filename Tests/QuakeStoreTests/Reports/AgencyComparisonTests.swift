@@ -142,6 +142,11 @@ struct AgencyComparisonTests {
                 let agency = Agency.known.first { $0.networks.contains(network) }
                 #expect(known == agency?.name ?? network, "\(network)")
             }
+            let list: String = try await database.query(
+                "select substring(pg_get_functiondef('report.agency'::regproc) from '{([^}]*)}') as list")[0]
+                .decode("list")
+            let inSQL = Set(list.split { !$0.isLetter }.map(String.init))
+            #expect(inSQL == Agency.networksOfComCat.union(["usgs"]))
         }
     }
 }
