@@ -8,7 +8,6 @@ import XML
 /// that the table has, with the depth in metres. What a summary feed has and QuakeML has not, such as felt reports and alerts,
 /// is left out, and so is a text that is longer than the schema allows. An event of an agency says in a comment whose data it is.
 public enum QuakeML {
-    /// The beginning of a document.
     public static let head = """
         <?xml version="1.0" encoding="UTF-8"?>
         <q:quakeml xmlns="http://quakeml.org/xmlns/bed/1.2" xmlns:q="http://quakeml.org/xmlns/quakeml/1.2">
@@ -16,7 +15,6 @@ public enum QuakeML {
 
         """
 
-    /// The end of a document.
     public static let tail = """
         </eventParameters>
         </q:quakeml>
@@ -39,7 +37,6 @@ public enum QuakeML {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Appends one event, which ends with a line feed.
     package static func append(_ event: Event, to bytes: inout [UInt8]) {
         var id: [UInt8] = []
         id.append(publicIDOf: event.code, at: event.url)

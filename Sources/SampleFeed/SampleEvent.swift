@@ -27,7 +27,6 @@ struct SampleEvent {
     let rms: Int?  // hundredths of a second
     let draw: UInt64  // a bit field for what is decided when the event is written
 
-    // What a revision changes.
     var magnitude: Int?  // hundredths
     var depth: Int?  // hundredths of a km
     var nst: Int?

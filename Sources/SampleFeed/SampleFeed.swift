@@ -23,15 +23,11 @@ public struct SampleFeed: Sendable {
     public static let standardEnd = Instant(milliseconds: Int64(SampleEvent.end))
 
     /// - Parameters:
-    ///   - count: how many features. A negative count is treated as 0.
-    ///   - seed: which catalogue of events.
     ///   - revised: the fraction, 0...1, of the events that differ from the same feed with `revised: 0`. They have a
     ///     newer `updated`, a slightly different magnitude, depth and `nst`, and the status `reviewed`. The other
-    ///     features stay the same to the byte; `metadata.generated` is an hour later, and `bbox` fits the revised
-    ///     events. The chosen events are spread evenly. A larger fraction contains the events of a smaller one, revised
-    ///     in the same way.
-    ///   - end: no event is later. The document says that it was made up to ten minutes after that, or with revisions an hour
-    ///     later still.
+    ///     features stay the same to the byte. A larger fraction contains the events of a smaller one, revised in the
+    ///     same way.
+    ///   - end: no event is later. The document was made ten minutes after that, or with revisions an hour later still.
     public init(count: Int, seed: UInt64 = 1, revised: Double = 0, until end: Instant = standardEnd) {
         self.count = max(0, count)
         self.seed = seed

@@ -46,9 +46,7 @@ struct SampleText: ExpressibleByStringInterpolation, StringInterpolationProtocol
 
     private static let digits = Array("0123456789abcdefghijklmnopqrstuvwxyz".utf8)
 
-    /// A number that is not negative, with at least `width` digits.
-    ///
-    /// - Parameter first: what stands for nothing; 10 for letters only.
+    /// Not negative, with at least `width` digits. The digit for nothing is `first`: 10 for letters only.
     mutating func appendInterpolation(_ number: Int, radix: Int = 10, width: Int, from first: Int = 0) {
         if width > 1 || number >= radix {
             appendInterpolation(number / radix, radix: radix, width: width - 1, from: first)

@@ -45,7 +45,7 @@ struct DecimalText {
                 exponent: exponent))
     }
 
-    /// The same number of kilometres, where this one is of metres.
+    /// Of metres.
     var inKilometres: DecimalText {
         DecimalText(isNegative: isNegative, whole: whole, fraction: fraction, exponent: exponent - 3)
     }

@@ -1,6 +1,5 @@
 /// What kinds of events there are: the words of QuakeML, which the FDSN's text uses too, and the abbreviations of others.
 package enum EventKind {
-    /// Whether a text is one of QuakeML's words.
     static func isKnown(_ text: some Collection<UInt8>) -> Bool {
         known.contains(text.map(\.asciiLowercased))
     }

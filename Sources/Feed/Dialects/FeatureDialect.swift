@@ -53,7 +53,7 @@ struct FeatureDialect {
 private protocol Translatable {
     var members: FeatureMembers { get }
     var isGone: Bool { get }
-    /// The member with the time of its revision.
+    /// The member with the time of revision.
     var revised: StaticString { get }
     func write(to writer: inout FeatureWriter) throws(Rejection)
 }

@@ -4,7 +4,6 @@ struct FeatureMembers {
     private var properties: [(name: JSONText, value: Range<Int>)] = []
     private var coordinates: [Range<Int>] = []
 
-    /// - Returns: nil if the bytes are no feature.
     init?(_ bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes
         var cursor = JSONCursor(bytes)
@@ -35,7 +34,7 @@ struct FeatureMembers {
         }
     }
 
-    /// The value of a property; nil if it is missing or null.
+    /// nil for null, too.
     func value(_ name: StaticString) -> Range<Int>? {
         guard let found = properties.first(where: { $0.name.equals(name, in: bytes) })?.value,
             !bytes.extracting(found).elementsEqual("null".utf8)
@@ -43,7 +42,7 @@ struct FeatureMembers {
         return found
     }
 
-    /// A text; nil if it is missing, or something else.
+    /// nil for something else, too.
     func text(_ name: StaticString) -> String? {
         guard let value = value(name), bytes[value.lowerBound] == UInt8(ascii: "\"") else { return nil }
         var cursor = JSONCursor(bytes.extracting(value))

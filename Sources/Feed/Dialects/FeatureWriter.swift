@@ -5,7 +5,6 @@ struct FeatureWriter {
     /// Set if the event was withdrawn, instead of a feature.
     private(set) var deletion: StatedDeletion?
 
-    /// Begins a feature. Empties what was written before.
     mutating func begin(_ name: EventName) {
         deletion = nil
         bytes.removeAll(keepingCapacity: true)
@@ -17,7 +16,7 @@ struct FeatureWriter {
         if let url = name.url { append("url", url.utf8) }
     }
 
-    /// Nothing but the id, for an event that is rejected.
+    /// For an event that is rejected.
     mutating func write(onlyCode code: String) {
         deletion = nil
         bytes.removeAll(keepingCapacity: true)
@@ -26,14 +25,11 @@ struct FeatureWriter {
         bytes.append(text: "}")
     }
 
-    /// Writes that an event was withdrawn.
-    ///
     /// - Parameter revised: when the version that says so was made, if known. Later versions stay.
     mutating func retract(_ name: EventName, revised: Instant?) {
         write(onlyCode: name.code)
         deletion = StatedDeletion(
-            code: name.code, at: revised.map { Instant(milliseconds: $0.milliseconds + 1) },
-            service: FeedIdentity.host(of: name.url))
+            code: name.code, at: revised.map { $0 + 1 }, service: FeedIdentity.host(of: name.url))
     }
 
     mutating func append(_ name: StaticString, _ text: some Collection<UInt8>) {
@@ -47,7 +43,6 @@ struct FeatureWriter {
         bytes.append(integer: time.milliseconds)
     }
 
-    /// Appends a number as JSON has it, with the digits that it has; nothing for null.
     mutating func append(_ name: StaticString, _ number: DecimalText?) {
         guard let number else { return }
         bytes.append(member: name)
@@ -59,7 +54,6 @@ struct FeatureWriter {
         bytes.append(decimal: (number * 1e6).rounded() / 1e6)
     }
 
-    /// Appends a member whose value is JSON already.
     mutating func append(_ name: some Collection<UInt8>, json: some Collection<UInt8>) {
         bytes.appendCommaBehindMember()
         bytes.append(json: name)
@@ -84,7 +78,7 @@ struct FeatureWriter {
 }
 
 extension [UInt8] {
-    /// Appends the name of an object's next member, and the comma in front of it.
+    /// The name of an object's next member, and the comma in front of it.
     mutating func append(member name: StaticString) {
         appendCommaBehindMember()
         append(UInt8(ascii: "\""))
@@ -97,7 +91,7 @@ extension [UInt8] {
         if last != UInt8(ascii: "{") { append(UInt8(ascii: ",")) }
     }
 
-    /// Appends a text as a JSON string. Invalid UTF-8 stays as it is, for the decoder to reject.
+    /// A JSON string. Invalid UTF-8 stays as it is, for the decoder to reject.
     mutating func append(json text: some Collection<UInt8>) {
         if text.withContiguousStorageIfAvailable({ append(json: UnsafeRawBufferPointer($0)) }) == nil {
             Array(text).withUnsafeBytes { append(json: $0) }
@@ -110,7 +104,7 @@ extension [UInt8] {
         append(UInt8(ascii: "\""))
     }
 
-    /// Appends what is between the quotes of a JSON string.
+    /// What is between the quotes of a JSON string.
     package mutating func append(insideJSON bytes: UnsafeRawBufferPointer) {
         let text = bytes.bindMemory(to: UInt8.self)
         var (copied, index) = (0, text.firstSpecialByte(from: 0))

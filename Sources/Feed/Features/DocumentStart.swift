@@ -1,7 +1,7 @@
 /// Tells the format of a document by its first bytes.
 enum DocumentStart {
     static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    /// How many bytes of a first line are looked at.
+    /// Of a first line.
     static let lineLimit = 1 << 10
 
     enum Kind: Equatable {
@@ -10,7 +10,7 @@ enum DocumentStart {
         case geoJSON
         case xml
         case text
-        /// None of these, and what it is instead.
+        /// What it is instead.
         case other(String)
     }
 

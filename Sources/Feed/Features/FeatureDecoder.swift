@@ -47,7 +47,7 @@ public struct FeatureDecoder {
 
 /// The work on one feature. Not copyable, because it is large and nothing needs a second one.
 private struct FeatureReader: ~Copyable {
-    /// The property that is being read, for the rejection's message.
+    /// For the rejection's message.
     private var property: Property?
     private var record = QuakeRecord()
     private var seenProperties: UInt64 = 0

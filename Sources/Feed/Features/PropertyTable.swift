@@ -6,7 +6,6 @@ struct PropertyTable {
     let coordinates: [Property]
     /// The required properties that can't be derived from others.
     let requiredBits: UInt64
-    /// The largest amount of a number, by property.
     let limits: [(Property, Double)]
 
     private let names: [Name]

@@ -2,11 +2,11 @@
 ///
 /// A feed in the USGS's own format has these bytes itself. For any other document, they are made from its text.
 public struct RawFeature {
-    /// The event's place in the document, from 1.
+    /// From 1.
     public let ordinal: Int
     /// Where it begins, in bytes from the start of the (inflated) document.
     public let offset: Int
-    /// Its size in the document, in bytes.
+    /// In the document, in bytes.
     public let size: Int
     /// The feature, or the first 64 KiB of one over 1 MiB. If the event was rejected already, no more than its id.
     public let bytes: UnsafeBufferPointer<UInt8>
@@ -14,9 +14,8 @@ public struct RawFeature {
     public var source: UnsafeBufferPointer<UInt8>?
     /// The line of the document, from 1; nil if it is not made of lines.
     public var line: Int?
-    /// Why it could not become a feature.
     public var rejection: Rejection?
-    /// Set instead of an event: the event was withdrawn.
+    /// Set if the event was withdrawn.
     public var deletion: StatedDeletion?
 
     /// Whether `measure` of the scanner read it: then it is the USGS's.
@@ -26,7 +25,6 @@ public struct RawFeature {
 }
 
 extension Rejection {
-    /// The same, with the line at which the event stands in its document.
     package func at(line: Int?) -> Rejection {
         line.map { Rejection(reason, "line \($0): \(message)") } ?? self
     }

@@ -24,7 +24,7 @@ public struct Rejection: Error, Sendable, Equatable {
     }
 
     public let reason: Reason
-    /// The fault, for people. It names the member.
+    /// For people. It names the member.
     public let message: String
 
     public init(_ reason: Reason, _ message: String) {

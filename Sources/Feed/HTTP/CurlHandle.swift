@@ -5,13 +5,13 @@ import CCurl
 ///
 /// A transfer does not depend on the process's environment, on a `.netrc` file or on earlier transfers.
 final class CurlHandle {
-    /// Bytes of the body that have not been taken yet.
+    /// Of the body, not taken yet.
     var bytes: [UInt8] = []
-    /// The first line of the last head, such as `HTTP/1.1 200 OK`.
+    /// Such as `HTTP/1.1 200 OK`.
     private var statusLine = ""
     /// Whether the final head has arrived. Anything later that looks like one is a trailer.
     private(set) var hasHead = false
-    /// How the transfer ended; nil while it lasts.
+    /// nil while the transfer lasts.
     private(set) var result: CURLcode?
 
     let multi: UnsafeMutableRawPointer
@@ -68,7 +68,7 @@ final class CurlHandle {
 
     func set(_ option: CURLoption, _ value: [UInt8]) { ccurl_set_bytes(easy, option, value, value.count) }
 
-    /// The request's header fields, each as `NAME: VALUE`.
+    /// Each as `NAME: VALUE`.
     func set(fields lines: [String]) {
         for line in lines { fields = curl_slist_append(fields, line) }
         ccurl_set_pointer(easy, CURLOPT_HTTPHEADER, fields)
@@ -78,9 +78,8 @@ final class CurlHandle {
 
     func start() { curl_multi_add_handle(multi, easy) }
 
-    /// Works without waiting, until a good piece of the body has arrived.
-    ///
-    /// One call of libcurl fills its buffer of 16 KB up to a hundred times.
+    /// Works without waiting, until a good piece of the body has arrived. One call of libcurl fills its buffer of 16 KB up to a
+    /// hundred times.
     func perform() {
         var count: Int32 = 0
         var before = 0
@@ -93,7 +92,6 @@ final class CurlHandle {
         }
     }
 
-    /// Waits until there is something to do, but not longer than the limit.
     func wait(_ limit: Duration) {
         let milliseconds = min(1000, limit / .milliseconds(1)).rounded(.up)
         curl_multi_poll(multi, nil, 0, Int32(milliseconds), nil)
@@ -103,7 +101,6 @@ final class CurlHandle {
 
     subscript(info: CURLINFO) -> Int { ccurl_get_long(easy, info) }
 
-    /// How libcurl describes the failure.
     var failure: String {
         let text = String(cString: errorText)
         return text.isEmpty ? String(cString: curl_easy_strerror(result ?? CURLE_OK)) : text

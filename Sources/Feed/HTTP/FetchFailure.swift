@@ -7,7 +7,6 @@ struct FetchFailure: Error {
     /// Whether another attempt may succeed.
     var isPassing = false
     var status: Int?
-    /// How long the server asks clients to wait.
     var retryAfter: Duration?
 
     init(_ reason: String, isPassing: Bool = false) {
@@ -22,7 +21,6 @@ struct FetchFailure: Error {
         retryAfter = isPassing ? head.retryAfter : nil
     }
 
-    /// Describes how a transfer ended.
     init(_ result: CURLcode, _ handle: CurlHandle, _ exchange: HTTPExchange) {
         let text = handle.failure
         switch result {

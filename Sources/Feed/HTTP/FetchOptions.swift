@@ -19,15 +19,14 @@ public struct FetchOptions: Sendable {
     /// The most bytes that gzip data may inflate to. More counts as a bomb.
     public var inflatedLimit = GzipDecoder.defaultLimit
 
-    /// A PEM file of certificate authorities to trust in addition to the system's.
+    /// A PEM file of authorities to trust in addition to the system's.
     public var authorities: String?
     public var proxies = ProxySettings(environment: ProcessInfo.processInfo.environment)
     /// The project's version, for the User-Agent.
     public var version: String?
-    /// How a service's operators can reach us, for the User-Agent: an address or a URL.
+    /// An address or a URL for a service's operators, in the User-Agent.
     public var contact: String?
 
-    /// Waits. Throws if the task is cancelled.
     package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     /// The clock of the time limits.
     package var now: @Sendable () -> ContinuousClock.Instant = { .now }

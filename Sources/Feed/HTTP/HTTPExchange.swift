@@ -4,7 +4,7 @@ import CCurl
 struct HTTPExchange: Sendable {
     enum Outcome {
         case result(FetchResult)
-        /// The value of the field Location.
+        /// The field Location.
         case redirect(String)
     }
 
@@ -13,7 +13,7 @@ struct HTTPExchange: Sendable {
     let proxy: Proxy?
     let validators: Validators?
     let options: FetchOptions
-    /// PEM certificates of the authorities to trust; nil for the system's.
+    /// PEM certificates; nil for the system's.
     let authorities: [UInt8]?
 
     /// - Throws: `FetchFailure`, `FeedError`, `CancellationError`, what `body` throws.

@@ -4,11 +4,10 @@ import Glibc
 /// The head of a response: its status, its fields and what they mean.
 struct HTTPHead: Sendable {
     let status: Int
-    /// The status in the server's words, such as `404 Not Found`.
+    /// Such as `404 Not Found`.
     let statusText: String
     private let fields: [(name: String, value: String)]
 
-    /// - Parameter line: the status line, such as `HTTP/1.1 404 Not Found`.
     init(status: Int, line: String, fields: [(name: String, value: String)]) {
         self.status = status
         self.fields = fields.map { ($0.name.lowercased(), $0.value.trimmed) }
@@ -16,10 +15,9 @@ struct HTTPHead: Sendable {
         statusText = words.prefix(80).trimmed
     }
 
-    /// The values of all fields with this name, given in lower case.
+    /// The name is in lower case.
     subscript(name: String) -> [String] { fields.filter { $0.name == name }.map(\.value) }
 
-    /// The members of all fields with this name, which hold lists.
     private func list(_ name: String) -> [String] {
         self[name].flatMap { $0.split(separator: ",").map(\.trimmed) }.filter { !$0.isEmpty }
     }

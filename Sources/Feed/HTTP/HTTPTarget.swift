@@ -2,7 +2,7 @@ import CCurl
 
 /// The target of a request: an http or https URL without credentials and fragment.
 struct HTTPTarget: Hashable {
-    /// In one normal form, so that equal targets compare as equal.
+    /// In one normal form.
     let url: String
     let isSecure: Bool
     let host: String
@@ -43,7 +43,6 @@ struct HTTPTarget: Hashable {
     /// `HOST:PORT`, without the port if it is the scheme's default.
     var authority: String { String(url.split(separator: "/")[1]) }
 
-    /// The target of `Location: TEXT`; nil if it is not an http or https URL.
     func redirected(to location: String) -> HTTPTarget? { HTTPTarget(location, relativeTo: url) }
 
     func hasSameOrigin(as other: HTTPTarget) -> Bool {

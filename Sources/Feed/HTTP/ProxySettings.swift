@@ -77,7 +77,7 @@ struct Proxy: Sendable, Equatable, CustomStringConvertible {
     var description: String { target.authority }
 }
 
-/// An IPv6 address as a number, and an IPv4 address as that of IPv6 which stands for it (::ffff:127.0.0.1); nil for a name.
+/// An IPv6 address as a number; an IPv4 address as ::ffff:127.0.0.1; nil for a name.
 private func ipAddress(_ text: String) -> UInt128? {
     var bits = UInt128()
     // Behind ::ffff:, a host `cafe` would be a part of an address.

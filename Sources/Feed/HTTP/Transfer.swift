@@ -26,7 +26,6 @@ actor Transfer {
     /// Isolated, because closing a TLS connection writes to the network, and that must not block Swift's cooperative pool.
     isolated deinit {}
 
-    /// Waits for the response's head.
     func head() async throws -> HTTPHead {
         try await work(
             atMost: exchange.options.headTimeout,
@@ -35,7 +34,7 @@ actor Transfer {
         return handle.head
     }
 
-    /// Waits for the next bytes of the body; nil at its end.
+    /// The next bytes of the body; nil at its end.
     func chunk() async throws -> [UInt8]? {
         try await work(
             atMost: exchange.options.readTimeout,
@@ -45,7 +44,6 @@ actor Transfer {
         return handle.bytes.isEmpty ? nil : handle.bytes
     }
 
-    /// Lets libcurl work until there is enough, or until the response ends.
     private func work(atMost limit: Duration, else reason: String, until isEnough: () -> Bool) async throws {
         let now = exchange.options.now
         let deadline = now() + limit

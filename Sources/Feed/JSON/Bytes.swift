@@ -1,5 +1,3 @@
-// What the readers ask of bytes: of single ones, of eight at a time, and of a text.
-
 extension UInt8 {
     @inline(__always)
     var isJSONWhitespace: Bool {
@@ -8,7 +6,6 @@ extension UInt8 {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Without the white space at either end.
     var trimmed: UnsafeBufferPointer<UInt8> {
         guard let first = firstIndex(where: { !$0.isJSONWhitespace }),
             let last = lastIndex(where: { !$0.isJSONWhitespace })

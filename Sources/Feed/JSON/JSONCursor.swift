@@ -10,7 +10,7 @@ struct JSONCursor {
 
     let bytes: UnsafeBufferPointer<UInt8>
     var position = 0
-    /// Whether any string so far contains U+0000, which JSON allows but PostgreSQL's text does not.
+    /// Whether any string so far contains U+0000, which PostgreSQL's text does not allow.
     var sawNUL = false
     /// Whether any number so far does not fit PostgreSQL's numeric, and therefore not jsonb.
     var sawOversizedNumber = false
@@ -31,7 +31,7 @@ struct JSONCursor {
         while position < bytes.count, bytes[position].isJSONWhitespace { position += 1 }
     }
 
-    /// Skips whitespace, and consumes `byte` if it comes next.
+    /// Skips whitespace first.
     @inline(__always)
     mutating func consume(_ byte: UInt8) -> Bool {
         skipWhitespace()
@@ -115,7 +115,7 @@ struct JSONCursor {
         }
     }
 
-    /// Why the bytes are not a JSON text; nil when they are.
+    /// nil for a JSON text.
     static func fault(in bytes: UnsafeBufferPointer<UInt8>) -> JSONError? {
         var cursor = JSONCursor(bytes)
         do {
@@ -127,7 +127,6 @@ struct JSONCursor {
         }
     }
 
-    /// Checks that only whitespace follows.
     mutating func expectEnd() throws(JSONError) {
         skipWhitespace()
         guard position == bytes.count else { throw error("expected the end") }
@@ -135,7 +134,6 @@ struct JSONCursor {
 
     // MARK: Scalars
 
-    /// Consumes `null` when it comes next.
     @inline(__always)
     mutating func consumeNull() throws(JSONError) -> Bool {
         guard next == UInt8(ascii: "n") else { return false }
@@ -194,7 +192,7 @@ struct JSONCursor {
         }
     }
 
-    /// Checks the escape that begins at `index`, and returns the index after it.
+    /// Returns the index after the escape.
     private mutating func checkEscape(at index: Int) throws(JSONError) -> Int {
         guard index + 1 < bytes.count else { throw error("unterminated string") }
         switch bytes[index + 1] {
@@ -218,7 +216,7 @@ struct JSONCursor {
 /// Why bytes are not JSON, and where: an offset into the bytes that were read.
 struct JSONError: Error {
     let reason: Rejection.Reason
-    /// For people; without the offset.
+    /// Without the offset.
     let text: String
     let offset: Int
     /// Whether the JSON is well-formed, but its content is not accepted.
@@ -235,7 +233,7 @@ struct MemberNames {
     private var ends: [Int] = []
     private var others: Set<[UInt8]> = []
 
-    /// Inserts a name. Returns false when it was already there.
+    /// Returns false when the name was already there.
     mutating func insert(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         name.withUTF8(in: bytes) { text in
             guard !isAmongFirst(text) else { return false }

@@ -6,7 +6,7 @@ struct JSONNumber {
     let isNegative: Bool
     /// The first 19 significant digits.
     let mantissa: UInt64
-    /// The power of ten by which the mantissa is multiplied.
+    /// Of ten.
     let exponent: Int
     /// Whether the mantissa holds all digits.
     let isWhole: Bool
@@ -30,7 +30,6 @@ struct JSONNumber {
         return value
     }
 
-    /// Whether there are non-zero digits after the decimal point.
     var hasFraction: Bool { integer == nil && (exponent < 0 || exponent == 0 && !isWhole) }
 
     /// The number as milliseconds since 1970; nil when it is not a whole number, or not within `Instant.possible`.

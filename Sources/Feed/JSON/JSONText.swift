@@ -31,13 +31,11 @@ public struct JSONText: Sendable, Equatable {
         return rawCount == count && memcmp(bytes.baseAddress! + start, word.utf8Start, count) == 0
     }
 
-    /// Appends the string's characters in UTF-8.
     @inline(__always)
     public func append(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {
         withUTF8(in: bytes) { output.append(contentsOf: $0) }
     }
 
-    /// Calls `body` with the string's characters in UTF-8.
     @inlinable
     public func withUTF8<Result>(
         in bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
@@ -88,7 +86,6 @@ public struct JSONText: Sendable, Equatable {
         return index + 6 * units.count
     }
 
-    /// The string's characters.
     public func string(from bytes: UnsafeBufferPointer<UInt8>) -> String {
         withUTF8(in: bytes) { String(decoding: $0, as: UTF8.self) }
     }

@@ -1,6 +1,5 @@
 /// Reads values as their columns need them, and refuses any other JSON type.
 extension JSONCursor {
-    /// Reads the value of a property of this kind, or null.
     @inline(__always)
     mutating func readValue(of kind: Property.Kind) throws(JSONError) -> QuakeRecord.Value {
         if try consumeNull() { return .null }
@@ -28,7 +27,6 @@ extension JSONCursor {
         return try readString()
     }
 
-    /// Reads a text of no more bytes than `Property.textLimit`.
     @inline(__always)
     private mutating func readShortText() throws(JSONError) -> JSONText {
         let text = try readText()

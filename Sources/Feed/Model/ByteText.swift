@@ -1,4 +1,3 @@
-// Values as text in bytes, without a String in between.
 extension [UInt8] {
     package mutating func append(text: StaticString) {
         text.withUTF8Buffer { append(contentsOf: $0) }
@@ -104,7 +103,6 @@ extension UInt8 {
     @inlinable
     package var isDigit: Bool { self &- UInt8(ascii: "0") <= 9 }
 
-    /// Whether it is a letter or a digit of ASCII.
     @inlinable
     package var isAlphanumeric: Bool {
         isDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)

@@ -1,11 +1,11 @@
-/// A date of the proleptic Gregorian calendar.
+/// Of the proleptic Gregorian calendar.
 public struct CivilDate: Sendable, Equatable {
     /// 0 is 1 BC.
     public let year: Int
     public let month: Int
     public let day: Int
 
-    /// nil for a day that the calendar does not have.
+    /// nil for a day that does not exist.
     public init?(year: Int, month: Int, day: Int) {
         guard (1...12).contains(month), (1...31).contains(day) else { return nil }
         (self.year, self.month, self.day) = (year, month, day)
@@ -48,7 +48,7 @@ extension CivilDate {
     /// 1 for the first of January.
     package var dayOfYear: Int { Int(daysSince1970 - CivilDate(unchecked: year, 1, 1).daysSince1970) + 1 }
 
-    /// Midnight, at which the date begins in UTC.
+    /// Midnight in UTC.
     public var start: Instant { Instant(milliseconds: daysSince1970 * 86_400_000) }
 
     /// The same day of a month that many months later, or that month's last day if it is shorter.

@@ -1,9 +1,9 @@
 /// Which feed a document is and when it was generated, according to the document itself: a file's name proves nothing,
 /// because the file may be a copy.
 public struct FeedIdentity: Sendable, Equatable {
-    /// The service whose events the feed contains: its host in lower case, without the port.
+    /// Its host in lower case, without the port.
     public let service: String
-    /// The feed's name, such as `all_day`.
+    /// Such as `all_day`.
     public let name: String
     public let generated: Instant
     /// The origin times for which the document has every event of its service; nil for a feed that leaves out small
@@ -25,7 +25,7 @@ public struct FeedIdentity: Sendable, Equatable {
         service = match.1.lowercased()
         name = String(match.2)
         self.generated = generated
-        window = Self.period(of: name).map { Instant(milliseconds: generated.milliseconds - $0)...generated }
+        window = Self.period(of: name).map { generated - $0...generated }
     }
 
     /// The host of an http or https URL, in lower case and without its port.
@@ -37,7 +37,7 @@ public struct FeedIdentity: Sendable, Equatable {
         .lowercased()
     }
 
-    /// The host of an http or https URL as it stands there, without its port.
+    /// The same, as it stands there.
     package static func host(in url: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         guard let slashes = url.firstIndex(of: UInt8(ascii: "/")),
             url.dropFirst(slashes).starts(with: "//".utf8),

@@ -2,7 +2,6 @@
 public struct FeedMetadata: Sendable, Equatable {
     public var generated: Instant?
     public var url: String?
-    /// How many features the document says it has.
     public var count: Int?
 
     public init() {}
@@ -26,7 +25,6 @@ public struct FeedMetadata: Sendable, Equatable {
             }
             self = found
         } catch {
-            // Never reached for JSON that has been checked. If it were, nothing would be known.
             return
         }
     }

@@ -92,7 +92,6 @@ public enum Property: Int, CaseIterable, Sendable {
 
     private static let declarations = allCases.map(\.declared)
 
-    /// How many there are.
     public static let count = allCases.count
 
     /// The most bytes that a text may have, in UTF-8. Lists and undeclared properties may be longer.
@@ -103,7 +102,6 @@ public enum Property: Int, CaseIterable, Sendable {
     /// Its column in the table `quake` and in readers' views, and its name in JSON and CSV.
     public var column: String { declaration.column }
     public var kind: Kind { declaration.kind }
-    /// Whether every event has it.
     public var isRequired: Bool { declaration.isRequired }
     /// Its meaning and its unit, which is also the column's comment.
     public var meaning: String { declaration.meaning }
@@ -116,7 +114,6 @@ public enum Property: Int, CaseIterable, Sendable {
         if case .property(let name) = declaration.origin { "\(name)" } else { nil }
     }
 
-    /// The kind of a property's value.
     public enum Kind: Sendable {
         case text
         /// A finite number.

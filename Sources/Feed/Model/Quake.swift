@@ -1,6 +1,5 @@
 /// One earthquake, or another seismic event that the feeds carry: a value for each `Property`.
 public struct Quake: Sendable, Equatable {
-    /// A property's value.
     public enum Value: Sendable, Equatable {
         case null
         case text(String)
@@ -30,8 +29,7 @@ public struct Quake: Sendable, Equatable {
     }
 }
 
-/// The properties that the program itself reads by name. `Property` says what each one means. Every event has those
-/// that are not optional.
+// The properties that the program itself reads by name.
 extension Quake {
     public var code: String { self[.code].text ?? "" }
     public var time: Instant { self[.time].time ?? Instant(milliseconds: 0) }

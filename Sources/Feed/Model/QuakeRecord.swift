@@ -3,7 +3,6 @@
 /// A record copies no bytes, so that the texts of a million records need no memory. Every use of a text needs the
 /// feature's bytes again.
 public struct QuakeRecord {
-    /// A property's value.
     public enum Value {
         case null
         case text(JSONText)
@@ -24,9 +23,9 @@ public struct QuakeRecord {
     @usableFromInline var values = InlineArray<48, Value>(repeating: .null)
     /// One bit for each property that has a value.
     private(set) var present: UInt64 = 0
-    /// The feature's id. If it is nil, `net` and the network's own code make one.
+    /// If it is nil, `net` and the network's own code make one.
     var id: JSONText?
-    /// Properties that are not declared: the ranges of the name with its quotes, and of the value.
+    /// The properties that are not declared; the name has its quotes.
     var extra: [(name: Range<Int>, value: Range<Int>)] = []
 
     static var capacity: Int { 48 }
@@ -40,13 +39,11 @@ public struct QuakeRecord {
         }
     }
 
-    /// Calls `body` with the value of each property, in their order.
     @inlinable
     public func forEachValue(_ body: (Value) -> Void) {
         for index in 0..<Property.count { body(values[index]) }
     }
 
-    /// When the event was last revised upstream.
     public var updated: Instant {
         if case .time(let milliseconds) = self[.updated] {
             Instant(milliseconds: milliseconds)
@@ -69,7 +66,7 @@ public struct QuakeRecord {
         return try code.withUnsafeBufferPointer(body)
     }
 
-    /// Appends the properties that are not declared as one JSON object, their values as the feed wrote them.
+    /// One JSON object, its values as the feed wrote them.
     public func appendExtra(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {
         output.append(UInt8(ascii: "{"))
         for (index, member) in extra.enumerated() {

@@ -147,7 +147,6 @@ struct TextRow {
             depth: header.isDepthInMetres ? depth?.inKilometres : depth)
     }
 
-    /// The number in a column; nil if it is empty, or says that it is unknown.
     private func number(
         _ column: TextHeader.Column, _ name: StaticString, _ header: TextHeader
     ) throws(Rejection) -> DecimalText? {

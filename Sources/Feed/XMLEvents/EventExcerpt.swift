@@ -12,7 +12,6 @@ struct EventExcerpt {
         recent.append(contentsOf: block)
     }
 
-    /// Forgets the bytes that the parser has passed.
     mutating func drop(upTo position: Int) {
         keep(upTo: position)
         let count = min(max(0, position - start), recent.count)

@@ -3,10 +3,8 @@ struct QuakeMLEvent {
     /// The size limit of an event, in bytes: an event has thousands of picks, which are not read, and dozens of origins.
     static let sizeLimit = 1 << 20
 
-    /// An origin, a magnitude and so on.
     struct Part {
         let kind: QuakeMLPart
-        /// Its public id.
         let id: Range<Int>
         var fields: Range<Int>
     }
@@ -16,7 +14,6 @@ struct QuakeMLEvent {
     private(set) var source = 0..<0
     private(set) var sourceID = 0..<0
     private(set) var parts: [Part] = []
-    /// Whether there was more than `sizeLimit`.
     private(set) var isOversized = false
 
     private var texts: [UInt8] = []
@@ -25,8 +22,7 @@ struct QuakeMLEvent {
     private var isInPart = false
     private var openText: Int?
 
-    /// - Parameters:
-    ///   - network: ComCat's attribute, and so is `code`; empty in any other document.
+    /// - Parameter network: ComCat's attribute, and so is `code`; empty in any other document.
     mutating func begin(
         id: UnsafeBufferPointer<UInt8>, network: UnsafeBufferPointer<UInt8>, code: UnsafeBufferPointer<UInt8>
     ) {
@@ -49,7 +45,6 @@ struct QuakeMLEvent {
     mutating func begin(_ part: QuakeMLPart, id: UnsafeBufferPointer<UInt8>) {
         guard !isOversized else { return }
         parts.append(Part(kind: part, id: store(id), fields: fields.count..<fields.count))
-        // What a part itself takes.
         if parts.count > Self.sizeLimit / 64 { isOversized = true }
         isInPart = true
     }
@@ -89,15 +84,9 @@ struct QuakeMLEvent {
     func withTexts<Result>(isOwn: Bool, _ body: (Texts) throws(Rejection) -> Result) throws(Rejection)
         -> Result
     {
-        // A typed throw does not pass through `withUnsafeBufferPointer`.
-        let result: Swift.Result<Result, Rejection> = texts.withUnsafeBufferPointer { bytes in
-            do throws(Rejection) {
-                return .success(try body(Texts(event: self, bytes: bytes, isOwn: isOwn)))
-            } catch {
-                return .failure(error)
-            }
+        try texts.withUnsafeBufferPointer { (bytes) throws(Rejection) in
+            try body(Texts(event: self, bytes: bytes, isOwn: isOwn))
         }
-        return try result.get()
     }
 
     struct Texts {
@@ -105,7 +94,7 @@ struct QuakeMLEvent {
         let bytes: UnsafeBufferPointer<UInt8>
         let isOwn: Bool
 
-        /// The event's own field, without the whitespace round it; nil if it is missing or empty.
+        /// The event's own field; nil if it is missing or empty.
         func own(_ field: QuakeMLField) -> UnsafeBufferPointer<UInt8>? {
             event.ownFields.first { $0.field == field }.flatMap { text($0.text) }
         }

@@ -8,9 +8,8 @@ struct QuakeMLTranslator {
         self.naming = naming
     }
 
-    /// - Returns: why the event has to be rejected; nil if `writer` has the feature.
-    ///
     /// - Parameter isOwn: whether the document was written by Quakes, whose ids are codes.
+    /// - Returns: why the event has to be rejected; nil if `writer` has the feature.
     mutating func read(_ event: borrowing QuakeMLEvent, isOwn: Bool) -> Rejection? {
         var name = EventName(code: "", net: "", netCode: "")
         do throws(Rejection) {
@@ -70,10 +69,8 @@ struct QuakeMLTranslator {
             depth: try texts.length(.originDepth, choice))
     }
 
-    /// Warnings about the document.
     var notes: [String] { [naming.note, units.note].compactMap(\.self) }
 
-    /// Whether the document says that there is no such event.
     private func isGone(
         _ name: EventName, _ texts: QuakeMLEvent.Texts, _ choice: Choice
     ) throws(Rejection) -> Bool {
@@ -115,9 +112,8 @@ struct QuakeMLTranslator {
 
     // MARK: Names
 
-    /// The event of a document that Quakes wrote: `smi:HOST/fdsnws/event/1/query?eventid=CODE`.
-    ///
-    /// - Returns: nil for one that another program has added to it.
+    /// The event of a document that Quakes wrote, `smi:HOST/fdsnws/event/1/query?eventid=CODE`; nil for one that another program has
+    /// added to it.
     private static func ownName(_ texts: QuakeMLEvent.Texts) -> EventName? {
         let identifier = EventIdentifier(texts.string(texts.text(texts.event.publicID)))
         guard identifier.authority.hasSuffix("/fdsnws/event/1/query") else { return nil }
@@ -157,13 +153,13 @@ extension EventNaming {
 }
 
 extension QuakeMLTranslator {
-    /// Which parts of an event count.
+    /// The parts of an event that count.
     struct Choice {
         var origin: QuakeMLEvent.Part?
         var magnitude: QuakeMLEvent.Part?
         var mechanism: QuakeMLEvent.Part?
         var place: UnsafeBufferPointer<UInt8>?
-        /// Whether its lengths are in kilometres, and its distances, too.
+        /// Lengths and distances.
         var isInKilometres = false
         /// The event's type in a document of Quakes', if QuakeML has no word for it.
         var ownType: [UInt8]?
@@ -215,7 +211,6 @@ extension QuakeMLTranslator {
 }
 
 extension QuakeMLEvent.Texts {
-    /// A number; nil if it is missing, or unknown.
     func number(_ field: QuakeMLField, _ part: QuakeMLEvent.Part?) throws(Rejection) -> DecimalText? {
         guard let text = self.field(field, of: part) else { return nil }
         switch DecimalText.read(text) {
@@ -225,7 +220,7 @@ extension QuakeMLEvent.Texts {
         }
     }
 
-    /// A length of the origin in kilometres.
+    /// Of the origin, in kilometres.
     func length(
         _ field: QuakeMLField, _ choice: QuakeMLTranslator.Choice
     ) throws(Rejection) -> DecimalText? {

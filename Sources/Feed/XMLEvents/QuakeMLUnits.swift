@@ -5,7 +5,6 @@ struct QuakeMLUnits {
     /// How many depths that should be in kilometres can only be metres.
     private var tooDeep = 0
 
-    /// Of a great circle.
     static let kilometresPerDegree = 111.195
     /// In kilometres. The deepest earthquakes are at 750.
     private static let deepest = 1000.0
@@ -26,7 +25,6 @@ struct QuakeMLUnits {
         return false
     }
 
-    /// The warning about the document; nil if there is none.
     var note: String? {
         guard tooDeep > 0 else { return nil }
         return

@@ -11,9 +11,8 @@ final class XMLReader: @unchecked Sendable {
     static let depthLimit = 64
     static let tagLimit = 1 << 20
 
-    /// Gets the elements of the document. Owns the reader, and so outlives it.
+    /// Owns the reader, and so outlives it.
     unowned(unsafe) var handler: QuakeMLScanner?
-    /// Why reading stopped.
     private(set) var failure: String?
     private(set) var depth = 0
     /// Where the last element began. libxml2 forgets its position when it stops.
@@ -57,9 +56,6 @@ final class XMLReader: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// Reads the next piece.
-    ///
-    /// - Parameter isLast: whether the document ends with it.
     func read(_ piece: UnsafeBufferPointer<UInt8>, isLast: Bool) {
         guard failure == nil else { return }
         guard let parser else {
@@ -77,7 +73,6 @@ final class XMLReader: @unchecked Sendable {
         }
     }
 
-    /// Stops, for a reason that concerns the document as a whole.
     func stop(_ reason: String) {
         lastPosition = position
         if failure == nil { failure = reason }
@@ -120,14 +115,12 @@ final class XMLReader: @unchecked Sendable {
         handler?.take(UnsafeBufferPointer(start: text, count: Int(count)))
     }
 
-    /// The attributes of an element: valid while it begins.
+    /// Valid while the element begins.
     struct Attributes {
         fileprivate let count: Int
         fileprivate let start: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
 
-        /// The value of an attribute; empty if there is none.
-        ///
-        /// - Parameter namespace: what its namespace begins with; nil for none.
+        /// Empty if there is none. `namespace` is the beginning of the attribute's.
         func value(_ name: StaticString, in namespace: StaticString? = nil) -> UnsafeBufferPointer<UInt8> {
             for index in 0..<count {
                 // Local name, prefix, namespace, value, and the value's end.
@@ -150,7 +143,6 @@ final class XMLReader: @unchecked Sendable {
 }
 
 extension UnsafePointer<UInt8> {
-    /// Whether a text that ends with a zero begins with a word of ASCII.
     func begins(with word: StaticString) -> Bool {
         // A zero in the text ends the comparison.
         word.withUTF8Buffer { word in word.indices.allSatisfy { self[$0] == word[$0] } }

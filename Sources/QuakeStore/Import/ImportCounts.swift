@@ -2,7 +2,6 @@ import Synchronization
 
 /// What an import did. `seen` is always the sum of inserted, updated, unchanged, stale and rejected.
 public struct ImportCounts: Sendable, Equatable {
-    /// Features of the document.
     public var seen = 0
     public var inserted = 0
     /// Events whose row was changed.
@@ -19,13 +18,13 @@ public struct ImportCounts: Sendable, Equatable {
     public var retracted = 0
     /// Size of the document after inflation, in bytes.
     public var bytes = 0
-    /// Rejected features whose id can't be read.
+    /// Of the rejected, those whose id can't be read.
     var unreadable = 0
     /// Deletions without an id. They are rejected, but not a fault of the answer: nearly half of the USGS's are like that.
     var unnamed = 0
     /// Whether the document says that it was generated in the future.
     var isAhead = false
-    /// Whether the document could have been settled, but was not.
+    /// It could have been settled.
     var isUnsettled = false
     /// Why nothing was deleted; nil when the brake did not hold.
     var brake: BrakeHeld?
@@ -68,12 +67,11 @@ public struct ImportCounts: Sendable, Equatable {
     }
 }
 
-/// The counts of a document's batches so far.
 final class RunningCounts: Sendable {
     private let state = Mutex((sum: ImportCounts(), latest: ImportCounts()))
 
     var counts: ImportCounts { state.withLock { $0.sum } }
-    /// Those of the batch that was imported last.
+    /// Those of the last batch.
     var latest: ImportCounts { state.withLock { $0.latest } }
 
     func add(_ counts: ImportCounts) {

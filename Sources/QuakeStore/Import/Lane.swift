@@ -13,7 +13,6 @@ struct Lane: Sendable {
     /// How many bytes of a batch's rows it reads at once, so that it need not read rows one by one.
     private let readAheadLimit: Int
 
-    /// - Parameter count: how many lanes there are.
     init(of count: Int) {
         readAheadLimit = (8 << 20) / count
     }
@@ -33,12 +32,11 @@ struct Lane: Sendable {
         return free
     }
 
-    /// Hands over a batch for import, once the one before is imported.
+    /// Returns once the batch before is imported.
     func hand(_ batch: FeatureBatch, _ settling: Settling) async {
         await filled.send((batch, settling))
     }
 
-    /// Says that no further batch follows.
     func close() {
         filled.finish()
     }

@@ -3,7 +3,6 @@ public enum RejectLimit: Sendable, Equatable {
     /// The greater of 10 and 1 % of the document's features.
     case standard
     case count(Int)
-    /// A percentage of the document's features.
     case percent(Double)
 
     /// Whether a document passes. It never does when all of its features were rejected.

@@ -7,7 +7,7 @@ struct RunLog {
     let source: FeedSource
     /// The name under which the run is recorded and its source is locked.
     let name: String
-    /// The interval at which a daemon imports the source.
+    /// A daemon's interval.
     var every: Duration?
     /// Whether the document's validators are kept, so that it is not fetched again while it is unchanged.
     var keepsValidators = false
@@ -60,7 +60,6 @@ struct RunLog {
         }
     }
 
-    /// Whether the source was ever imported, or tried to be.
     func hasRun() async throws -> Bool {
         try await connection.query(
             "select exists (select from import.run where source = \(name) and not forgotten) as has_run",
@@ -95,7 +94,7 @@ struct RunLog {
             """, to: "record the run")[0].decode("id")
     }
 
-    /// Sets the context, as `begin` does, in another session that takes part in the run.
+    /// As `begin` does, in another session that takes part in the run.
     static func naming(_ run: Int) -> Query {
         "select set_config('history.context', \(context(of: run)), false)"
     }

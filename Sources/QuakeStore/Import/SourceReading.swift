@@ -9,12 +9,9 @@ import Synchronization
 final class SourceReading: Sendable {
     private typealias Chunks = AsyncThrowingChannel<[UInt8], any Error>
 
-    private let arrived = Mutex(Arrival())
-    /// Ends the reading that is going on.
-    private let ending = Mutex<(isStopped: Bool, chunks: Chunks?)>((false, nil))
+    private let state = Mutex<(arrival: Arrival, isStopped: Bool, chunks: Chunks?)>((Arrival(), false, nil))
 
-    /// How much has arrived so far.
-    var arrival: Arrival { arrived.withLock { $0 } }
+    var arrival: Arrival { state.withLock { $0.arrival } }
 
     /// Reads all of the source, and calls `body` with each chunk. Several sources can be read, one after the other.
     ///
@@ -24,9 +21,9 @@ final class SourceReading: Sendable {
         _ body: ([UInt8]) async throws -> Void
     ) async throws -> FetchResult {
         let chunks = Chunks()
-        let isStopped = ending.withLock { ending in
-            ending.chunks = chunks
-            return ending.isStopped
+        let isStopped = state.withLock { state in
+            state.chunks = chunks
+            return state.isStopped
         }
         if isStopped { throw CancellationError() }
         // If this function throws, the reading is cancelled, and waited for.
@@ -39,9 +36,9 @@ final class SourceReading: Sendable {
 
     /// Ends `read`, even while it waits for the source.
     func stop() {
-        ending.withLock { ending in
-            ending.isStopped = true
-            ending.chunks?.fail(CancellationError())
+        state.withLock { state in
+            state.isStopped = true
+            state.chunks?.fail(CancellationError())
         }
     }
 
@@ -51,7 +48,7 @@ final class SourceReading: Sendable {
     ) async throws -> FetchResult {
         defer { chunks.finish() }
         var options = options
-        options.arrived = { [self] arrival in arrived.withLock { $0 = arrival } }
+        options.arrived = { [self] arrival in state.withLock { $0.arrival = arrival } }
         return try await source.read(ifChangedSince: validators, options: options) { chunk in
             await chunks.send(chunk)
             try Task.checkCancellation()

@@ -18,8 +18,6 @@ final class BatchSpool {
 
     var count: Int { fileCount + tail.count }
 
-    /// Appends bytes and returns their range.
-    ///
     /// - Throws: `TemporaryFileError` when the temporary file can't be written.
     func append(_ bytes: UnsafeBufferPointer<UInt8>) throws -> Range<Int> {
         if tail.isEmpty { tail.reserveCapacity(memoryLimit) }

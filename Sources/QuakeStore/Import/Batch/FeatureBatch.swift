@@ -13,7 +13,7 @@ final class FeatureBatch: @unchecked Sendable {
     struct Feature {
         let ordinal: Int
         let offset: Int
-        /// Where its bytes begin in the batch.
+        /// In the batch.
         fileprivate let start: Int
         let size: Int
         /// The line of the document, if it goes by lines.
@@ -21,7 +21,6 @@ final class FeatureBatch: @unchecked Sendable {
         fileprivate let keptCount: Int32
         /// The original text of a document that is not GeoJSON, behind the feature made from it.
         fileprivate let source: (start: Int, count: Int32)?
-        /// Whether it is one of the events that a service says were deleted.
         var isDeletion = false
         fileprivate var kept: Range<Int> { start..<start + Int(keptCount) }
     }
@@ -52,16 +51,13 @@ final class FeatureBatch: @unchecked Sendable {
     private var decoder = FeatureDecoder()
     private var row = BinaryRows()
 
-    /// - Parameters:
-    ///   - capacity: the number of features to make room for.
-    ///   - memoryLimit: how many bytes of rows stay in memory.
+    /// - Parameter memoryLimit: how many bytes of rows stay in memory.
     init(capacity: Int, memoryLimit: Int) {
         rows = BatchSpool(memoryLimit: memoryLimit)
         // Memory that is not used is never touched, and the array need not be copied as it grows.
         records.reserveCapacity(min(capacity, 20_000))
     }
 
-    /// The number of features.
     var count: Int { records.count + rejections.count }
 
     /// What is to be kept of each row; its number is its fingerprint.
@@ -108,7 +104,7 @@ final class FeatureBatch: @unchecked Sendable {
             source: source.map { ($0.lowerBound, Int32($0.count)) })
     }
 
-    /// Empties it. Returns the room that it was given.
+    /// Returns the room that it was given.
     func removeAll() -> [UInt8] {
         records.removeAll(keepingCapacity: true)
         rejections.removeAll()
@@ -119,7 +115,7 @@ final class FeatureBatch: @unchecked Sendable {
         return rows.removeAll()
     }
 
-    /// Makes its rows quick to append in any order: see `BatchSpool.readAhead`.
+    /// See `BatchSpool.readAhead`.
     func readAhead(atMost limit: Int, into room: inout [UInt8]) throws {
         try rows.readAhead(atMost: limit, into: &room)
     }
