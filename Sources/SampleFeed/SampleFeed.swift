@@ -16,7 +16,6 @@ public struct SampleFeed: Sendable {
     let count: Int
     let seed: UInt64
     let revised: Double
-    /// The index of the newest event.
     private let first: Int
 
     /// Where a feed ends unless it is told otherwise: 2026-01-01T00:00:00Z.

@@ -46,7 +46,7 @@ struct SampleText: ExpressibleByStringInterpolation, StringInterpolationProtocol
 
     private static let digits = Array("0123456789abcdefghijklmnopqrstuvwxyz".utf8)
 
-    /// Not negative, with at least `width` digits. The digit for nothing is `first`: 10 for letters only.
+    /// A number that is not negative, with at least `width` digits. Zero is the digit `first`: 10 for letters only.
     mutating func appendInterpolation(_ number: Int, radix: Int = 10, width: Int, from first: Int = 0) {
         if width > 1 || number >= radix {
             appendInterpolation(number / radix, radix: radix, width: width - 1, from: first)

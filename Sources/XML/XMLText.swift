@@ -9,7 +9,6 @@ public func xmlEscaped(_ text: String) -> String {
 }
 
 extension [UInt8] {
-    /// Appends a text of UTF-8 as `xmlEscaped` has it.
     package mutating func append(xmlEscaped text: UnsafeRawBufferPointer) {
         var start = 0
         for (index, byte) in text.enumerated() {

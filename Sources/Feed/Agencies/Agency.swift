@@ -59,7 +59,6 @@ public struct Agency: Sendable, Equatable {
 }
 
 extension Agency {
-    /// The agency whose event service is at a host; nil for any other host.
     public static func atHost(_ host: String?) -> Agency? {
         host.flatMap { host in known.first { $0.host == host } }
     }
@@ -85,7 +84,6 @@ extension Agency {
     static let byPrefix = Dictionary(
         uniqueKeysWithValues: known.flatMap { agency in agency.prefixes.map { ($0, agency) } })
 
-    /// The USGS, with the networks that contribute to ComCat.
     public static let usgs = Agency(
         name: "usgs", title: "U.S. Geological Survey and its networks", licence: "public domain",
         terms: "https://www.usgs.gov/policies-and-notices",

@@ -2,7 +2,7 @@
 ///
 /// A public id, such as `smi:ch.ethz.sed/sc25a/Event/2026tjhylr`, names its authority. Any other identifier has none.
 struct EventIdentifier {
-    /// `ch.ethz.sed/sc25a/Event`.
+    /// Such as `ch.ethz.sed/sc25a/Event`.
     let authority: String
     /// `2026tjhylr`; of `smi:…/query?eventId=46744251` it is `46744251`.
     let id: String
@@ -11,7 +11,7 @@ struct EventIdentifier {
     /// The host, if the identifier is the address of an event at a service: `smi:HOST/fdsnws/event/1/query?eventid=ID`.
     var host: String?
 
-    /// `ch.ethz.sed`.
+    /// Such as `ch.ethz.sed`.
     var owner: String { authority.prefix { $0 != "/" }.lowercased() }
 
     init(_ text: String) {
@@ -59,7 +59,6 @@ struct EventIdentifier {
 }
 
 extension String {
-    /// In UTF-8 bytes.
     fileprivate func end(ofASCII word: String) -> Int? {
         let (text, word) = (Array(utf8), Array(word.utf8))
         guard text.count >= word.count else { return nil }

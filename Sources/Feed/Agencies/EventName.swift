@@ -74,7 +74,6 @@ struct EventNaming {
         return name
     }
 
-    /// A warning.
     var note: String? {
         guard unknown.count > 0 else { return nil }
         let events =
@@ -85,7 +84,6 @@ struct EventNaming {
 
     // MARK: Names
 
-    /// In bytes.
     private static let codeLimit = 64
 
     private static func name(_ id: String, _ agency: Agency, _ stated: StatedName) -> EventName {
@@ -223,7 +221,6 @@ struct EventNaming {
 }
 
 extension String {
-    /// The last parts of a path that fit into so many bytes.
     fileprivate func fitting(_ limit: Int) -> String {
         var rest = self[...]
         while rest.utf8.count > limit, let slash = rest.firstIndex(of: "/") {

@@ -45,7 +45,7 @@ struct DecimalText {
                 exponent: exponent))
     }
 
-    /// Of metres.
+    /// The same length, if the number is in metres.
     var inKilometres: DecimalText {
         DecimalText(isNegative: isNegative, whole: whole, fraction: fraction, exponent: exponent - 3)
     }

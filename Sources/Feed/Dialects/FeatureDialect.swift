@@ -49,7 +49,6 @@ struct FeatureDialect {
     }
 }
 
-/// A feature that can be written in the USGS's form.
 private protocol Translatable {
     var members: FeatureMembers { get }
     var isGone: Bool { get }

@@ -16,7 +16,6 @@ struct FeatureWriter {
         if let url = name.url { append("url", url.utf8) }
     }
 
-    /// For an event that is rejected.
     mutating func write(onlyCode code: String) {
         deletion = nil
         bytes.removeAll(keepingCapacity: true)
@@ -61,7 +60,6 @@ struct FeatureWriter {
         bytes.append(contentsOf: json)
     }
 
-    /// Ends the feature with its geometry. What is missing is null.
     mutating func end(longitude: DecimalText?, latitude: DecimalText?, depth: DecimalText?) {
         bytes.append(text: #"},"geometry":{"type":"Point","coordinates":["#)
         append(longitude)

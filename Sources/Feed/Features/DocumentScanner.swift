@@ -28,23 +28,16 @@ public struct DocumentScanner {
             mayBeEmpty: query?.split(separator: "&").contains("format=text") == true)
     }
 
-    // MARK: What is known so far
-
-    /// What the document has said about itself.
     public var metadata: FeedMetadata { scanner?.metadata ?? FeedMetadata() }
     /// Whether the feed of the document is known. Only the USGS's GeoJSON can be one of its summary feeds.
     public var sawMetadata: Bool { scanner?.sawMetadata ?? false }
-    /// The number of events.
     public var count: Int { scanner?.count ?? 0 }
     /// Whether the document may lack events that exist: it ended within a line or without any, or holds a line that is neither an
     /// event nor a comment, such as an error message of the service.
     public var isIncomplete: Bool { scanner?.isIncomplete ?? true }
     /// The error of a document that was broken off, after all of its events have been handed over: its last line is not a row.
     public var breach: FeedError? { scanner?.breach }
-    /// Warnings about the document.
     public var notes: [String] { scanner?.notes ?? [] }
-
-    // MARK: Scanning
 
     /// Scans the next bytes of the document until `body` has enough for now: see `FeatureScanner.scan`. Only features of
     /// GeoJSON are measured.
@@ -73,9 +66,6 @@ public struct DocumentScanner {
         return true
     }
 
-    // MARK: The format
-
-    /// Looks at the first bytes until the format is known.
     private mutating func decide(
         _ chunk: UnsafeBufferPointer<UInt8>, from start: inout Int, isLast: Bool
     ) throws {

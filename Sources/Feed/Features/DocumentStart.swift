@@ -1,7 +1,7 @@
 /// Tells the format of a document by its first bytes.
 enum DocumentStart {
     static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    /// Of a first line.
+    /// How many bytes of a first line are read.
     static let lineLimit = 1 << 10
 
     enum Kind: Equatable {
@@ -10,13 +10,11 @@ enum DocumentStart {
         case geoJSON
         case xml
         case text
-        /// What it is instead.
+        /// None of these. Says what it is instead.
         case other(String)
     }
 
-    /// - Parameters:
-    ///   - bytes: the first ones, without whitespace in front.
-    ///   - isLast: whether the document ends here.
+    /// - Parameter bytes: the first ones, without whitespace in front.
     static func kind(of bytes: [UInt8], isLast: Bool) -> Kind {
         // A byte order mark of UTF-16, or the zeros of UTF-16 and UTF-32: only XML says which encoding it has.
         if let first = bytes.first, [0xFF, 0xFE, 0x00].contains(first) { return .xml }

@@ -4,7 +4,7 @@
 /// rest of the document is checked strictly (RFC 8259, RFC 7946): `features` counts only as a member of the top-level
 /// object, in any position. Memory stays below two features and one other member, each of at most 1 MiB.
 public struct FeatureScanner {
-    /// Of a feature, or of another top-level member, in bytes.
+    /// The limit of a feature, and of another top-level member, in bytes.
     public static let sizeLimit = 1 << 20
     /// How many bytes are kept of a larger feature.
     public static let keptOfOversized = 64 << 10
@@ -12,7 +12,6 @@ public struct FeatureScanner {
     public private(set) var metadata = FeedMetadata()
     /// Whether the member `metadata` has been read. It may also come after the features.
     public private(set) var sawMetadata = false
-    /// The number of features so far.
     public private(set) var count = 0
 
     private var state = State.beforeRoot
@@ -37,7 +36,6 @@ public struct FeatureScanner {
 
     public init() {}
 
-    /// - Parameter offset: how many bytes came before.
     init(at offset: Int) {
         consumed = offset
     }

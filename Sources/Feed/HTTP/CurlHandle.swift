@@ -5,7 +5,6 @@ import CCurl
 ///
 /// A transfer does not depend on the process's environment, on a `.netrc` file or on earlier transfers.
 final class CurlHandle {
-    /// Of the body, not taken yet.
     var bytes: [UInt8] = []
     /// Such as `HTTP/1.1 200 OK`.
     private var statusLine = ""
@@ -59,8 +58,6 @@ final class CurlHandle {
         }
     }
 
-    // MARK: Options
-
     func set(_ option: CURLoption, _ value: Int) { ccurl_set_long(easy, option, value) }
 
     /// libcurl copies the text.
@@ -68,13 +65,10 @@ final class CurlHandle {
 
     func set(_ option: CURLoption, _ value: [UInt8]) { ccurl_set_bytes(easy, option, value, value.count) }
 
-    /// Each as `NAME: VALUE`.
     func set(fields lines: [String]) {
         for line in lines { fields = curl_slist_append(fields, line) }
         ccurl_set_pointer(easy, CURLOPT_HTTPHEADER, fields)
     }
-
-    // MARK: Working
 
     func start() { curl_multi_add_handle(multi, easy) }
 
@@ -96,8 +90,6 @@ final class CurlHandle {
         let milliseconds = min(1000, limit / .milliseconds(1)).rounded(.up)
         curl_multi_poll(multi, nil, 0, Int32(milliseconds), nil)
     }
-
-    // MARK: Results
 
     subscript(info: CURLINFO) -> Int { ccurl_get_long(easy, info) }
 

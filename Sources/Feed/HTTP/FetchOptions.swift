@@ -2,7 +2,6 @@ import FoundationEssentials
 
 /// How a feed is fetched over HTTP. Files and standard input know only the limit on the inflated size, and `arrived`.
 public struct FetchOptions: Sendable {
-    /// The number of attempts, as long as no byte of the feed has been handed over.
     public var attempts = 4
     /// The wait before the second attempt. It doubles with each attempt, and is shortened at random by up to half.
     public var firstWait = Duration.seconds(1)

@@ -1,10 +1,8 @@
 import CCurl
 
-/// One request and its response.
 struct HTTPExchange: Sendable {
     enum Outcome {
         case result(FetchResult)
-        /// The field Location.
         case redirect(String)
     }
 
@@ -56,8 +54,6 @@ struct HTTPExchange: Sendable {
         }
         try await decoder.finish(body)
     }
-
-    // MARK: The request
 
     func configure(_ handle: CurlHandle) {
         handle.set(CURLOPT_URL, target.url)

@@ -1,7 +1,6 @@
 import CCurl
 import Glibc
 
-/// The head of a response: its status, its fields and what they mean.
 struct HTTPHead: Sendable {
     let status: Int
     /// Such as `404 Not Found`.

@@ -2,7 +2,6 @@ import CCurl
 
 /// The target of a request: an http or https URL without credentials and fragment.
 struct HTTPTarget: Hashable {
-    /// In one normal form.
     let url: String
     let isSecure: Bool
     let host: String

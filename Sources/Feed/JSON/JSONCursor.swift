@@ -31,7 +31,6 @@ struct JSONCursor {
         while position < bytes.count, bytes[position].isJSONWhitespace { position += 1 }
     }
 
-    /// Skips whitespace first.
     @inline(__always)
     mutating func consume(_ byte: UInt8) -> Bool {
         skipWhitespace()
@@ -93,7 +92,6 @@ struct JSONCursor {
         guard depth <= Self.nestingLimit else { throw error(JSONError.tooDeep) }
     }
 
-    /// Reads any value, checking all of it.
     mutating func skipValue() throws(JSONError) {
         skipWhitespace()
         switch next {
@@ -115,7 +113,7 @@ struct JSONCursor {
         }
     }
 
-    /// nil for a JSON text.
+    /// Why the bytes are not a JSON text; nil if they are.
     static func fault(in bytes: UnsafeBufferPointer<UInt8>) -> JSONError? {
         var cursor = JSONCursor(bytes)
         do {

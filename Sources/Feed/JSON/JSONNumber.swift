@@ -6,7 +6,7 @@ struct JSONNumber {
     let isNegative: Bool
     /// The first 19 significant digits.
     let mantissa: UInt64
-    /// Of ten.
+    /// The power of ten to multiply by.
     let exponent: Int
     /// Whether the mantissa holds all digits.
     let isWhole: Bool

@@ -1,4 +1,4 @@
-/// Of the proleptic Gregorian calendar.
+/// A date in the proleptic Gregorian calendar.
 public struct CivilDate: Sendable, Equatable {
     /// 0 is 1 BC.
     public let year: Int

@@ -1,5 +1,4 @@
 extension EventService {
-    /// In bytes.
     private static let longestCount = 1000
 
     /// - Returns: nil if the answer is not a number.

@@ -5,9 +5,8 @@ public struct EventService: Sendable, Hashable {
     public private(set) var name: String?
     /// Up to and including its version number, with a slash at the end.
     public private(set) var url: String
-    /// Of the events in one answer.
+    /// How many events an answer has at most.
     public var limit = 20_000
-    /// As far as they are known.
     public var abilities = Set(Ability.allCases)
     /// What `format` is, if it has no GeoJSON of the USGS's form.
     private var otherFormat = "text"

@@ -3,7 +3,7 @@
 /// A line with the names of columns holds until the next one. Other lines that begin with `#` are comments. Memory is that
 /// of one line, of which at most 64 KiB are kept.
 struct TextScanner: EventScanner {
-    /// Of a row, in bytes.
+    /// The limit of a row, in bytes.
     static let lineLimit = 64 << 10
 
     private(set) var count = 0
@@ -17,7 +17,6 @@ struct TextScanner: EventScanner {
     private var row: TextRow
     private var header: TextHeader?
     private var headerNotes: [String] = []
-    /// Of a line that continues in the next chunk.
     private var kept: [UInt8] = []
     private var lineSize = 0
     private var lineNumber = 1

@@ -34,8 +34,6 @@ struct QuakeMLEvent {
         (publicID, source, sourceID) = (store(id), store(network), store(code))
     }
 
-    // MARK: Reading
-
     private mutating func store(_ text: UnsafeBufferPointer<UInt8>) -> Range<Int> {
         let start = texts.count
         append(text)
@@ -77,8 +75,6 @@ struct QuakeMLEvent {
             ownFields.append((field, start..<texts.count))
         }
     }
-
-    // MARK: What was read
 
     /// - Parameter isOwn: whether Quakes wrote the document. Then the texts are taken as they are.
     func withTexts<Result>(isOwn: Bool, _ body: (Texts) throws(Rejection) -> Result) throws(Rejection)

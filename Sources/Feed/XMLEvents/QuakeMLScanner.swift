@@ -11,7 +11,6 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
     private let reader = XMLReader()
     private let tree = QuakeMLTree.shared
     private var translator: QuakeMLTranslator
-    /// How many bytes came before the first that is parsed.
     private let offset: Int
     private var block: [UInt8]
     private var isFinished = false
@@ -26,7 +25,6 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
     private var event = QuakeMLEvent()
     private var made: [UInt8] = []
     private var excerpt = EventExcerpt()
-    /// Not yet handed over.
     private var ready: [Ready] = []
 
     private struct Ready {

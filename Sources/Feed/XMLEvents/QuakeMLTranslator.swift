@@ -1,4 +1,3 @@
-/// Makes a feature of an event that was read from QuakeML.
 struct QuakeMLTranslator {
     private(set) var naming: EventNaming
     private(set) var writer = FeatureWriter()
@@ -153,13 +152,12 @@ extension EventNaming {
 }
 
 extension QuakeMLTranslator {
-    /// The parts of an event that count.
     struct Choice {
         var origin: QuakeMLEvent.Part?
         var magnitude: QuakeMLEvent.Part?
         var mechanism: QuakeMLEvent.Part?
         var place: UnsafeBufferPointer<UInt8>?
-        /// Lengths and distances.
+        /// Whether lengths and distances are.
         var isInKilometres = false
         /// The event's type in a document of Quakes', if QuakeML has no word for it.
         var ownType: [UInt8]?
@@ -220,7 +218,6 @@ extension QuakeMLEvent.Texts {
         }
     }
 
-    /// Of the origin, in kilometres.
     func length(
         _ field: QuakeMLField, _ choice: QuakeMLTranslator.Choice
     ) throws(Rejection) -> DecimalText? {

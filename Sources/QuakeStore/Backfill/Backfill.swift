@@ -19,7 +19,6 @@ public struct Backfill: Sendable {
         public var isNewestFirst = false
         /// The shortest time between two requests.
         public var pace: Duration = .seconds(1)
-        /// Discards an unfinished backfill.
         public var startsOver = false
 
         public init(from: Instant) {
@@ -42,7 +41,6 @@ public struct Backfill: Sendable {
     private let options: Options
     private let fetch: FetchOptions
 
-    /// - Parameter imports: how each window is imported.
     public init(
         _ connection: Connection, _ options: Options, imports: Importer.Options, logger: Logger
     ) async throws {
@@ -134,7 +132,6 @@ public struct Backfill: Sendable {
         }
     }
 
-    /// Or resumes the unfinished one.
     private func begin(_ windows: inout ServiceWindows) async throws -> State {
         if options.startsOver {
             try await connection.repeating(

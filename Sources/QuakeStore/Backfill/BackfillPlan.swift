@@ -48,7 +48,6 @@ struct BackfillPlan {
             : range.upperBound.milliseconds - reached.milliseconds
     }
 
-    /// nil when all is done.
     var next: Range<Instant>? {
         guard left > 0 else { return nil }
         var length = left
@@ -101,6 +100,5 @@ struct BackfillPlan {
 }
 
 extension Range<Instant> {
-    /// Milliseconds.
     fileprivate var length: Int64 { upperBound.milliseconds - lowerBound.milliseconds }
 }

@@ -2,7 +2,6 @@ import Feed
 
 /// One window of a backfill or a verification, as the importer needs it.
 public struct ImportWindow: Sendable {
-    /// Of the run.
     let name: String
     let range: Range<Instant>
     /// Whether small events are left out.

@@ -154,7 +154,6 @@ struct StreamLines: @unchecked Sendable {
     private let host: String
     private let spool = BatchSpool(memoryLimit: 4 << 20)
     private var pieces: [Range<Int>] = []
-    /// The beginning of a line whose end has not come.
     private(set) var rest: [UInt8] = []
     private(set) var byteCount = 0
     private(set) var count = 0
@@ -164,13 +163,11 @@ struct StreamLines: @unchecked Sendable {
         self.host = host
     }
 
-    /// Nothing has changed.
     var isPositionOnly: Bool { count == 1 && lastLine.starts(with: Self.position) }
 
     private static let position = Array(#"{"store":"#.utf8)
     private static let lineFeed = UInt8(ascii: "\n")
 
-    /// - Throws: `BrokenStream` if a line is too long.
     mutating func append(_ chunk: [UInt8]) throws {
         byteCount += chunk.count
         guard rest.count + (chunk.firstIndex(of: Self.lineFeed) ?? chunk.count) <= Self.longestLine else {

@@ -25,7 +25,6 @@ extension DocumentImport {
         }
     }
 
-    /// Keeps what was found out about the service.
     private mutating func keep(_ service: EventService) {
         let lost = (sweep?.service.abilities ?? []).subtracting(service.abilities)
         for ability in EventService.Ability.allCases where lost.contains(ability) {

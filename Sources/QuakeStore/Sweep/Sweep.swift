@@ -13,7 +13,6 @@ struct Sweep: Sendable {
     var service: EventService
     /// Earlier sweeps have imported everything up to this time; nil before the first, and after an unusable cursor.
     private(set) var cursor: Instant?
-    /// Where a sweep without a cursor begins.
     let beginning: Instant
     /// By the clock of this machine.
     let started: Instant
@@ -75,14 +74,10 @@ struct Sweep: Sendable {
         return (plan, windows)
     }
 
-    // MARK: By origin times
-
     var isByWindow: Bool { !service.abilities.contains(.updates) }
 
-    /// Whether the long window's turn has come.
     var isLong: Bool { lastLong.map { $0 + Self.day <= started } ?? true }
 
-    /// The earliest origin time that is asked for.
     var earliest: Instant {
         guard isByWindow else { return EventService.Question.beginning }
         let window = started - Int64(isLong ? service.daysDaily : service.daysEach) * Self.day
@@ -98,7 +93,6 @@ struct Sweep: Sendable {
     /// time.
     var isCursorAhead: Bool { cursor.map { $0 > moment + Self.overlap / 2 } ?? false }
 
-    /// Continues as if it were the first.
     mutating func startOver() {
         cursor = nil
         made = nil

@@ -51,7 +51,6 @@ public struct Verification: Sendable {
 
     public struct Outcome: Sendable {
         public var findings = 0
-        /// How many events the service has there.
         public var events = 0
         /// How many of them could not be read, and are not compared.
         public var rejected = 0

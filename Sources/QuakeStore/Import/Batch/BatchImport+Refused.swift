@@ -1,7 +1,6 @@
 import Feed
 import PostgreSQL
 
-// The search for features with a value that the server refuses.
 extension BatchImport {
     /// Finds each feature that the server refuses, and commits nothing. It takes one transaction for any number of them, unless the
     /// server can't even read some: then the batch is halved until each of those is alone.

@@ -7,7 +7,6 @@ struct BatchImport {
     let logger: Logger
     /// The run in `import.run`; nil for a dry run, which writes nothing.
     let run: Int?
-    /// Those of the document's earlier batches.
     let runningCounts: RunningCounts
 
     /// Why the server refuses features, by their ordinals.

@@ -13,7 +13,6 @@ final class FeatureBatch: @unchecked Sendable {
     struct Feature {
         let ordinal: Int
         let offset: Int
-        /// In the batch.
         fileprivate let start: Int
         let size: Int
         /// The line of the document, if it goes by lines.
@@ -25,7 +24,6 @@ final class FeatureBatch: @unchecked Sendable {
         fileprivate var kept: Range<Int> { start..<start + Int(keptCount) }
     }
 
-    /// A feature that was decoded as an earthquake.
     struct Record {
         let feature: Feature
         let updated: Instant
@@ -115,7 +113,6 @@ final class FeatureBatch: @unchecked Sendable {
         return rows.removeAll()
     }
 
-    /// See `BatchSpool.readAhead`.
     func readAhead(atMost limit: Int, into room: inout [UInt8]) throws {
         try rows.readAhead(atMost: limit, into: &room)
     }

@@ -12,7 +12,7 @@ struct Intake {
     private var record: QuakeRecord?
     /// What the batches keep of each row, by what the server is likely to need.
     var keeping = FeatureBatch.Keeping.rowAndNumber
-    /// That the document lists.
+    /// The withdrawals that the document lists.
     private(set) var deletions: [StatedDeletion] = []
     /// How many of them there may be: they are kept until the document's end.
     private static let deletionLimit = 100_000

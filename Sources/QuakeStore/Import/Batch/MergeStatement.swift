@@ -193,7 +193,6 @@ enum MergeStatement {
         )
         """
 
-    /// Does and locks nothing.
     static func preview(_ settling: Settling) -> Query {
         """
         with \(compared(settling))

@@ -25,8 +25,6 @@ struct Settling {
     /// The events that the document says are gone, and since when. It counts without an identity, too: any document may say so.
     var deletions = StatedDeletions()
 
-    // MARK: Presence
-
     /// Makes the temporary table for the features of a document that may settle, or empties it. Nothing vacuums a temporary table, so
     /// one that has grown gets a new file, which is too much for each of many small documents.
     static func prepare(_ connection: Connection) async throws {
@@ -48,13 +46,10 @@ struct Settling {
                 """), to: "prepare for the document's features")
     }
 
-    /// A rejected feature still counts as present in the document.
     static let noteRejects: Query = """
         insert into pg_temp.present (code, is_current)
         select code, false from pg_temp.rejected where code is not null
         """
-
-    // MARK: Age
 
     /// Keeps settling and merging apart until the transaction ends, and looks for settled documents. A batch of an older document
     /// that is merged while another one settles would not see the deletion, and bring the event back. Any number of workers may
@@ -91,8 +86,6 @@ struct Settling {
         counts.stale += try row.decode("stale", as: Int.self)
         counts.retracted += try row.decode("retracted", as: Int.self)
     }
-
-    // MARK: The end
 
     /// Deletes what the document shows to be gone, unless too many features were rejected, or the id of one can't be read:
     /// that feature could be any event. With such a feature, a sweep shows neither that an event was renamed nor that one is

@@ -8,7 +8,6 @@ struct StatedDeletions {
     static let limitInMemory = 5_000
 
     private(set) var inMemory: [StatedDeletion] = []
-    /// How many are in the table.
     private var stored = 0
 
     var count: Int { stored + inMemory.count }
