@@ -22,12 +22,18 @@ struct ConnectTests {
                 setenv("PGPORT", port, 1)
                 setenv("PGDATABASE", name, 1)
                 setenv("PGUSER", "quakes", 1)
-                setenv("PGCONNECT_TIMEOUT", "4", 1)
-                #expect(ServerSearch(ConnectionOptions()).limit(ofEachOf: 1) == .seconds(4))
                 let row = try await Connection.with(ConnectionOptions(), logger: .quiet) {
                     try await $0.query("select current_database()::text as name", to: "ask")[0]
                 }
                 print("connected to \(try row.decode("name") as String)")
+                let silent = try SilentListener()
+                setenv("PGHOST", "127.0.0.1", 1)
+                setenv("PGPORT", "\(silent.port)", 1)
+                setenv("PGCONNECT_TIMEOUT", "1", 1)
+                let error = try await postgresError {
+                    try await Connection.with(ConnectionOptions(), logger: .quiet) { _ in }
+                }
+                #expect("\(error)".contains("no answer within 1.0 seconds"))
             }
             let output = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
             #expect(output.contains("connected to \(options["dbname"]!)"))

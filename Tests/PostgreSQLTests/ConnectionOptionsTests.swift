@@ -83,31 +83,47 @@ struct ConnectionOptionsTests {
     }
 
     @Test(
-        "connect_timeout is in seconds; without one, and for 0, it is 10 s, and 3 s where there are several addresses",
+        "connect_timeout is in seconds; without one, and for 0, it is 10 s, and 3 s where there are several hosts",
         arguments: [
             ("host=db connect_timeout=4", 4), ("host=db", 10), ("host=db connect_timeout=0", 10),
             ("host=a,b", 3), ("host=a,b connect_timeout=4", 4),
         ])
     func connectTimeout(_ conninfo: String, seconds: Int) throws {
-        let search = ServerSearch(try ConnectionOptions(conninfo))
-        #expect(search.limit(ofEachOf: 1) == .seconds(seconds))
-        let several = conninfo.contains("=4") ? 4 : 3
-        #expect(search.limit(ofEachOf: 2) == .seconds(several))
+        let options = try ConnectionOptions(conninfo).effective
+        #expect([ServerHost](options).connectLimit(options["connect_timeout"]) == .seconds(seconds))
     }
 
-    @Test("Lists of hosts, addresses and ports are taken apart as libpq does; a name becomes its addresses")
-    func addresses() throws {
-        func places(_ conninfo: String) throws -> [String] {
-            try ServerSearch(ConnectionOptions(conninfo)).addresses.flatMap { $0 }.map { address in
-                ["host", "hostaddr", "port"].map { address[$0] ?? "-" }.joined(separator: " ")
-            }
+    @Test("Lists of hosts, addresses and ports are taken apart as libpq does, and put together again")
+    func hosts() throws {
+        func hosts(_ conninfo: String) throws -> [ServerHost] {
+            try [ServerHost](ConnectionOptions(conninfo).effective)
         }
+        func places(_ conninfo: String) throws -> [String] {
+            try hosts(conninfo).map { "\($0.name) \($0.address) \($0.port)" }
+        }
+        #expect(try places("host=/a,192.0.2.1 port=1,2") == ["/a  1", "192.0.2.1  2"])
+        #expect(try places("host=/a,/b port=7") == ["/a  7", "/b  7"])
+        #expect(try places("host=a,b hostaddr=192.0.2.1,192.0.2.2") == ["a 192.0.2.1 ", "b 192.0.2.2 "])
+        #expect(try places("dbname=x") == ["  "])
+        let list = try hosts("host=/a,/b port=7")
+        #expect(list.keywords == ["host": "/a,/b", "hostaddr": ",", "port": "7,7"])
+        #expect([ServerHost](list.keywords) == list)
+    }
+
+    @Test("A host that failed is left out; of a silent one, the other addresses are still to be tried")
+    func leaving() throws {
+        func rest(_ conninfo: String, _ place: ServerHost, isSilent: Bool = false) throws -> [String] {
+            try [ServerHost](ConnectionOptions(conninfo).effective).leaving(place, isSilent: isSilent)
+                .map { "\($0.name) \($0.address) \($0.port)" }
+        }
+        let b = ServerHost(name: "/b", address: "", port: "2")
+        #expect(try rest("host=/a,/b,/b port=1,2,3", b) == ["/a  1", "/b  3"])
+        #expect(try rest("host=/b port=2", b).isEmpty)
         #expect(
-            try places("host=/a,192.0.2.1 port=1,2") == ["/a - 1", "192.0.2.1 192.0.2.1 2"])
-        #expect(try places("host=/a,/b port=7") == ["/a - 7", "/b - 7"])
-        #expect(try places("host=a,b hostaddr=192.0.2.1,192.0.2.2") == ["a 192.0.2.1 -", "b 192.0.2.2 -"])
-        #expect(try places("host=localhost port=7").contains("localhost 127.0.0.1 7"))
-        // They do not fit each other, which libpq is to say.
-        #expect(try places("host=/a,/b port=1,2,3") == ["/a,/b - 1,2,3"])
+            try rest("dbname=x", ServerHost(name: "/var/run/postgresql", address: "", port: "5432")).isEmpty)
+        let local = ServerHost(name: "localhost", address: "192.0.2.1", port: "7")
+        #expect(try rest("host=localhost port=7", local).isEmpty)
+        let others = try rest("host=localhost port=7", local, isSilent: true)
+        #expect(others.contains("localhost 127.0.0.1 7"))
     }
 }

@@ -2,37 +2,35 @@ import CPostgreSQL
 import Glibc
 
 extension Connection {
-    /// Connects to the first server that takes it, among all addresses of all hosts in the options. Each of them has its own time
-    /// limit, so that a silent one does not block the others.
+    /// Connects to the first server that takes it.
+    ///
+    /// libpq goes through the hosts and their addresses, but under PQconnectPoll it waits for a silent one without end
+    /// (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PQCONNECTSTARTPARAMS), and it stops at one that refuses the
+    /// login. So a host that fails is left out, and libpq starts again with the others.
     func connect() throws {
         let operation = "connect to \(options)"
-        let search = ServerSearch(options)
+        var keywords = options.effective
         var failures: [PostgresError] = []
-        var silent: Set<ServerSearch.Address> = []
-        for attributes in search.rounds {
-            for addresses in search.addresses {
-                let limit = search.limit(ofEachOf: addresses.count)
-                for address in addresses where !silent.contains(address) {
-                    var keywords = address
-                    if let attributes { keywords["target_session_attrs"] = attributes }
-                    do {
-                        return try connect(keywords, within: limit, operation)
-                    } catch let failure as ConnectFailure {
-                        close()
-                        lossReason = nil
-                        if failure.isSilence { silent.insert(address) }
-                        failures.append(failure.error)
-                    }
-                }
+        while true {
+            do {
+                return try connect(keywords, operation)
+            } catch let failure as ConnectFailure {
+                close()
+                lossReason = nil
+                failures += failure.errors
+                guard !failure.others.isEmpty else { throw Self.summary(of: failures, operation) }
+                keywords.merge(failure.others.keywords) { $1 }
+                keywords["connect_timeout"] = "\(failure.limit.components.seconds)"
             }
         }
-        throw Self.summary(of: failures, operation)
     }
 
-    /// Why connecting to one server failed.
     private struct ConnectFailure: Error {
-        let error: PostgresError
-        var isSilence = false
+        /// Of each attempt, the last host's at the end.
+        let errors: [PostgresError]
+        /// The hosts that are left to try, each for this long.
+        var others: [ServerHost] = []
+        var limit = Duration.zero
     }
 
     /// All failures, each once. A login or a database that a server does not know may be new, and that server a standby that is
@@ -50,44 +48,57 @@ extension Connection {
         return error
     }
 
-    /// Connects to one address.
-    ///
     /// - Throws: `ConnectFailure`; `CancellationError`.
-    private func connect(_ keywords: ServerSearch.Address, within limit: Duration, _ operation: String) throws
-    {
+    private func connect(_ keywords: [String: String], _ operation: String) throws {
         try Task.checkCancellation()
-        let deadline = ContinuousClock.now + limit
-        guard let handle = startConnecting(keywords) else {
+        guard let handle = withCStrings(of: keywords, { PQconnectStartParams($0, $1, 0) }) else {
             throw PostgresError(operation: operation, message: "out of memory")
         }
         self.handle = handle
-        server = keywords
         notices.install(on: handle)
         // This is the only way to get the SQLSTATE of a refused connection.
         PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
+        guard PQstatus(handle) != CONNECTION_BAD else {
+            throw ConnectFailure(errors: connectErrors(operation, handle))
+        }
+        // With what libpq adds from the environment and the service file.
+        let known = PQconninfo(handle).map { takeKeywords(of: $0) } ?? [:]
+        let hosts = [ServerHost](known)
+        let limit = hosts.connectLimit(known["connect_timeout"])
+        var place = ServerHost(of: handle)
+        var deadline = ContinuousClock.now + limit
+        func failure(_ errors: [PostgresError], isSilent: Bool = false) -> ConnectFailure {
+            ConnectFailure(errors: errors, others: hosts.leaving(place, isSilent: isSilent), limit: limit)
+        }
         var status = PGRES_POLLING_WRITING
         while status != PGRES_POLLING_OK {
             guard status != PGRES_POLLING_FAILED, PQstatus(handle) != CONNECTION_BAD else {
-                throw connectFailure(operation, handle)
+                throw failure(connectErrors(operation, handle))
             }
             try Task.checkCancellation()
             guard ContinuousClock.now < deadline else {
-                throw silence(of: handle, within: limit, operation)
+                throw failure(
+                    connectErrors(operation, handle) + [silence(of: place, within: limit, operation)],
+                    isSilent: true)
             }
             // The socket may change between attempts (TLS).
             if waitForSocket(PQsocket(handle), for: status == PGRES_POLLING_WRITING ? POLLOUT : POLLIN) {
                 status = PQconnectPoll(handle)
             }
+            guard place != ServerHost(of: handle) else { continue }
+            place = ServerHost(of: handle)
+            deadline = .now + limit
         }
         PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
         PQsetnonblocking(handle, 1)
+        server = keywords.merging([place].keywords) { $1 }
         do {
             waitLimit = .limited(until: deadline, limit: limit)
             defer { waitLimit = .untilCancelled }
             try leaveSerializable(handle)
             if options.avoidsOpenSchemas { try leaveOpenSchemas(handle) }
         } catch let error as PostgresError {
-            throw ConnectFailure(error: error, isSilence: error.connectionLost && error.sqlState == nil)
+            throw failure([error])
         }
     }
 
@@ -119,30 +130,24 @@ extension Connection {
         PQparameterStatus(handle, "in_hot_standby").map { String(cString: $0) == "on" }
     }
 
-    private func silence(of handle: OpaquePointer, within limit: Duration, _ operation: String)
-        -> ConnectFailure
-    {
-        let place = [PQhost(handle), PQport(handle)].compactMap { $0.map { String(cString: $0) } }
-        return ConnectFailure(
-            error: PostgresError(
-                operation: operation,
-                message: "no answer within \(limit) from \(place.joined(separator: " port "))",
-                remedy: "check the host, the port and the firewall, or raise connect_timeout",
-                connectionLost: true),
-            isSilence: true)
+    private func silence(of host: ServerHost, within limit: Duration, _ operation: String) -> PostgresError {
+        PostgresError(
+            operation: operation, message: "no answer within \(limit) from \(host.name) port \(host.port)",
+            remedy: "check the host, the port and the firewall, or raise connect_timeout",
+            connectionLost: true)
     }
 
-    private func connectFailure(_ operation: String, _ handle: OpaquePointer) -> ConnectFailure {
-        // Indented lines are libpq's advice. Each of the others describes one attempt, or a place in the server's
-        // source.
-        let lines = String(cString: PQerrorMessage(handle)).split(whereSeparator: \.isNewline)
-        var message = lines.filter { !$0.hasPrefix("\t") && !$0.hasPrefix("LOCATION:") }
-            .joined(separator: " ")
-        let sqlState = message.firstMatch(of: #/:  ([0-9A-Z]{5}): /#).map { String($0.output.1) }
-        if let sqlState { message.replace(":  \(sqlState): ", with: ": ") }
-        return ConnectFailure(
-            error: PostgresError(
-                operation: operation, sqlState: sqlState, message: message,
-                remedy: sqlState == nil ? "is the server running there?" : nil, connectionLost: true))
+    private func connectErrors(_ operation: String, _ handle: OpaquePointer) -> [PostgresError] {
+        // Indented lines are libpq's advice. Each of the others describes one attempt, or a place in the server's source. An attempt
+        // under way has no reason yet.
+        String(cString: PQerrorMessage(handle)).split(whereSeparator: \.isNewline)
+            .filter { !$0.hasPrefix("\t") && !$0.hasPrefix("LOCATION:") && !$0.hasSuffix(" failed: ") }
+            .map { line in
+                let sqlState = line.firstMatch(of: #/:  ([0-9A-Z]{5}): /#).map { String($0.output.1) }
+                return PostgresError(
+                    operation: operation, sqlState: sqlState,
+                    message: String(sqlState.map { line.replacing(":  \($0): ", with: ": ") } ?? line),
+                    remedy: sqlState == nil ? "is the server running there?" : nil, connectionLost: true)
+            }
     }
 }

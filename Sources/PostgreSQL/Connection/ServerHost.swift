@@ -1,0 +1,67 @@
+import CPostgreSQL
+import Foundation
+
+/// One of the hosts that libpq goes through.
+struct ServerHost: Equatable {
+    let name: String
+    /// As a number; empty for a socket's folder, or if libpq is to look up the name.
+    let address: String
+    let port: String
+
+    /// Whether libpq means this entry of its list. What the entry leaves out is libpq's default.
+    fileprivate func isTried(at place: ServerHost) -> Bool {
+        let given = name.isEmpty ? address : name
+        return (given.isEmpty || given == place.name) && (address.isEmpty || address == place.address)
+            && (port.isEmpty || port == place.port)
+    }
+}
+
+extension ServerHost {
+    /// The one that libpq is connecting to, or has connected to.
+    init(of handle: OpaquePointer) {
+        func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }
+        self.init(name: text(PQhost(handle)), address: text(PQhostaddr(handle)), port: text(PQport(handle)))
+    }
+}
+
+extension [ServerHost] {
+    /// - Parameter keywords: with lists in `host`, `hostaddr` and `port` that libpq accepts.
+    init(_ keywords: [String: String]) {
+        let lists = ["host", "hostaddr", "port"].map { keyword in
+            keywords[keyword].map { $0.components(separatedBy: ",") } ?? [""]
+        }
+        self = (0..<Swift.max(lists[0].count, lists[1].count)).map { index in
+            let parts = lists.map { $0.count == 1 ? $0[0] : $0[index] }
+            return ServerHost(name: parts[0], address: parts[1], port: parts[2])
+        }
+    }
+
+    var keywords: [String: String] {
+        func list(_ part: KeyPath<ServerHost, String>) -> String {
+            map { $0[keyPath: part] }.joined(separator: ",")
+        }
+        return ["host": list(\.name), "hostaddr": list(\.address), "port": list(\.port)]
+    }
+
+    /// How long each may take. To libpq, a `connect_timeout` of 0 means no limit; here it means none given.
+    func connectLimit(_ timeout: String?) -> Duration {
+        let given = timeout.flatMap { Int($0) } ?? 0
+        return .seconds(given > 0 ? given : count > 1 ? 3 : 10)
+    }
+
+    /// The list without the host at a place.
+    ///
+    /// - Parameter isSilent: the other addresses of its name are still to be tried.
+    func leaving(_ place: ServerHost, isSilent: Bool = false) -> [ServerHost] {
+        guard let index = firstIndex(where: { $0.isTried(at: place) }) else { return [] }
+        var others = self
+        let left = others.remove(at: index)
+        if isSilent, left.address.isEmpty, !place.address.isEmpty {
+            let addresses = Host(name: left.name).addresses.filter { $0 != place.address }
+            others.insert(
+                contentsOf: addresses.map { ServerHost(name: left.name, address: $0, port: left.port) },
+                at: index)
+        }
+        return others
+    }
+}
