@@ -74,13 +74,11 @@ public struct RowWriter {
         append(value)
     }
 
-    /// A `double precision`.
     @inlinable
     public mutating func appendDouble(_ value: Double) {
         appendInteger(value.bitPattern)
     }
 
-    /// A `boolean`.
     @inlinable
     public mutating func appendBool(_ value: Bool) {
         append(Int32(1))
@@ -94,7 +92,6 @@ public struct RowWriter {
         append(value)
     }
 
-    /// A `text` or a `bytea` from any sequence of bytes, such as a string's `utf8`.
     public mutating func appendBytes(_ value: some Sequence<UInt8>) {
         Array(value).withUnsafeBufferPointer { appendBytes($0) }
     }

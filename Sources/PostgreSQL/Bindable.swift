@@ -1,11 +1,9 @@
-/// A value that can be bound to a statement.
 public protocol Bindable: Sendable {
     /// The type's object identifier in `pg_type`.
     static var sqlType: UInt32 { get }
     var parameter: Parameter { get }
 }
 
-/// A value of which an array can be bound.
 public protocol BindableElement: Bindable {
     /// The array's identifier in `pg_type`.
     static var arrayType: UInt32 { get }
@@ -22,7 +20,6 @@ extension Parameter {
     static let timestamptz: UInt32 = 1184
     static let timestamptzArray: UInt32 = 1185
 
-    /// A `timestamptz`.
     public static func time(microsecondsSince2000 microseconds: Int64) -> Parameter {
         Parameter(type: timestamptz, bigEndian: microseconds)
     }

@@ -12,7 +12,6 @@ public struct BoundArray<Element: BindableElement>: Bindable {
         for number in [1, 0, Int32(bitPattern: Element.sqlType), Int32(count), 1] { append(number) }
     }
 
-    /// Appends an element in its binary form, such as a text in UTF-8.
     public mutating func append(_ element: UnsafeBufferPointer<UInt8>) {
         append(Int32(truncatingIfNeeded: element.count))
         bytes.append(contentsOf: element)

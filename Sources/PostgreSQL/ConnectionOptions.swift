@@ -51,8 +51,6 @@ public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, C
 
     /// libpq ends the credentials of a URL at the first @ before the first /. A later @, before the parameters, was
     /// meant to be that end.
-    ///
-    /// - Parameter rest: what follows the scheme.
     private static func hasBarePasswordCharacters(_ rest: Substring.UnicodeScalarView) -> Bool {
         var rest = rest
         if let end = rest.firstIndex(where: { $0 == "@" || $0 == "/" }), rest[end] == "@" {

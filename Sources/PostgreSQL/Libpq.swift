@@ -26,14 +26,12 @@ func sendParameters(_ parameters: [Parameter], of statement: String, _ handle: O
     }
 }
 
-/// PQsendQueryPrepared in the same way.
 func sendPrepared(_ name: String, _ parameters: [Parameter], _ handle: OpaquePointer) -> Int32 {
     withValues(of: parameters) { values, lengths, formats in
         PQsendQueryPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1)
     }
 }
 
-/// Calls `body` with the values, their lengths and their formats, as libpq takes them.
 private func withValues(
     of parameters: [Parameter], _ body: ([UnsafePointer<CChar>?], [Int32], [Int32]) -> Int32
 ) -> Int32 {
@@ -52,7 +50,6 @@ private func withValues(
     }
 }
 
-/// Calls `body` with keywords and their values, as NULL-terminated arrays of C strings.
 func withCStrings<Result>(
     of keywords: [String: String],
     _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> Result

@@ -3,16 +3,12 @@
 /// The description is one line with the operation, the server's message, the SQLSTATE and, if there is one, the remedy.
 /// It contains no bound value, no row and no password: the server's DETAIL and CONTEXT, which quote rows, are left out.
 public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What was being done, such as `merge batch 3`.
     public var operation: String
     /// The five characters of the SQLSTATE, when the error came from the server
     /// (https://www.postgresql.org/docs/current/errcodes-appendix.html).
     public var sqlState: String?
-    /// The server's or libpq's message.
     public var message: String
-    /// What a person can do about it.
     public var remedy: String?
-    /// Whether the connection is lost: no further statement can succeed on it.
     public var connectionLost: Bool
     /// Whether it was the COMMIT that failed: no single value is at fault then.
     public var isOfCommit = false
@@ -41,7 +37,6 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
             && (sqlState.map { state in ["08", "53", "57", "58"].contains { state.hasPrefix($0) } } ?? true)
     }
 
-    /// A row with the same key already exists.
     public var isUniqueViolation: Bool { sqlState == "23505" }
 
     /// The server refused a value: class 22, data exception, 54, a program limit exceeded, or 23514, a check constraint.
@@ -49,7 +44,6 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
         !isOfCommit && (quotesValue || sqlState == "23514")
     }
 
-    /// A column that is not null was given no value.
     public var isNotNullViolation: Bool { sqlState == "23502" }
 
     /// The server's queue of notifications is full: it refuses any commit that notifies.
@@ -60,7 +54,6 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
         sqlState.map { $0.hasPrefix("22") || $0.hasPrefix("54") } ?? false
     }
 
-    /// The server does not know the table, or not even its schema.
     public var isUndefinedTable: Bool { sqlState == "42P01" }
 
     /// The server answered, but does not know the table, column, function or schema.

@@ -11,7 +11,6 @@
 ///
 /// Source: PostgreSQL's `common/hashfn.c`, `access/hash/hashfunc.c`, `utils/adt/rowtypes.c` and `utils/adt/arrayfuncs.c`.
 public struct RecordHash {
-    /// The number of the values so far.
     public private(set) var value: UInt64 = 0
     private let seed: UInt64
 
@@ -47,7 +46,6 @@ public struct RecordHash {
         combine(state.final())
     }
 
-    /// An `integer`.
     @inline(__always)
     public mutating func append(_ integer: Int32) {
         var state = JenkinsState(count: 4, seed: seed)
@@ -55,7 +53,6 @@ public struct RecordHash {
         combine(state.final())
     }
 
-    /// A `boolean`.
     @inline(__always)
     public mutating func append(_ flag: Bool) {
         append(Int32(flag ? 1 : 0))
@@ -76,7 +73,6 @@ public struct RecordHash {
         combine(array)
     }
 
-    /// `hash_bytes_extended`.
     @inline(__always)
     private static func hash(_ bytes: UnsafeRawBufferPointer, _ seed: UInt64) -> UInt64 {
         var state = JenkinsState(count: bytes.count, seed: seed)
@@ -108,7 +104,6 @@ public struct RecordHash {
 private struct JenkinsState {
     var a, b, c: UInt32
 
-    /// - Parameter count: how many bytes will be hashed.
     @inline(__always)
     init(count: Int, seed: UInt64) {
         a = 0x9E37_79B9 &+ UInt32(truncatingIfNeeded: count) &+ 3_923_095

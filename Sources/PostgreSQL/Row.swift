@@ -9,7 +9,6 @@ import Glibc
 /// - Throws: reading the next column throws `RowError` when there is none, or it has a size that the type does not have. Its
 ///   type is not looked at: a COPY has none.
 public struct Row: @unchecked Sendable {
-    /// What is left of a COPY's message; empty for a row of a result.
     private var rest = UnsafeRawBufferPointer(start: nil, count: 0)
     /// The result that the row is in, which no longer changes; nil for a row of a COPY.
     private let result: QueryResult?
@@ -90,10 +89,8 @@ public struct Row: @unchecked Sendable {
             start: PQgetvalue(result, row, column), count: Int(PQgetlength(result, row, column)))
     }
 
-    /// The type of the next column; nil in a row of a COPY, which does not tell.
     var sqlType: UInt32? { result.map { PQftype($0.pointer, column) } }
 
-    /// Passes over some columns.
     public mutating func skip(_ count: Int) throws {
         if result != nil {
             column += Int32(count)
@@ -102,7 +99,6 @@ public struct Row: @unchecked Sendable {
         }
     }
 
-    /// A `text`.
     public mutating func nextText() throws -> String? {
         try nextBytes().map { String(decoding: $0, as: UTF8.self) }
     }
@@ -210,7 +206,6 @@ final class QueryResult: @unchecked Sendable {
 
     var rows: some Sequence<Row> { (0..<PQntuples(pointer)).lazy.map { Row($0, of: self) } }
 
-    /// The first column with this name.
     func column(_ name: String) -> Int32? {
         (0..<PQnfields(pointer)).first { strcmp(PQfname(pointer, $0), name) == 0 }
     }

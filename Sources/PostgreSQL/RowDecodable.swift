@@ -1,6 +1,5 @@
 /// A type that values of some of PostgreSQL's types can be read as.
 public protocol RowDecodable {
-    /// Those types' identifiers in `pg_type`.
     static var sqlTypes: [UInt32] { get }
     /// Reads the row's next column, of one of these types.
     static func next(in row: inout Row) throws -> Self?

@@ -7,7 +7,6 @@ extension Connection {
     /// How long the server may take to answer a cancellation, a rollback, or the end of a COPY.
     static let answerLimit: Duration = .seconds(5)
 
-    /// The open handle, ready for the next message.
     func open(_ operation: String) throws -> OpaquePointer {
         if case .cancelling = waitLimit { waitLimit = .untilCancelled }
         switch waitLimit {
@@ -23,7 +22,6 @@ extension Connection {
         return handle
     }
 
-    /// Waits until every cancellation that was sent has arrived.
     private func awaitCancellations() throws {
         let limit =
             if case .cleanup(let end?, _) = waitLimit { end - .now } else { Self.answerLimit }
@@ -33,7 +31,6 @@ extension Connection {
         }
     }
 
-    /// Sends a statement with its values. In single-row mode, each row arrives as a separate result.
     func send(
         _ query: Query, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false
     ) throws {
@@ -47,7 +44,6 @@ extension Connection {
         try send(script, operation, handle) { PQsendQuery(handle, script) }
     }
 
-    /// Sends the text or the name that `call` hands to libpq.
     func send(
         _ sql: String, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false,
         _ call: () -> Int32
@@ -96,7 +92,6 @@ extension Connection {
         if let firstError { throw firstError }
     }
 
-    /// Closes the connection, which would otherwise stay in the middle of the COPY.
     private func unexpectedCopy(_ operation: String) -> PostgresError {
         close(because: "a COPY outside copy(into:)")
         return PostgresError(
@@ -198,7 +193,6 @@ extension Connection {
         }
     }
 
-    /// Runs `body` even if the task is cancelled, within a time limit. A limit that is already set stays in force.
     func shieldingFromCancellation<Result>(_ body: () throws -> Result) rethrows -> Result {
         if case .cleanup = waitLimit { return try body() }
         let before = waitLimit

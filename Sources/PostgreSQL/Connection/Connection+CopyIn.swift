@@ -61,7 +61,6 @@ extension Connection {
         }
     }
 
-    /// Sends the first `count` bytes of the buffer.
     func putCopy(_ bytes: [UInt8], _ count: Int, _ operation: String) throws {
         let handle = try open(operation)
         // In pieces of 256 KiB: libpq copies into its buffer the part that it can't send at once.
@@ -84,8 +83,6 @@ extension Connection {
         return try readCount(operation, handle)
     }
 
-    /// Ends a COPY that is still running, so that the server discards it. The reason is the error that is already being
-    /// thrown.
     private func abandonCopy(_ operation: String) {
         guard let handle, PQtransactionStatus(handle) == PQTRANS_ACTIVE else { return }
         shieldingFromCancellation {

@@ -14,7 +14,6 @@ extension Connection {
         let script = try "copy (\(text(of: query))) to stdout (format binary)"
         let handle = try open(operation)
         try startCopy(script, PGRES_COPY_OUT, operation, handle)
-        // After an error of the body, the remaining rows are read and dropped.
         var bodyError: (any Error)?
         do {
             while let message = try nextCopyMessage(operation, handle) {
@@ -40,7 +39,6 @@ extension Connection {
         if let bodyError { throw bodyError }
     }
 
-    /// A text as an SQL literal.
     public func quoted(_ text: String) throws -> String {
         let operation = "quote a text"
         let handle = try open(operation)

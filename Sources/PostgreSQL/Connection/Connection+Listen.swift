@@ -7,10 +7,8 @@ public struct Notification: Sendable, Equatable {
     public let payload: String
 }
 
-/// The notifications that reach a connection. Only valid inside the closure of `Connection.listen`.
 public struct Notifications: Sendable {
     let connection: Connection
-    /// Ends a wait.
     let alarm: Alarm
 
     /// Waits for the next notification, for at most `limit`; nil when none came.
@@ -99,10 +97,8 @@ final class Alarm: Sendable {
         close(descriptor)
     }
 
-    /// Ends the present wait, or the next one.
     func ring() { eventfd_write(descriptor, 1) }
 
-    /// Waits until the socket can be read, it rings, or the time is up.
     func wait(for socket: Int32, atMost limit: Duration) {
         var descriptors = [socket, descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         // A clock that stands still for this process, such as while the machine is asleep, delays it by a minute at most.

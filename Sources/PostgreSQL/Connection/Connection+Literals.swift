@@ -24,13 +24,11 @@ extension Connection {
         return "\(parameter.bytes == nil ? "null" : value)::\(type)"
     }
 
-    /// The types of which arrays are bound, by the array's type.
     private static let elements: [UInt32: (type: UInt32, name: String)] = [
         String.arrayType: (String.sqlType, "text"), Int64.arrayType: (Int64.sqlType, "bigint"),
         Parameter.timestamptzArray: (Parameter.timestamptz, "timestamptz"),
     ]
 
-    /// An array in the binary form that `BoundArray` makes.
     private func array(of element: (type: UInt32, name: String), _ bytes: [UInt8]?) throws -> String {
         guard var rest = bytes?.dropFirst(BoundArray<String>.headSize) else {
             return "null::\(element.name)[]"

@@ -8,9 +8,6 @@ extension Connection {
     /// own session (`requireSession`), because a pooler in transaction mode may pass the next run to a session that
     /// does not know the query.
     ///
-    /// An error thrown by `body` cancels the query and is thrown again. Rows that were handed over before the server failed
-    /// stay handed over.
-    ///
     /// - Parameter query: its values may differ from run to run. The texts that were last used stay prepared.
     /// - Throws: `PostgresError`; `hasChangedShape` when the result's columns are no longer those of the first run. The next
     ///   run prepares the query again.
@@ -32,7 +29,6 @@ extension Connection {
         }
     }
 
-    /// The name under which the session has a query, which is prepared if need be.
     func prepare(_ query: Query, _ operation: String) throws -> String {
         let shape = PreparedQueries.Shape(query)
         if let name = prepared.name(of: shape) { return name }
@@ -51,9 +47,7 @@ extension Connection {
     }
 }
 
-/// The names of the latest queries in a session: one for each text.
 struct PreparedQueries {
-    /// The text and the types that identify a query.
     struct Shape: Hashable {
         let text: String
         let types: [UInt32]
@@ -70,7 +64,6 @@ struct PreparedQueries {
     /// transaction may have failed and would refuse it.
     var dropped: [String] = []
 
-    /// The name of a query that is to be run; nil if it is not prepared.
     mutating func name(of shape: Shape) -> String? {
         uses += 1
         names[shape]?.lastUse = uses

@@ -23,8 +23,6 @@ extension Connection {
 
     /// Runs one query within a transaction, and hands over each row as it arrives. The server plans it for its first tenth
     /// rather than for all of it: if an index has the rows in order, the first ones come at once, and all may take longer.
-    ///
-    /// An error thrown by `body` cancels the query and is thrown again.
     public func forEachRow(
         soonOf query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
@@ -62,7 +60,6 @@ extension Connection {
         return try readCount(operation, handle)
     }
 
-    /// Reads to the end of the running statement, and returns how many rows it affected.
     func readCount(_ operation: String, _ handle: OpaquePointer) throws -> Int {
         var count = 0
         try readResults(operation, handle) { count = Int(String(cString: PQcmdTuples($0.pointer))) ?? 0 }

@@ -2,9 +2,7 @@ import CPostgreSQL
 
 /// A pooler gives each transaction of a connection another of its sessions, and the work needs one session.
 public struct NoSession: Error, Equatable, CustomStringConvertible {
-    /// What was to be done, such as `import`.
     public let operation: String
-    /// Where the connection leads.
     public let server: String
 
     public var description: String {

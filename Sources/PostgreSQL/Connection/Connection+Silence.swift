@@ -11,7 +11,6 @@ extension Connection {
     /// How long it may take to answer the probe.
     static let pingLimit: Duration = .seconds(5)
 
-    /// How long a server that owes an answer has been silent.
     struct Silence {
         let start = ContinuousClock.now
         fileprivate var ping: Ping?
@@ -58,11 +57,9 @@ extension Connection {
 
 /// Asks whether a server takes connections, without logging in.
 private final class Ping: Sendable {
-    /// When it was asked first.
     let start: ContinuousClock.Instant
     private let answer = Mutex<Bool?>(nil)
 
-    /// nil as long as it is not known.
     var isAnswered: Bool? { answer.withLock { $0 } }
 
     /// Asks in the background, because it blocks.

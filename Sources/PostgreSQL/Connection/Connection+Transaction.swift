@@ -67,7 +67,6 @@ extension Connection {
         return try await body()
     }
 
-    /// The same for a single statement. Returns its rows.
     @discardableResult
     nonisolated public func repeating(_ statement: Query, to operation: String) async throws -> [Row] {
         try await repeating { try await query(statement, to: operation) }

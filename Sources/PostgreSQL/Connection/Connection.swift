@@ -21,25 +21,20 @@ public actor Connection {
     private let executor = QueueExecutor(label: "postgresql.connection")
     let notices: NoticeLog
     public nonisolated let options: ConnectionOptions
-    /// nil before the connection is opened and after it is closed.
     var handle: OpaquePointer?
     /// Why the connection ended, for the errors of later calls.
     var lossReason: String?
     var waitLimit = WaitLimit.untilCancelled
     /// Only the keywords that lead to the server.
     var server: [String: String] = [:]
-    /// nil while nothing is waited for.
     var silence: Silence?
     var prepared = PreparedQueries()
-    /// Whether no pooler is in between; nil if that is not known yet.
     var isDirect: Bool?
     /// Cancellations that are on their way to the server. The next statement waits for them, because they must not hit
     /// it.
     let cancellations = DispatchGroup()
 
-    /// How long a call waits for the server.
     enum WaitLimit {
-        /// Until the task is cancelled.
         case untilCancelled
         /// The same, but no longer than this.
         case limited(until: ContinuousClock.Instant, limit: Duration)
@@ -57,9 +52,7 @@ public actor Connection {
         notices = NoticeLog(logger: logger)
     }
 
-    /// Opens a connection, passes it to `body`, and closes it in any case.
-    ///
-    /// The server's notices go to `logger`.
+    /// Opens a connection for `body`, and closes it in any case. The server's notices go to `logger`.
     public static func with<Result>(
         _ options: ConnectionOptions, logger: Logger,
         _ body: (Connection) async throws -> Result
