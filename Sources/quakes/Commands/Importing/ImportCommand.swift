@@ -1,10 +1,7 @@
 import ArgumentParser
 import Feed
 import FoundationEssentials
-import Logging
-import PostgreSQL
 import QuakeStore
-import Synchronization
 
 struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -80,7 +77,8 @@ struct ImportCommand: AsyncParsableCommand {
     var since: TimeArgument?
 
     @Option(
-        help: ArgumentHelp("Give up on a run after this long, such as 90s or 15m.", valueName: "duration"))
+        help: ArgumentHelp(
+            "Give up on the run of a source after this long, such as 90s or 15m.", valueName: "duration"))
     var timeout: DurationArgument?
 
     @Option(help: "Print the summary as text, or as one JSON object per source.")
@@ -130,54 +128,23 @@ struct ImportCommand: AsyncParsableCommand {
 
     // MARK: Once
 
-    /// Imports every source, even after one has failed. Prints each failure; the first one decides the exit code.
+    /// Imports every source, even after one has failed. The first failure decides the exit code.
     private func importOnce(into database: Database) async throws {
-        let reached = Mutex(0)
-        func unreached(because error: any Error) {
-            report.add(unreached: sources.dropFirst(reached.withLock(\.self)), because: error)
-        }
-        let failures: [any Error]
-        do {
-            failures = try await Deadline.run(within: timeout?.duration) { deadline in
-                try await database.withConnection(for: .writer) { connection in
-                    let importer = try await importer(connection, database.logger, deadline)
-                    var failures: [any Error] = []
-                    for source in sources {
-                        let summary = await importOne(source, with: importer, database)
-                        report.add(summary)
-                        let failure = summary.failure
-                        reached.withLock { $0 += 1 }
-                        if let failure { failures.append(failure) }
-                        if failure?.endsAllRuns == true { break }
-                    }
-                    return failures
-                }
+        var failures: [any Error] = []
+        for (index, source) in sources.enumerated() {
+            do {
+                let summary = try await importOne(source, into: database)
+                report.add(summary)
+                if let failure = summary.failure { failures.append(failure) }
+            } catch {
+                report.add(unreached: sources[index...], because: error)
+                if self.database.log.logFormat == .text || error is CancellationError { throw error }
+                // The log has said it, as JSON.
+                throw ExitCode(ExitStatus(error).rawValue)
             }
-        } catch {
-            unreached(because: error)
-            if self.database.log.logFormat == .text { throw error }
-            // The log has said it, as JSON.
-            throw error is CancellationError ? error : ExitCode(ExitStatus(error).rawValue)
         }
         guard let last = failures.last else { return }
-        unreached(because: last)
         throw last is CancellationError ? last : ExitCode(ExitStatus(failures[0]).rawValue)
-    }
-
-    private func importer(
-        _ connection: Connection, _ logger: Logger, _ deadline: Deadline?, every: Duration? = nil
-    ) async throws -> Importer {
-        var options = Importer.Options()
-        options.lanes = lanes ?? min(ProcessInfo.processInfo.activeProcessorCount, 4)
-        options.batchSize = batch
-        options.rejectLimit = maxRejects
-        options.isDryRun = dryRun
-        options.retraction = retract
-        options.fetch = fetch.options
-        options.reasonOfCancellation = { deadline?.failure }
-        options.every = every
-        options.sweepsSince = since?.instant
-        return try await Importer(connection, options: options, logger: logger)
     }
 
     // MARK: Again and again
@@ -187,7 +154,6 @@ struct ImportCommand: AsyncParsableCommand {
         EventService(source).map { max(every, sweepEvery?.duration ?? $0.pace) } ?? every
     }
 
-    /// Each run has its own connection, so a failure in one run does not affect the next.
     private func importAgainAndAgain(
         _ source: FeedSource, _ every: Duration, into database: Database
     ) async throws {
@@ -197,9 +163,11 @@ struct ImportCommand: AsyncParsableCommand {
         var repeated = RepeatedFailure()
         while true {
             let start = ContinuousClock.now
-            let (summary, isReported) = try await importOnce(source, every, into: database)
-            let reason = isReported ? nil : summary.failure.map { "\($0)" }
-            if repeated.isToBeSaid(reason, now: .now), !isReported { report.add(summary) }
+            let summary = try await summary(of: source, every, into: database)
+            // There was no run if the database was not fit, or another worker holds the source.
+            let reason = summary.run == nil ? summary.failure.map { "\($0)" } : nil
+            if repeated.isToBeSaid(reason, now: .now) { report.add(summary) }
+            if let failure = summary.failure as? CancellationError { throw failure }
             var ending =
                 summary.failure.map { Schedule.Ending($0) } ?? summary.freshFor.map { .fresh($0) } ?? .done
             // A stream has waited for a change already.
@@ -215,63 +183,60 @@ struct ImportCommand: AsyncParsableCommand {
         }
     }
 
-    /// Imports one source of a daemon.
-    ///
-    /// - Returns: also whether the run is reported; not if there was none, because the database was not fit or another worker
-    ///   holds the source.
     /// - Throws: `CancellationError`.
-    private func importOnce(
-        _ source: FeedSource, _ every: Duration, into database: Database
-    ) async throws -> (summary: ImportSummary, isReported: Bool) {
-        let isReported = Mutex(false)
+    private func summary(
+        of source: FeedSource, _ every: Duration, into database: Database
+    ) async throws -> ImportSummary {
         do {
-            let summary = try await Deadline.run(within: timeout?.duration) { deadline in
-                try await database.withConnection(for: .writer) { connection in
-                    let importer = try await importer(connection, database.logger, deadline, every: every)
-                    let summary = await importOne(source, with: importer, database)
-                    if summary.run != nil || summary.failure == nil {
-                        report.add(summary)
-                        isReported.withLock { $0 = true }
-                    }
-                    return summary
-                }
-            }
-            if let failure = summary.failure as? CancellationError { throw failure }
-            return (summary, isReported.withLock(\.self))
+            return try await importOne(source, every: every, into: database)
         } catch let error as CancellationError {
             throw error
         } catch {
-            return (ImportSummary(source: source, failure: error), isReported.withLock(\.self))
+            return ImportSummary(source: source, failure: error)
         }
     }
 
     // MARK: One run
 
+    /// Imports one source over a connection of its own, within `--timeout`.
+    ///
+    /// - Throws: what keeps every source from being imported, such as an unreachable database. The summary has any other failure.
     private func importOne(
-        _ source: FeedSource, with importer: Importer, _ database: Database
-    ) async -> ImportSummary {
-        var line = ProgressLine()
-        let summary: ImportSummary
-        do {
-            summary = try await database.namingGrants(for: .writer) {
-                try await importer.run(source) { progress in
-                    // A feed that has come in one piece is imported before the line could be read.
-                    if progress.arrival.bytes != progress.arrival.length {
-                        line.show(ProgressState(progress, of: source))
+        _ source: FeedSource, every: Duration? = nil, into database: Database
+    ) async throws -> ImportSummary {
+        try await Deadline.run(within: timeout?.duration) { deadline in
+            try await database.withConnection(for: .writer) { connection in
+                let options = options(deadline, every: every)
+                let importer = try await Importer(connection, options: options, logger: database.logger)
+                var line = ProgressLine()
+                defer { line.clear() }
+                do {
+                    return try await database.namingGrants(for: .writer) {
+                        try await importer.run(source) { progress in
+                            // A feed that has come in one piece is imported before the line could be read.
+                            if progress.arrival.bytes != progress.arrival.length {
+                                line.show(ProgressState(progress, of: source))
+                            }
+                        }
                     }
+                } catch {
+                    return ImportSummary(source: source, failure: error)
                 }
             }
-        } catch {
-            summary = ImportSummary(source: source, failure: error)
         }
-        line.clear()
-        return summary
     }
-}
 
-extension Error {
-    /// Whether no other source can be imported either.
-    fileprivate var endsAllRuns: Bool {
-        self is CancellationError || self is TimedOut || (self as? PostgresError)?.connectionLost == true
+    private func options(_ deadline: Deadline?, every: Duration?) -> Importer.Options {
+        var options = Importer.Options()
+        options.lanes = lanes ?? min(ProcessInfo.processInfo.activeProcessorCount, 4)
+        options.batchSize = batch
+        options.rejectLimit = maxRejects
+        options.isDryRun = dryRun
+        options.retraction = retract
+        options.fetch = fetch.options
+        options.reasonOfCancellation = { deadline?.failure }
+        options.every = every
+        options.sweepsSince = since?.instant
+        return options
     }
 }

@@ -8,7 +8,8 @@ struct ImportReport {
     /// The lines of a daemon carry a time.
     let isDaemon: Bool
 
-    func add(_ summary: ImportSummary) {
+    /// - Parameter isSaid: whether people have read the error already.
+    func add(_ summary: ImportSummary, isSaid: Bool = false) {
         switch format {
         case .json: StandardOutput.print(summary.json.jsonText)
         // The log says it as JSON, and the two often end in one journal. A row of zeros would add nothing to the error.
@@ -19,23 +20,15 @@ struct ImportReport {
         if log.logFormat == .json {
             log.logger().log(
                 level: summary.outcome == .failed ? .error : .notice, "run ended", metadata: summary.metadata)
-        } else if let failure = summary.failure, !(failure is CancellationError) {
+        } else if !isSaid, let failure = summary.failure, !(failure is CancellationError) {
             let text = Self.text(of: failure, importing: summary.source)
             if isDaemon { log.logger().error("\(text)") } else { StandardError.print("quakes: \(text)") }
         }
     }
 
-    /// Reports sources that there was no run of: the database was unavailable, or the time was up. For programs only, which
-    /// expect one object for each source. People read the error once.
+    /// Reports sources that there was no run of. Programs expect one object for each; people read the error once.
     func add(unreached sources: some Sequence<FeedSource>, because error: any Error) {
-        guard format == .json || log.logFormat == .json else { return }
-        for source in sources {
-            let summary = ImportSummary(source: source, failure: error)
-            if format == .json { StandardOutput.print(summary.json.jsonText) }
-            if log.logFormat == .json {
-                log.logger().error("run ended", metadata: summary.metadata)
-            }
-        }
+        for source in sources { add(ImportSummary(source: source, failure: error), isSaid: true) }
     }
 
     /// The text of the error, preceded by the source unless the text names it already.
