@@ -1,18 +1,27 @@
 import Feed
 import QuakeStore
 
-/// Shows how far a long task is, on one line of a terminal, which it keeps rewriting. Elsewhere it shows nothing.
+/// Shows how far a long task is, on one line of a terminal, which it keeps rewriting.
 struct ProgressLine {
+    /// How often it prints a line elsewhere; nil for never.
+    var pause: Duration?
     private let start = ContinuousClock.now
     private var next = ContinuousClock.now
     private var isShown = false
 
+    init(elsewhereEvery pause: Duration? = nil) { self.pause = pause }
+
     mutating func show(_ progress: @autoclosure () -> ProgressState) {
         let now = ContinuousClock.now
-        guard now >= next, StandardError.isTerminal else { return }
-        next = now + .milliseconds(200)
-        isShown = true
-        StandardError.replaceLine(progress().text(after: now - start))
+        guard now >= next else { return }
+        if StandardError.isTerminal {
+            next = now + .milliseconds(200)
+            isShown = true
+            StandardError.replaceLine(progress().text(after: now - start))
+        } else if let pause {
+            next = now + pause
+            StandardError.print("quakes: \(progress().text(after: now - start))")
+        }
     }
 
     mutating func clear() {
@@ -27,8 +36,9 @@ struct ProgressState {
     var name: String
     /// Such as `1200 events`.
     var amount: String
-    /// How many of them there have been so far.
+    /// How many of them there have been so far, and how many of those before the task was resumed.
     var count: Int
+    var resumedAt = 0
     /// How much is done, from 0 to 1; nil if the total is unknown.
     var fraction: Double?
 
@@ -36,11 +46,14 @@ struct ProgressState {
     func text(after elapsed: Duration) -> String {
         let seconds = elapsed / .seconds(1)
         var parts = [amount]
-        if seconds > 0 { parts.append("\(Int(Double(count) / seconds))/s") }
+        if seconds > 0 { parts.append("\(Int(Double(count - resumedAt) / seconds))/s") }
         // What has been read still has to be imported.
         if let fraction = fraction.map({ min($0, 0.99) }) {
             parts.insert("\(Int(fraction * 100))%", at: 0)
-            if fraction > 0.01, seconds >= 1 { parts.append("\((elapsed * (1 / fraction - 1)).rough) left") }
+            let done = fraction * Double(count - resumedAt) / Double(max(1, count))
+            if done > 0.01, seconds >= 1 {
+                parts.append("\((elapsed * ((1 - fraction) / done)).rough) left")
+            }
         }
         return "\(name): \(parts.joined(separator: ", "))"
     }
@@ -65,5 +78,14 @@ extension ProgressState {
             name: kind, amount: "\(progress.rows) of about \(max(progress.rows, progress.expected)) \(rows)",
             count: progress.rows)
         if progress.expected > 0 { fraction = Double(progress.rows) / Double(progress.expected) }
+    }
+
+    init(_ progress: Backfill.Progress, resumedAt: Int) {
+        let expected = progress.expected > 0 ? " of about \(progress.expected)" : ""
+        self.init(
+            name: "backfill",
+            amount: "\(progress.events)\(expected) events, up to \(progress.reached.shortText)",
+            count: progress.events, resumedAt: resumedAt)
+        if progress.expected > 0 { fraction = Double(progress.events) / Double(progress.expected) }
     }
 }

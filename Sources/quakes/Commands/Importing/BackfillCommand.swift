@@ -64,10 +64,13 @@ struct BackfillCommand: AsyncParsableCommand {
         let outcome = try await database.withConnection(for: .writer) { connection in
             let backfill = try await Backfill(
                 connection, options, imports: imports, logger: database.logger)
-            var line = BackfillLine()
-            let outcome = try await backfill.run { line.show($0) }
-            line.end()
-            return outcome
+            var line = ProgressLine(elsewhereEvery: .seconds(30))
+            defer { line.clear() }
+            var start: Int?
+            return try await backfill.run { progress in
+                start = start ?? progress.events
+                line.show(ProgressState(progress, resumedAt: start ?? 0))
+            }
         }
         let counts = ImportCounts.named.filter { $0.name != "bytes" }
             .map { "\(outcome.counts[keyPath: $0.count]) \($0.name)" }.joined(separator: ", ")
