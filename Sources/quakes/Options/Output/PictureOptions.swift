@@ -22,9 +22,9 @@ struct PictureOptions: ParsableArguments {
     func write(_ svg: String) async throws {
         guard let output else { return StandardOutput.write(svg) }
         if output.lowercased().hasSuffix(".png") {
-            try await PictureFile(path: output).writePNG(svg)
+            try await ReplacedFile(path: output).writePNG(svg)
         } else {
-            try PictureFile(path: output).write(svg)
+            try ReplacedFile(path: output).write(svg)
         }
     }
 }

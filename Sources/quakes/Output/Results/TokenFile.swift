@@ -3,8 +3,8 @@ import Foundation
 import QuakeStore
 import QuakeView
 
-/// The file in which a stream keeps its position: the line that ends each pass, and in it the table's shape. The file is always
-/// replaced as a whole, and only one process at a time can use it.
+/// The file in which a stream keeps its position: the line that ends each pass, and in it the table's shape. Only one process at
+/// a time can use it.
 struct TokenFile: Sendable {
     let path: String
     private let lock: FollowerLock
@@ -19,16 +19,18 @@ struct TokenFile: Sendable {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
-            throw failure("read", path)
+            throw FileError(operation: "read", path: path, code: errno)
         }
         defer { close(descriptor) }
         // Longer than any position.
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = read(descriptor, &bytes, bytes.count)
-        guard count >= 0 else { throw failure("read", path) }
-        guard let stored = Stored(Data(bytes[..<count])), let position = stored.position else {
-            throw UnreadableTokenFile(path: path)
-        }
+        guard count >= 0 else { throw FileError(operation: "read", path: path, code: errno) }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        guard let stored = try? decoder.decode(Stored.self, from: Data(bytes[..<count])),
+            let position = stored.position
+        else { throw UnreadableTokenFile(path: path) }
         return (position, stored.shape)
     }
 
@@ -39,38 +41,12 @@ struct TokenFile: Sendable {
         let nonce: String
         let shape: String
 
-        enum CodingKeys: String, CodingKey {
-            case store, token, nonce, shape
-            case committedAt = "committed_at"
-        }
-
-        /// nil when it is not a position.
-        init?(_ json: Data) {
-            do {
-                self = try JSONDecoder().decode(Stored.self, from: json)
-            } catch {
-                return nil
-            }
-        }
-
         var position: Position? { Position(word: "\(token)_\(committedAt)_\(nonce)_\(store)") }
     }
 
     /// Returns once the position, and the shape of the table whose rows were written, are on disk.
     func store(_ position: Position, of table: TableShape) throws {
-        let new = path + ".new"
-        let bytes = Array((position.json(of: table) + "\n").utf8)
-        let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw failure("open", new) }
-        defer { close(descriptor) }
-        guard write(descriptor, bytes, bytes.count) == bytes.count, fsync(descriptor) == 0 else {
-            throw failure("write", new)
-        }
-        guard rename(new, path) == 0 else { throw failure("replace", path) }
-    }
-
-    private func failure(_ operation: String, _ path: String) -> FileError {
-        FileError(operation: operation, path: path, code: errno)
+        try ReplacedFile(path: path).write(position.json(of: table) + "\n", isDurable: true)
     }
 }
 

@@ -2,28 +2,31 @@ import Glibc
 import QuakeView
 import Subprocess
 
-/// A file that holds a picture. It is replaced as a whole: who looks at it never sees half a picture.
-struct PictureFile {
+/// A file that is replaced as a whole: another program never sees half of it.
+struct ReplacedFile {
     let path: String
 
     private var new: String { path + ".new" }
 
+    /// - Parameter isDurable: whether to return only once it is on disk.
     /// - Throws: `FileError`.
-    func write(_ svg: String) throws {
+    func write(_ text: String, isDurable: Bool = false) throws {
         let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw failure("write") }
         defer { close(descriptor) }
-        var rest = Array(svg.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            guard count > 0 else {
-                let error = failure("write")
-                unlink(new)
-                throw error
+        do {
+            var rest = Array(text.utf8)[...]
+            while !rest.isEmpty {
+                let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+                guard count > 0 else { throw failure("write") }
+                rest = rest.dropFirst(count)
             }
-            rest = rest.dropFirst(count)
+            guard !isDurable || fsync(descriptor) == 0 else { throw failure("write") }
+            guard rename(new, path) == 0 else { throw failure("replace") }
+        } catch {
+            unlink(new)
+            throw error
         }
-        guard rename(new, path) == 0 else { throw failure("replace") }
     }
 
     /// Has `rsvg-convert` draw the picture, at twice its size.
