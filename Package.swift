@@ -40,8 +40,8 @@ let package = Package(
             pkgConfig: "libxml-2.0",
             providers: [.apt(["libxml2-dev"])]
         ),
-        // The settings of the C library's allocator.
-        .systemLibrary(name: "CMalloc"),
+        // What Swift's module of the C library leaves out.
+        .systemLibrary(name: "CGlibc"),
         .systemLibrary(
             name: "CPostgreSQL",
             pkgConfig: "libpq",
@@ -116,7 +116,7 @@ let package = Package(
         .executableTarget(
             name: "quakes",
             dependencies: [
-                "CMalloc",
+                "CGlibc",
                 "Charts",
                 "LocalPostgres",
                 "QuakeML",

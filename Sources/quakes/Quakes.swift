@@ -1,6 +1,7 @@
 import ArgumentParser
-import CMalloc
+import CGlibc
 import Glibc
+import Synchronization
 import UnixSignals
 
 @main
@@ -41,52 +42,32 @@ struct Quakes: AsyncParsableCommand {
         mallopt(M_ARENA_MAX, max(2, Int32(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
         // From here on they are caught: before the command does anything visible.
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
-        let (cancellation, canceller) = AsyncStream.makeStream(of: UnixSignal.self)
-        async let _ = watch(signals, canceller)
-        let status = await withTaskGroup(of: Event.self) { group in
-            group.addTask { .ended(await runCommand()) }
-            group.addTask {
-                for await signal in cancellation { return .signalled(signal) }
-                return .signalled(.sigterm)
-            }
-            var signal: UnixSignal?
-            while let event = await group.next() {
-                group.cancelAll()
-                switch event {
-                case .ended(nil):
-                    StandardError.say("interrupted by a signal; uncommitted work was undone")
-                    return signal.map { 128 + $0.rawValue } ?? ExitStatus.interrupted
-                case .ended(let status?): return status
-                case .signalled(let received): signal = received
-                }
-            }
-            return ExitStatus.internalError
-        }
-        Glibc.exit(status)
+        let command = Task { await runCommand() }
+        Task { await cancel(command, at: signals) }
+        if let status = await command.value { Glibc.exit(status) }
+        StandardError.say("interrupted by a signal; uncommitted work was undone")
+        Glibc.exit(signal.withLock { $0.map { 128 + $0.rawValue } } ?? ExitStatus.interrupted)
     }
 
-    /// Passes the first signal on. What it cancels may take its time; the second one ends the process, as a crash would.
+    /// The first one that came.
+    private static let signal = Mutex<UnixSignal?>(nil)
+
+    /// What the first signal cancels may take its time; the second one ends the process, as a crash would.
     ///
     /// Two within a moment are one: timeout(1) sends a signal to its child, and then to all of their group.
-    private static func watch(
-        _ signals: UnixSignalsSequence, _ canceller: AsyncStream<UnixSignal>.Continuation
-    ) async {
+    private static func cancel(_ command: Task<Int32?, Never>, at signals: UnixSignalsSequence) async {
         var first: ContinuousClock.Instant?
-        for await signal in signals {
-            if let first, first.duration(to: .now) > .milliseconds(100) { _exit(128 + signal.rawValue) }
+        for await received in signals {
+            if let first, first.duration(to: .now) > .milliseconds(100) { _exit(128 + received.rawValue) }
             if first == nil {
                 first = .now
-                canceller.yield(signal)
+                signal.withLock { $0 = received }
+                command.cancel()
             }
         }
     }
 
-    private enum Event: Sendable {
-        /// nil when it was interrupted.
-        case ended(Int32?)
-        case signalled(UnixSignal)
-    }
-
+    /// - Returns: nil if it was interrupted.
     private static func runCommand() async -> Int32? {
         var command: any ParsableCommand
         do {

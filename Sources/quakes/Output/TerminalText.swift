@@ -1,10 +1,11 @@
+import CGlibc
+import Glibc
+
 /// The cells a character takes on a terminal: 0, 1 or 2.
 ///
-/// Terminals disagree on rare cases; this is what most of them do. Wide and fullwidth characters (UAX #11, East Asian
-/// Width W and F) and emoji take two. So do a whole ZWJ sequence, a flag, a keycap, and anything that variation
-/// selector 16 turns into an emoji. Ambiguous characters take one. Combining marks and zero-width characters add
-/// nothing to the character that they belong to. Control characters count 0: strip them first.
-/// https://www.unicode.org/reports/tr11/
+/// Terminals disagree on rare cases; this is what most of them do: what wcwidth(3) says of the widest of its scalars, and 2 for an
+/// emoji. So do a whole ZWJ sequence, a flag, a keycap, and anything that variation selector 16 turns into an emoji. Strip control
+/// characters first.
 func terminalWidth(of character: Character) -> Int {
     if let ascii = character.asciiValue { return ascii >= 0x20 && ascii < 0x7F ? 1 : 0 }
     let scalars = character.unicodeScalars
@@ -67,29 +68,15 @@ func filled(_ words: [String], to width: Int) -> [String] {
 }
 
 private func terminalWidth(of scalar: Unicode.Scalar) -> Int {
-    let properties = scalar.properties
-    if properties.isEmojiPresentation { return 2 }
-    switch properties.generalCategory {
-    case .nonspacingMark, .enclosingMark, .control: return 0
-    default: break
-    }
-    switch scalar.value {
-    case 0x00AD: return 1  // a soft hyphen is drawn
-    case 0x1160...0x11FF, 0xD7B0...0xD7FF: return 0  // vowels and finals of conjoining jamo
-    case 0x1100...0x115F,  // Hangul initial jamo
-        0x2329...0x232A,  // angle brackets
-        0x2E80...0x303E, 0x3041...0x3247, 0x3250...0xA4CF,  // CJK, kana, hangul compatibility, Yi
-        0xA960...0xA97F, 0xAC00...0xD7A3,  // Hangul
-        0xF900...0xFAFF, 0xFE10...0xFE19, 0xFE30...0xFE6F,  // compatibility and vertical forms
-        0xFF01...0xFF60, 0xFFE0...0xFFE6,  // fullwidth forms
-        0x16FE0...0x18DFF, 0x1AFF0...0x1B2FF, 0x1D300...0x1D376,  // Tangut, kana supplements, Tai Xuan Jing
-        0x1F200...0x1F265,  // enclosed ideographs
-        0x20000...0x2FFFD, 0x30000...0x3FFFD:  // the ideographic planes, assigned or not
-        return 2
-    default:
-        return properties.isDefaultIgnorableCodePoint ? 0 : 1
-    }
+    if scalar.properties.isEmojiPresentation { return 2 }
+    let before = uselocale(utf8)
+    defer { uselocale(before) }
+    // Negative if it is not assigned.
+    let width = wcwidth(wchar_t(bitPattern: scalar.value))
+    return width < 0 ? 1 : Int(width)
 }
+
+nonisolated(unsafe) private let utf8 = newlocale(1 << LC_CTYPE, "C.UTF-8", nil)
 
 /// The text with U+FFFD in place of every character that could control a terminal or break a line of a table.
 ///

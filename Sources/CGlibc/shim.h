@@ -1,0 +1,4 @@
+#include <malloc.h>
+#include <stddef.h>
+
+int wcwidth(wchar_t character);
