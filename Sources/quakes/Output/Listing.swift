@@ -55,6 +55,21 @@ enum LineFormat: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
+enum TableFormat: String, ExpressibleByArgument, CaseIterable {
+    case table, csv, json
+
+    func form<Row>(
+        _ columns: [Column<Row>], csv: CSV, _ names: [String],
+        _ fields: @escaping @Sendable (Row) -> [CSV.Field], _ object: @escaping @Sendable (Row) -> JSONObject
+    ) -> ListingForm<Row> {
+        switch self {
+        case .table: .table(columns)
+        case .csv: .csv(csv, names, fields)
+        case .json: .array(object)
+        }
+    }
+}
+
 /// Rows on their way to standard output. Those beyond the limit are only counted.
 final class Listing<Row>: Sendable {
     private let form: ListingForm<Row>

@@ -30,15 +30,11 @@ struct VerifyCommand: AsyncParsableCommand {
     var retract = Importer.Retraction.auto
 
     @Option(help: "A table for people, one JSON array, or CSV.")
-    var format = Format.table
+    var format = TableFormat.table
 
     @OptionGroup var spreadsheet: SpreadsheetOption
     @OptionGroup var fetch: FetchArguments
     @OptionGroup var database: DatabaseOptions
-
-    enum Format: String, ExpressibleByArgument, CaseIterable {
-        case table, json, csv
-    }
 
     func validate() throws { try spreadsheet.validate(isCSV: format == .csv) }
 
@@ -74,13 +70,10 @@ struct VerifyCommand: AsyncParsableCommand {
     }
 
     private func show(_ outcome: Verification.Outcome, of verification: Verification) async throws {
-        let form: ListingForm<Verification.Finding> =
-            switch format {
-            case .table: .table(Verification.Finding.columns)
-            case .json: .array(\.json)
-            case .csv: .csv(spreadsheet.csv, Verification.Finding.names, \.fields)
-            }
         if format != .table || outcome.findings > 0 {
+            let form = format.form(
+                Verification.Finding.columns, csv: spreadsheet.csv, Verification.Finding.names, \.fields,
+                \.json)
             let listing = Listing(form)
             try await verification.forEachFinding(listing.append)
             listing.finish("the first")

@@ -29,14 +29,10 @@ struct ReportCommand: AsyncParsableCommand {
     @OptionGroup var limit: LimitOption
 
     @Option(help: "A table for people, comma-separated values with a header, or one JSON array of objects.")
-    var format = Format.table
+    var format = TableFormat.table
 
     @OptionGroup var spreadsheet: SpreadsheetOption
     @OptionGroup var database: DatabaseOptions
-
-    enum Format: String, ExpressibleByArgument, CaseIterable {
-        case table, csv, json
-    }
 
     func validate() throws {
         try spreadsheet.validate(isCSV: format == .csv)
@@ -101,7 +97,7 @@ struct ReportCommand: AsyncParsableCommand {
     private func show(_ report: Report, _ values: [String: String], on connection: Connection) async throws {
         try await report.checkMainshock(values, on: connection)
         let limit = limit.rows(isTable: format == .table)
-        let listing = Listing(format.form(of: report, csv: spreadsheet.csv), limit: limit)
+        let listing = Listing(report.form(format, csv: spreadsheet.csv), limit: limit)
         let fits = Mutex<[[String?]]>([])
         let hasFits = report.columns.contains { $0.name == "is_good_fit" }
         let isBackwards = report.isChronicle && format == .table && StandardOutput.isTerminal

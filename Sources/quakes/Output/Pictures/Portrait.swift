@@ -85,10 +85,7 @@ extension SelectionOptions {
         var kind = kinds == ["earthquake"] ? "earthquakes" : kinds.joined(separator: " and ") + " events"
         if let magnitudes { kind += " of M \(magnitudes)" }
         var parts = [subject.map { "\($0): \(kind)" } ?? kind.prefix(1).uppercased() + kind.dropFirst()]
-        if let source { parts.append(source) }
-        if let place { parts.append(place.text) }
-        if let near, let within { parts.append("within \(within) km of \(near.words)") }
-        if let box, place == nil { parts.append("in \(box.corners)") }
+        parts += places
         if let days = portrait.days { parts.append(days) }
         return parts.dropFirst().reduce(parts[0]) {
             terminalWidth(of: $0) + terminalWidth(of: $1) > 84 ? $0 : "\($0), \($1)"
@@ -119,10 +116,7 @@ extension SelectionOptions {
         if let since { words.append("since \(since.instant.shortText)") }
         if let until { words.append("before \(until.end.shortText)") }
         if !type.isEmpty { words.append(type.joined(separator: " or ")) }
-        if let source { words.append(source) }
-        if let place { words.append("place with “\(place.text)”") }
-        if let near, let within { words.append("within \(within) km of \(near.words)") }
-        if let box { words.append("box \(box.corners)") }
+        words += places
         switch asOf {
         case .token(let token)?: words.append("as of token \(token)")
         case .position(let position)?: words.append("as of token \(position.token)")
@@ -132,8 +126,13 @@ extension SelectionOptions {
         }
         return words
     }
-}
 
-extension QuakeSelection.Box {
-    fileprivate var corners: String { "\(south), \(west) to \(north), \(east)" }
+    /// Whose events are selected, and where.
+    private var places: [String] {
+        var words = source.map { [$0] } ?? []
+        if let place { words.append("place with “\(place.text)”") }
+        if let near, let within { words.append("within \(within) km of \(near.words)") }
+        if let box { words.append("box \(box.south), \(box.west) to \(box.north), \(box.east)") }
+        return words
+    }
 }

@@ -55,17 +55,10 @@ private enum JSONValue {
         case .list(let list): return list.joined(separator: " ")
         case .number(let number):
             let whole = number == number.rounded() && abs(number) < 1e15
-            return whole ? "\(Int64(number))" : exactly ? "\(number)" : Self.trimmed(rounded(number, 3))
+            return whole ? "\(Int64(number))" : exactly ? "\(number)" : shortened(number: "\(number)")
         case .text(let text):
             guard kind == .time, let time = Instant(text) else { return text }
             return exactly ? time.description : time.shortText
         }
-    }
-
-    private static func trimmed(_ digits: String) -> String {
-        var digits = Substring(digits)
-        while digits.last == "0" { digits.removeLast() }
-        if digits.last == "." { digits.removeLast() }
-        return digits == "-0" ? "0" : String(digits)
     }
 }

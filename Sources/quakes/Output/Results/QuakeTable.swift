@@ -59,3 +59,17 @@ func rounded(_ value: Double, _ digits: Int) -> String {
     let padding = String(repeating: "0", count: digits - fraction.count)
     return "\(sign)\(scaled / Int64(scale)).\(padding)\(fraction)"
 }
+
+/// A number for people: three digits after the decimal point, or as many as matter.
+func shortened(number text: String) -> String {
+    guard let value = Double(text), value.isFinite, value != 0 else { return text }
+    var mantissa = value
+    var exponent = 0
+    while abs(mantissa) >= 10 { (mantissa, exponent) = (mantissa / 10, exponent + 1) }
+    while abs(mantissa) < 1 { (mantissa, exponent) = (mantissa * 10, exponent - 1) }
+    if (-3...6).contains(exponent) {
+        let plain = rounded(value, exponent < -1 ? 5 : 3)
+        return text.count < plain.count ? text : plain
+    }
+    return "\(rounded(mantissa, 3))e\(exponent)"
+}

@@ -1,22 +1,15 @@
 import QuakeStore
 
-extension ReportCommand.Format {
-    func form(of report: Report, csv: CSV) -> ListingForm<[String?]> {
-        switch self {
-        case .table: .table(report.tableColumns)
-        case .csv:
-            .csv(csv, report.columns.map(\.name)) { cells in
-                zip(report.columns, cells).map { column, cell in
-                    column.kind == .text ? .text(cell) : .value(cell)
-                }
-            }
-        case .json: .array(report.object)
-        }
-    }
-}
-
 extension Report {
-    fileprivate func object(_ cells: [String?]) -> JSONObject {
+    func form(_ format: TableFormat, csv: CSV) -> ListingForm<[String?]> {
+        format.form(tableColumns, csv: csv, columns.map(\.name), fields, object)
+    }
+
+    private func fields(_ cells: [String?]) -> [CSV.Field] {
+        zip(columns, cells).map { column, cell in column.kind == .text ? .text(cell) : .value(cell) }
+    }
+
+    private func object(_ cells: [String?]) -> JSONObject {
         var object = JSONObject()
         for (column, cell) in zip(columns, cells) {
             switch column.kind {
@@ -29,7 +22,7 @@ extension Report {
         return object
     }
 
-    fileprivate var tableColumns: [quakes.Column<[String?]>] {
+    private var tableColumns: [quakes.Column<[String?]>] {
         let url = columns.firstIndex { $0.name == "url" }
         return columns.enumerated().map { index, column in
             let isPlace = ["place", "region"].contains(column.name)
@@ -77,20 +70,6 @@ extension Report {
         case "alert_level": TextStyle(alert: cell)
         default: nil
         }
-    }
-
-    /// A number for people: three digits after the decimal point, or as many as matter.
-    private static func shortened(number text: String) -> String {
-        guard let value = Double(text), value.isFinite, value != 0 else { return text }
-        var mantissa = value
-        var exponent = 0
-        while abs(mantissa) >= 10 { (mantissa, exponent) = (mantissa / 10, exponent + 1) }
-        while abs(mantissa) < 1 { (mantissa, exponent) = (mantissa * 10, exponent - 1) }
-        if (-3...6).contains(exponent) {
-            let plain = rounded(value, exponent < -1 ? 5 : 3)
-            return text.count < plain.count ? text : plain
-        }
-        return "\(rounded(mantissa, 3))e\(exponent)"
     }
 }
 
