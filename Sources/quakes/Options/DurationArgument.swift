@@ -1,18 +1,38 @@
 import ArgumentParser
 
-/// A duration as people write it: `90s`, `15m`, `2h`, `7d`, `2w`.
+/// A length of time as people write it: `90s`, `15 min`, `1.5h`, `2 weeks`, `1mo`.
+struct TimeLength {
+    /// One of them is 0.
+    let seconds: Double
+    let months: Double
+
+    init?(_ text: some StringProtocol) {
+        let form = /(\d+(?:[.]\d+)?) ?([a-z]+)/.asciiOnlyDigits()
+        guard let match = text.lowercased().wholeMatch(of: form)?.output, let number = Double(match.1) else {
+            return nil
+        }
+        switch match.2 {
+        case "s", "sec", "second", "seconds": (seconds, months) = (number, 0)
+        case "m", "min", "minute", "minutes": (seconds, months) = (number * 60, 0)
+        case "h", "hour", "hours": (seconds, months) = (number * 3600, 0)
+        case "d", "day", "days": (seconds, months) = (number * 86_400, 0)
+        case "w", "week", "weeks": (seconds, months) = (number * 604_800, 0)
+        case "mo", "month", "months": (seconds, months) = (0, number)
+        case "y", "year", "years": (seconds, months) = (0, number * 12)
+        default: return nil
+        }
+    }
+}
+
 struct DurationArgument: ExpressibleByArgument {
     let duration: Duration
     /// As it was written.
     let defaultValueDescription: String
 
     init?(argument: String) {
+        guard let length = TimeLength(argument), length.months == 0, length.seconds < 1e10 else { return nil }
+        duration = .seconds(length.seconds)
         defaultValueDescription = argument
-        let seconds = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
-        guard let unit = argument.last.flatMap({ seconds[String($0)] }),
-            let number = Double(argument.dropLast()), number >= 0, number * Double(unit) < 1e10
-        else { return nil }
-        duration = .seconds(number * Double(unit))
     }
 }
 

@@ -69,32 +69,17 @@ struct TimeArgument: ExpressibleByArgument {
     }
 }
 
-/// Reads how long ago something was, as people write it: `3h`, `3 h ago`, `3 hours ago`, `1.5d`, `1mo`, `2 years`. nil also for
-/// what would be before the times that an event can have.
+/// Reads how long ago something was: a length of time, which `ago` may follow. nil also for what would be before the times that an
+/// event can have.
 private func ago(_ text: String, before now: Instant) -> Instant? {
-    let form = /(\d+(?:[.]\d+)?) ?([a-z]+)(?: ago)?/.asciiOnlyDigits()
-    guard let match = text.lowercased().wholeMatch(of: form)?.output, let number = Double(match.1) else {
-        return nil
-    }
-    let (milliseconds, months): (Double, Int)
-    switch match.2 {
-    case "s", "sec", "second", "seconds": (milliseconds, months) = (1000, 0)
-    case "m", "min", "minute", "minutes": (milliseconds, months) = (60_000, 0)
-    case "h", "hour", "hours": (milliseconds, months) = (3_600_000, 0)
-    case "d", "day", "days": (milliseconds, months) = (86_400_000, 0)
-    case "w", "week", "weeks": (milliseconds, months) = (604_800_000, 0)
-    case "mo", "month", "months": (milliseconds, months) = (0, 1)
-    case "y", "year", "years": (milliseconds, months) = (0, 12)
-    default: return nil
-    }
-    if months == 0 {
-        guard number * milliseconds < 1e15 else { return nil }
-        let instant = Instant(milliseconds: now.milliseconds - Int64(number * milliseconds))
+    guard let length = TimeLength(text.replacing(#/ ago$/#.ignoresCase(), with: "")) else { return nil }
+    if length.months == 0 {
+        guard length.seconds < 1e12 else { return nil }
+        let instant = Instant(milliseconds: now.milliseconds - Int64(length.seconds * 1000))
         return instant >= Instant.possible.lowerBound ? instant : nil
     }
-    guard number == number.rounded(), number * Double(months) < 24_000 else { return nil }
+    guard length.months == length.months.rounded(), length.months < 24_000 else { return nil }
     let today = CivilDate(now)
     let timeOfDay = now.milliseconds - today.start.milliseconds
-    return Instant(
-        milliseconds: today.adding(months: -Int(number) * months).start.milliseconds + timeOfDay)
+    return Instant(milliseconds: today.adding(months: -Int(length.months)).start.milliseconds + timeOfDay)
 }
