@@ -33,7 +33,6 @@ extension Property {
     }
 }
 
-/// The texts around a picture.
 public struct Caption: Sendable {
     public var title: String
     /// Below the picture: what was selected, and where it comes from.

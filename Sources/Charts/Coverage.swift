@@ -14,7 +14,6 @@ public struct Coverage: Sendable {
         }
     }
 
-    /// A time throughout which the same is held.
     struct Stretch: Equatable {
         /// Milliseconds since 1970.
         var from: Double
@@ -55,8 +54,6 @@ public struct Coverage: Sendable {
     }
 
     /// What is not held of a time, in words; nil if all is, or if it is not known.
-    ///
-    /// - Parameter magnitude: only what is larger matters.
     public func gaps(_ times: ClosedRange<Instant>, from magnitude: Double? = nil) -> String? {
         let range = Double(times.lowerBound.milliseconds)...Double(times.upperBound.milliseconds)
         let gaps = stretches(range, from: magnitude).filter { $0.magnitude > -.infinity }
@@ -87,6 +84,5 @@ public struct Coverage: Sendable {
 }
 
 extension CivilDate {
-    /// Such as `6 Jul 2019`.
     public var words: String { "\(day) \(TimeStep.months[month - 1]) \(year)" }
 }

@@ -29,7 +29,6 @@ public struct Section: Sendable {
         length = Self.radius * atan2(size, Self.dot(a, b))
     }
 
-    /// Whether an event lies in the strip.
     public func contains(_ event: ChartEvent) -> Bool { distance(of: event) != nil }
 
     /// How far along the line from its start an event lies, in km; nil if it lies outside the strip.

@@ -11,7 +11,6 @@ struct Axis {
     let range: ClosedRange<Double>
     let isLogarithmic: Bool
     let ticks: [Tick]
-    /// Without labels, between the ticks.
     private(set) var minorTicks: [Double] = []
     /// Whether the lower end of the range is at the top, as that of depths.
     private(set) var isDownward = false
@@ -56,7 +55,6 @@ struct Axis {
         return axis
     }
 
-    /// The same axis, extended to a smaller value without a tick there.
     func reaching(_ value: Double) -> Axis {
         var axis = Axis(title, min(range.lowerBound, value)...range.upperBound, ticks: ticks)
         axis.isDownward = isDownward

@@ -24,11 +24,9 @@ extension Axis {
     }
 }
 
-/// The distance between two ticks of a time axis.
 enum TimeStep {
     case minutes(Int)
     case days(Int)
-    /// A year is twelve.
     case months(Int)
 
     static let all: [TimeStep] =

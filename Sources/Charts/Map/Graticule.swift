@@ -1,4 +1,3 @@
-/// Meridians and parallels, with their labels outside the map.
 struct Graticule {
     let projection: Projection
     private let step: Double

@@ -3,7 +3,6 @@ import EmbeddedFiles
 /// The coastlines of Natural Earth at 1:50 million, reduced by `scripts/mapdata` to what a picture shows. They are in the
 /// public domain (https://www.naturalearthdata.com/about/terms-of-use/).
 public enum Land {
-    /// The coastlines as `scripts/mapdata` writes them.
     public static var text: [UInt8] { EmbeddedFiles.file("map/land.txt") }
 
     /// The 1,249 populated places of Natural Earth at 1:50 million, as `scripts/mapdata` writes them: a line for each, with the zoom

@@ -41,7 +41,6 @@ struct LandPaths {
                 outline += along(vertex, next)
             }
         }
-        // Unless the last edge was a cut, it leads back to the first point.
         if !stretch.isEmpty { stretch.append(outline[0]) }
         appendStretch(&stretch)
         land += SVG.path(outline, isClosed: true)
@@ -70,7 +69,6 @@ struct LandPaths {
     private struct Vertex {
         var offset: Double
         var latitude: Double
-        /// Whether it lies where the map was cut.
         var isCut: Bool
     }
 

@@ -9,7 +9,6 @@ struct Projection {
     let isWorld: Bool
     /// The middle meridian.
     let centre: Double
-    /// The upper left corner in the picture.
     let origin: SVG.Point
     /// Pixels.
     let width: Double
@@ -18,7 +17,6 @@ struct Projection {
     private let unit: Double
     private let narrowing: Double
 
-    /// Fits the region into a part of a picture, in the middle between left and right.
     init(_ region: Region, origin: SVG.Point, maximumWidth: Double, maximumHeight: Double) {
         self.region = region
         isWorld = region == .world

@@ -1,7 +1,5 @@
 /// A map of earthquakes: the size tells the magnitude, the colour the depth.
 public enum QuakeMap {
-    /// The picture as an SVG document.
-    ///
     /// - Parameter region: as it is to be shown, margins included.
     public static func svg(_ events: [ChartEvent], region: Region, caption: Caption) -> String {
         let (left, top) = (54.0, 56.0)
@@ -14,21 +12,17 @@ public enum QuakeMap {
         let symbols = Symbols(shown)
 
         var svg = SVG(caption, width: width)
-        svg.definition("<clipPath id=\"frame\"><path d=\"\(outline)\"/></clipPath>")
         svg.element("path", ["class": "sea", "d": outline])
-        svg.group(["clip-path": "url(#frame)"]) { svg in
+        svg.frame(outline) { svg in
             let paths = LandPaths(projection)
             svg.element("path", ["class": "land", "fill-rule": "evenodd", "d": paths.land])
             graticule.drawLines(in: &svg)
             svg.element("path", ["class": "coast", "d": paths.coast])
-        }
-        svg.group(["clip-path": "url(#frame)"]) { svg in
             let points = shown.map {
                 ($0, projection.point(latitude: $0.latitude, longitude: $0.longitude))
             }
             symbols.draw(points, in: &svg)
         }
-        svg.element("path", ["class": "axis", "d": outline])
         graticule.drawLabels(in: &svg)
         let legend = SVG.Point(x: left, y: top + projection.height + 48)
         let height = symbols.drawLegend(of: shown, at: legend, in: &svg)

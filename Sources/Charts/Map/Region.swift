@@ -65,7 +65,6 @@ public struct Region: Sendable, Equatable {
             north: middle + newHeight / 2, width: newWidth)
     }
 
-    /// Whether all of another region lies in it.
     public func contains(_ other: Region) -> Bool {
         let offset = (other.west - west) - 360 * ((other.west - west) / 360).rounded(.down)
         return south <= other.south && other.north <= north && (width >= 360 || offset + other.width <= width)

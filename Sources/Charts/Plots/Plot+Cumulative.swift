@@ -52,7 +52,6 @@ extension Plot {
         var points = [point(from, Double(before))]
         for (index, event) in events.enumerated() {
             let point = point(Double(event.time.milliseconds), Double(before + index + 1))
-            // A step, from the count before to the count after; within one pixel it only grows.
             if let last = points.last, point.x - last.x >= 0.5 || points.count < 3 {
                 points.append(.init(x: point.x, y: last.y))
                 points.append(point)

@@ -39,7 +39,6 @@ extension Plot {
     public static func depths(_ events: [ChartEvent], caption: Caption) -> String {
         let depths = events.compactMap(\.depth)
         let (least, most) = (min(0, depths.min() ?? 0), max(depths.max() ?? 10, 5))
-        // Some thirty bins.
         let step = [0.5, 1, 2, 5, 10, 20, 25, 50].first { (most - least) / $0 <= 36 } ?? 100
         let y = Axis.linear("Depth, km", 0...most, isDownward: true)
             .reaching((least / step).rounded(.down) * step)

@@ -13,7 +13,7 @@ extension Plot {
         }
     }
 
-    /// Explains the shade, if there is any, in a row that begins at `origin`. Returns how high it is.
+    /// Explains the shade, if there is any. Returns how high the row is.
     static func drawGapLegend(
         _ words: String, of stretches: [Coverage.Stretch], at origin: SVG.Point, in svg: inout SVG
     ) -> Double {

@@ -47,7 +47,6 @@ extension GutenbergRichter.Fit {
 }
 
 extension GutenbergRichter {
-    /// The good fit, if it is not the one from the completeness on.
     public var other: Fit? { good?.from == completeness ? nil : good }
 
     fileprivate func drawLegend(at origin: SVG.Point, in svg: inout SVG) -> Double {

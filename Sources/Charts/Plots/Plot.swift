@@ -25,11 +25,7 @@ public struct Plot {
         )
     }
 
-    /// The picture as an SVG document.
-    ///
-    /// - Parameters:
-    ///   - legend: draws below the axes, at the point, and returns how high it is.
-    ///   - content: draws inside the frame.
+    /// - Parameter legend: draws below the axes, at the point, and returns how high it is.
     func svg(
         legend: (SVG.Point, inout SVG) -> Double = { _, _ in 0 }, _ content: (inout SVG) -> Void
     ) -> String {
@@ -41,11 +37,8 @@ public struct Plot {
                 .init(x: corners[0].x, y: corners[1].y), corners[1], .init(x: corners[1].x, y: corners[0].y),
                 corners[0],
             ], isClosed: true)
-        svg.definition("<clipPath id=\"frame\"><path d=\"\(frame)\"/></clipPath>")
         drawAxes(in: &svg)
-        svg.group(["clip-path": "url(#frame)"], content)
-        svg.element("path", ["class": "axis", "d": frame])
-
+        svg.frame(frame, content)
         var below = SVG.Point(x: Self.left, y: Self.top + Self.height + 68)
         below.y += legend(below, &svg)
         return svg.document(linesFrom: below)

@@ -16,7 +16,6 @@ struct DepthScale {
         return bounds.count { $0 <= depth }
     }
 
-    /// The classes in words, the shallowest first.
     var labels: [String] {
         let whole = bounds.map { "\(Int($0))" }
         let middle = zip(whole, whole.dropFirst()).map { "\($0)–\($1)" }

@@ -7,7 +7,6 @@ struct SVG {
     private let width: Double
     private var body = ""
 
-    /// A picture with the caption's title at the top.
     init(_ caption: Caption, width: Double) {
         (self.caption, self.width) = (caption, width)
         text(caption.title, at: .init(x: width / 2, y: 32), size: 19, anchor: .middle, class: "h")
@@ -18,7 +17,6 @@ struct SVG {
         var y: Double
     }
 
-    /// How a text stands beside its point.
     enum Anchor: String {
         case start, middle, end
     }
@@ -44,21 +42,19 @@ struct SVG {
             """
     }
 
-    /// - Parameter attributes: names and values; values are escaped.
     mutating func element(_ name: String, _ attributes: KeyValuePairs<String, String>) {
         body += "<\(name)\(Self.text(attributes))/>\n"
     }
 
-    /// A group with what `content` draws.
-    mutating func group(
-        _ attributes: KeyValuePairs<String, String>, _ content: (inout SVG) -> Void
-    ) {
-        body += "<g\(Self.text(attributes))>\n"
+    /// An outline, and what `content` draws within it.
+    mutating func frame(_ outline: String, _ content: (inout SVG) -> Void) {
+        definition("<clipPath id=\"frame\"><path d=\"\(outline)\"/></clipPath>")
+        body += "<g clip-path=\"url(#frame)\">\n"
         content(&self)
         body += "</g>\n"
+        element("path", ["class": "axis", "d": outline])
     }
 
-    /// What later elements refer to.
     mutating func definition(_ element: String) {
         body += "<defs>\(element)</defs>\n"
     }
@@ -102,7 +98,6 @@ struct SVG {
         number(point.x) + " " + number(point.y)
     }
 
-    /// The number to a tenth.
     static func number(_ value: Double) -> String {
         guard value.isFinite, abs(value) < 1e12 else { return "0" }
         let tenths = Int((value * 10).rounded())

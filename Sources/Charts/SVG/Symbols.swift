@@ -1,5 +1,3 @@
-/// Draws events as circles: the size tells the magnitude, the colour the depth.
-///
 /// However many events there are, the picture stays small: of symbols with the same size and colour, one is drawn per pixel.
 /// The smallest are dots, a dozen bytes each. A hundred thousand events take 1 to 3 MB.
 struct Symbols {
@@ -7,7 +5,6 @@ struct Symbols {
     private let largestRadius: Double
     private let depths: DepthScale
 
-    /// Below this radius a symbol is a dot.
     private static let smallestCircle = 1.8
     private static let smallestDot = 0.8
 
@@ -33,7 +30,6 @@ struct Symbols {
         return max(Self.smallestDot, (radius * 10).rounded() / 10)
     }
 
-    /// Draws the large ones beneath the small ones.
     func draw(_ events: [(event: ChartEvent, point: SVG.Point)], in svg: inout SVG) {
         var dots: [Style: String] = [:]
         var drawn: Set<Cell> = []
@@ -52,7 +48,6 @@ struct Symbols {
         for (index, (style, path)) in dots.sorted(by: { $0.key < $1.key }).enumerated() {
             let width = Double(style.size) / 5
             svg.definition("<path id=\"dots\(index)\" d=\"\(path)\"/>")
-            // The outline, and on it the colour.
             for (name, stroke, width) in [
                 ("dot", "#222", width + 0.8), ("dot p\(style.color)", "#fff", width),
             ] {
@@ -74,7 +69,6 @@ struct Symbols {
         let x: Int, y: Int, style: Style
     }
 
-    /// The size is the radius in tenths of a pixel.
     private struct Style: Hashable, Comparable {
         let size: Int, color: Int
 

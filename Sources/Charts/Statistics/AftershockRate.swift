@@ -28,9 +28,6 @@ public struct AftershockRate: Sendable {
         public let to: Double
     }
 
-    /// - Parameters:
-    ///   - days: when the aftershocks came, in days after the mainshock.
-    ///   - observed: how many days were observed.
     public init(_ days: [Double], observed: Double) {
         var bins: [Bin] = []
         for k in -16...30 {

@@ -6,10 +6,6 @@ public struct AftershockWindow: Sendable, Equatable {
     public let kilometres: Double
     public let days: Double
 
-    /// - Parameters:
-    ///   - magnitude: the mainshock's.
-    ///   - kilometres: a radius to use instead.
-    ///   - days: a time to use instead.
     /// - Returns: nil when the rule is needed and there is no magnitude.
     public init?(magnitude: Double?, kilometres: Double? = nil, days: Double? = nil) {
         guard let kilometres = kilometres ?? magnitude.map({ pow(10, 0.1238 * $0 + 0.983) }),

@@ -9,7 +9,6 @@ import Glibc
 public struct GutenbergRichter: Sendable {
     /// Earthquakes in each bin, by its middle in tenths of a magnitude.
     public let counts: [Int: Int]
-    /// The bin from which on the relation holds, in tenths; nil without earthquakes.
     public let completeness: Int?
     let isCompletenessGiven: Bool
     /// nil for fewer than two earthquakes.
@@ -17,9 +16,7 @@ public struct GutenbergRichter: Sendable {
     /// The bin from which on the fit is good, with fifty earthquakes or more.
     public let good: Fit?
 
-    /// A line through the earthquakes from a bin on.
     public struct Fit: Sendable {
-        /// The bin, in tenths.
         public let from: Int
         public let count: Int
         /// By maximum likelihood (Aki 1965), with Utsu's correction for the bins.
