@@ -58,10 +58,7 @@ package enum FileSystem {
         } else {
             try check(errno == EEXIST, "create the directory", path)
         }
-        guard let entry = try entry(path) else {
-            throw .fileSystem(operation: "look at", path: path, code: ENOENT)
-        }
-        guard entry.isDirectory else {
+        guard let entry = try entry(path), entry.isDirectory else {
             throw .fileSystem(operation: "use as a directory", path: path, code: ENOTDIR)
         }
         guard entry.owner == account.userID else {

@@ -19,18 +19,9 @@ extension LocalCluster {
             try await createDatabase(in: unfinished, with: tools)
             try FileSystem.check(rename(unfinished, data) == 0, "put the new cluster in place as", data)
         } catch {
-            try remove(unfinished, after: error)
+            // The next creation removes it, or says why it cannot.
+            do { try FileSystem.removeTree(unfinished) } catch {}
             throw error
-        }
-    }
-
-    /// If the removal fails too, the error tells both failures.
-    private func remove(_ unfinished: String, after failure: any Error) throws {
-        do {
-            try FileSystem.removeTree(unfinished)
-        } catch {
-            throw LocalPostgresError.creationFailed(
-                home: home, program: "the creation and then the clean-up", output: "\(failure)\n\(error)")
         }
     }
 

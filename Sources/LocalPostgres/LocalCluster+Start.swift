@@ -34,12 +34,14 @@ extension LocalCluster {
         let account = try ServerAccount.current()
         try checkOwner(account)
         if try accepts() { return .alreadyRunning }
-        try await prepareHome(for: account)
+        // When root is the caller, root keeps the home itself; only what the server writes belongs to the server's user.
+        try FileSystem.createDirectories(
+            home, mode: account.isAnother ? 0o711 : 0o700, parents: account.isAnother ? 0o755 : 0o700)
         return try await HomeLock.holding(lock, waitingUpTo: Self.serverTimeLimit * 2) { lock in
             if try await othersHaveStarted() { return .alreadyRunning }
             try Task.checkCancellation()
             let exists = try FileSystem.entry(data) != nil
-            let binaries = exists ? try await matchingBinaries() : try await PostgresBinaries.find()
+            let binaries = try await PostgresBinaries.find(majorVersion: majorVersion())
             let tools = ServerTools(binaries: binaries, account: account, lock: lock)
             if !exists { try await create(with: tools) }
             try Postmaster.removeStaleFiles(in: data, socket: socket)
@@ -52,7 +54,6 @@ extension LocalCluster {
         try Postmaster.recorded(in: data)?.phase == .ready && socket.accepts()
     }
 
-    /// Checks whether another process has started a server. Waits for one that is starting or stopping.
     private func othersHaveStarted() async throws -> Bool {
         var running: Postmaster?
         let settled = try await poll(upTo: Self.serverTimeLimit) {
@@ -67,45 +68,6 @@ extension LocalCluster {
         return true
     }
 
-    private func matchingBinaries() async throws -> PostgresBinaries {
-        guard let version = try majorVersion() else {
-            throw LocalPostgresError.notACluster(data: data)
-        }
-        do {
-            return try await PostgresBinaries.find(majorVersion: version)
-        } catch LocalPostgresError.noBinaries {
-            let available = await PostgresBinaries.installedVersions()
-            throw LocalPostgresError.otherMajorVersion(data: data, version: version, available: available)
-        }
-    }
-
-    /// When root is the caller, root keeps the home itself; only what the server writes belongs to the server's user.
-    private func prepareHome(for account: ServerAccount) async throws {
-        let isRoot = account.isAnother
-        try FileSystem.createDirectories(
-            home, mode: isRoot ? 0o711 : 0o700, parents: isRoot ? 0o755 : 0o700)
-        if isRoot { try await checkEntry(for: account) }
-    }
-
-    /// Checks as the user itself, because modes, groups and access lists all matter.
-    private func checkEntry(for account: ServerAccount) async throws {
-        var prefixes: [String] = []
-        for component in home.split(separator: "/") {
-            prefixes.append("\(prefixes.last ?? "")/\(component)")
-        }
-        let script = #"for d; do test -x "$d" || { printf %s "$d"; exit 1; }; done"#
-        let outcome = try await ServerProgram("/bin/sh", ["-c", script, "sh"] + prefixes, as: account).run()
-        guard outcome.succeeded else {
-            guard prefixes.contains(outcome.output) else {
-                throw LocalPostgresError.launchFailed(
-                    program: "/bin/sh as \(account.name)", reason: outcome.output)
-            }
-            throw LocalPostgresError.cannotEnter(
-                directory: outcome.output, home: home, user: account.name)
-        }
-    }
-
-    /// Launches the server and waits until it accepts connections.
     private func launch(with tools: ServerTools) async throws {
         try FileSystem.createPrivateDirectory(socketDirectory, for: tools.account)
         try FileSystem.append("", to: log, for: tools.account)

@@ -3,7 +3,6 @@ import Glibc
 extension LocalCluster {
     public enum Status: Sendable, Equatable {
         case absent
-        /// There is a cluster, but no server is running.
         case stopped(majorVersion: Int)
         /// A server is running; it may still be starting or already be stopping.
         case running(pid: pid_t, majorVersion: Int)

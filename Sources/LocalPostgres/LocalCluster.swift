@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 
 /// A private PostgreSQL cluster in its own folder, started on demand.
@@ -5,8 +6,6 @@ import Glibc
 /// It keeps running after the process that started it has ended, until `stop` is called. Anyone who may enter the
 /// socket directory is superuser, because authentication is `trust`. That is safe: the directory belongs to the
 /// server's OS user and has mode 0700, and the server listens on no TCP port.
-///
-/// This type deals only with processes and files. Connections are the caller's business.
 ///
 /// `home` contains `data` (the cluster, PGDATA), `log` (the server's messages) and `lock`. It also contains `run`, with
 /// the socket, if its path is short enough for a Unix socket.
@@ -25,7 +24,6 @@ public struct LocalCluster: Sendable {
     /// Superuser of the cluster, and the name of its database.
     package static let role = "quakes"
 
-    /// Touches nothing on disk.
     public init(home: String, configuration: String = "") {
         self.home = FileSystem.resolved(home)
         self.configuration = configuration
@@ -40,7 +38,7 @@ public struct LocalCluster: Sendable {
         if userID == 0 { return "/var/lib/quakes" }
         if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return "\(data)/quakes" }
         let named = environment["HOME"].flatMap { $0.isEmpty ? nil : $0 }
-        let user = named ?? ServerAccount.homeDirectory(of: userID) ?? "/tmp/quakes-\(userID)"
+        let user = named ?? FileManager.default.homeDirectoryForCurrentUser.path
         return "\(user)/.local/share/quakes"
     }
 

@@ -4,31 +4,21 @@ import Glibc
 ///
 /// Every text names the operation, its subject and a remedy. None contains a secret: the cluster has no password.
 public enum LocalPostgresError: Error, Sendable, Equatable {
-    /// No directory has `postgres`, `initdb` and `pg_ctl` of a supported major version, or of the wanted one.
+    /// No directory has `postgres`, `initdb` and `pg_ctl` of a supported major version, or of the one that made the data.
     case noBinaries(wanted: Int?, lookedIn: [String])
-    /// The directory of the version lacks the requested program, such as `psql`.
     case noProgram(name: String, directory: String)
     /// The caller is root, PostgreSQL refuses to run as root, and there is no `postgres` user to run it as.
     case noServerAccount(name: String)
-    /// `user` may not enter `directory`, which is `home` or a directory above it.
-    case cannotEnter(directory: String, home: String, user: String)
     /// `path` does not belong to the user who would run the server. It was not touched.
     case foreignOwner(path: String, owner: uid_t, expected: uid_t)
-    /// The data are of a major version whose programs are not installed. They were not touched.
-    case otherMajorVersion(data: String, version: Int, available: [Int])
     /// The directory exists but does not say which version made it. It was not touched.
     case notACluster(data: String)
     /// `initdb` or the first statement failed. Nothing is left of the attempt, unless the clean-up failed too.
     case creationFailed(home: String, program: String, output: String)
-    /// The server did not start. `log` holds the last lines that it wrote in this attempt.
     case startFailed(home: String, output: String, log: [String])
-    /// A process serves these data, but not on this cluster's socket.
     case unreachable(data: String, pid: pid_t, socketDirectory: String)
-    /// The server was asked to stop, and is still running.
     case stopTimedOut(home: String, pid: pid_t, after: Duration)
-    /// Another process has been starting or stopping this cluster for longer than the time limit.
     case lockTimedOut(path: String, after: Duration)
-    /// A program could not be launched.
     case launchFailed(program: String, reason: String)
     /// A call to the operating system failed. `operation` is a verb phrase: "create the directory".
     case fileSystem(operation: String, path: String, code: Int32)
@@ -39,11 +29,17 @@ extension LocalPostgresError: CustomStringConvertible {
         switch self {
         case .noBinaries(let wanted, let lookedIn):
             let supported = PostgresBinaries.supported
-            let version = wanted.map { "\($0)" } ?? "\(supported.lowerBound) to \(supported.upperBound)"
             let places = lookedIn.isEmpty ? "no directory" : lookedIn.joined(separator: ", ")
+            guard let wanted else {
+                return """
+                    Cannot find the programs of PostgreSQL \(supported.lowerBound) to \(supported.upperBound) \
+                    (postgres, initdb, pg_ctl). Looked in: \(places). Install them: apt-get install postgresql
+                    """
+            }
             return """
-                Cannot find the programs of PostgreSQL \(version) (postgres, initdb, pg_ctl). Looked in: \(places). \
-                Install them: apt-get install postgresql\(wanted.map { "-\($0)" } ?? "")
+                Cannot find PostgreSQL \(wanted), which made the cluster's data. Looked in: \(places). The data were not \
+                touched. Install that version (apt-get install postgresql-\(wanted)), move the data with pg_upgrade, or \
+                set QUAKES_HOME to another folder.
                 """
         case .noProgram(let name, let directory):
             return """
@@ -54,22 +50,10 @@ extension LocalPostgresError: CustomStringConvertible {
                 Cannot run PostgreSQL: it refuses root, and there is no OS user \(name) to run it as. \
                 Create it (useradd --system \(name)), or run as a normal user.
                 """
-        case .cannotEnter(let directory, let home, let user):
-            return """
-                Cannot keep a PostgreSQL cluster in \(home): the OS user \(user), who runs the server, may not enter \
-                \(directory). Allow it (chmod o+x \(directory)), or set QUAKES_HOME to another folder.
-                """
         case .foreignOwner(let path, let owner, let expected):
             return """
                 Cannot use \(path): it belongs to user ID \(owner), but user ID \(expected) would run the server. \
                 Run as its owner, or set QUAKES_HOME to another folder.
-                """
-        case .otherMajorVersion(let data, let version, let available):
-            let here = available.isEmpty ? "none" : available.map(String.init).joined(separator: ", ")
-            return """
-                Cannot start the cluster in \(data): it was made by PostgreSQL \(version), and the versions installed \
-                here are: \(here). It was not touched. Install that version (apt-get install postgresql-\(version)), \
-                move the data with pg_upgrade, or set QUAKES_HOME to another folder.
                 """
         case .notACluster(let data):
             return """

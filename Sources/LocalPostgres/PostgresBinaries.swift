@@ -3,7 +3,6 @@ import Subprocess
 
 /// The programs of one installed PostgreSQL version.
 public struct PostgresBinaries: Sendable, Equatable {
-    /// Absolute path of the directory that holds `postgres`, `initdb` and `pg_ctl`.
     public let directory: String
     /// 15 for PostgreSQL 15.8, as reported by `postgres --version`.
     public let majorVersion: Int
@@ -16,8 +15,6 @@ public struct PostgresBinaries: Sendable, Equatable {
     /// If QUAKES_POSTGRES is set, looks only in that directory. Otherwise looks first in the directory that
     /// `pg_config --bindir` names, then in the folders of Debian's and Red Hat's packages, highest version first, and
     /// then along PATH.
-    ///
-    /// - Throws: `LocalPostgresError.noBinaries`, which names every place it looked.
     public static func find(majorVersion: Int? = nil) async throws(LocalPostgresError) -> PostgresBinaries {
         try await find(majorVersion: majorVersion, in: candidates())
     }
@@ -36,16 +33,6 @@ public struct PostgresBinaries: Sendable, Equatable {
         throw .noBinaries(wanted: majorVersion, lookedIn: lookedIn)
     }
 
-    /// The major versions that are installed, highest first.
-    static func installedVersions() async -> [Int] {
-        var versions: Set<Int> = []
-        for directory in await candidates() {
-            if let version = await version(in: directory) { versions.insert(version) }
-        }
-        return versions.sorted(by: >)
-    }
-
-    /// Absolute path of a program of this version, such as `psql`.
     func path(of program: String) throws(LocalPostgresError) -> String {
         let path = "\(directory)/\(program)"
         guard FileSystem.isExecutable(path) else {
@@ -54,7 +41,6 @@ public struct PostgresBinaries: Sendable, Equatable {
         return path
     }
 
-    /// Every directory to look in, in order of preference and without duplicates.
     static func candidates(
         named: String? = getenv("QUAKES_POSTGRES").map { String(cString: $0) }
     ) async -> [String] {
@@ -80,7 +66,6 @@ public struct PostgresBinaries: Sendable, Equatable {
         return await answer(of: program, "--bindir")
     }
 
-    /// nil when the directory does not have everything that a server needs.
     private static func version(in directory: String) async -> Int? {
         let programs = ["postgres", "initdb", "pg_ctl"].map { "\(directory)/\($0)" }
         guard programs.allSatisfy(FileSystem.isExecutable) else { return nil }

@@ -24,7 +24,6 @@ struct Postmaster: Sendable, Equatable {
         }
     }
 
-    /// What the file says, whether current or stale. nil if there is no file, or if it is being written at this moment.
     static func recorded(in data: String) throws(LocalPostgresError) -> Postmaster? {
         try FileSystem.read("\(data)/postmaster.pid").flatMap(Postmaster.init(file:))
     }

@@ -7,12 +7,11 @@ package struct ServerAccount: Sendable, Equatable {
     let name: String
     let userID: uid_t
     let groupID: gid_t
-    let home: String
 
     package static func current() throws(LocalPostgresError) -> ServerAccount {
         if geteuid() == 0 { return try named("postgres") }
         return lookUp(userID: geteuid())
-            ?? ServerAccount(name: "\(geteuid())", userID: geteuid(), groupID: getegid(), home: "/")
+            ?? ServerAccount(name: "\(geteuid())", userID: geteuid(), groupID: getegid())
     }
 
     static func named(_ name: String) throws(LocalPostgresError) -> ServerAccount {
@@ -20,10 +19,6 @@ package struct ServerAccount: Sendable, Equatable {
             throw .noServerAccount(name: name)
         }
         return account
-    }
-
-    static func homeDirectory(of userID: uid_t) -> String? {
-        lookUp(userID: userID)?.home
     }
 
     /// Whether the caller is root, and has to become this user.
@@ -61,8 +56,7 @@ package struct ServerAccount: Sendable, Equatable {
                 return nil
             }
             return ServerAccount(
-                name: String(cString: record.pw_name), userID: record.pw_uid, groupID: record.pw_gid,
-                home: String(cString: record.pw_dir))
+                name: String(cString: record.pw_name), userID: record.pw_uid, groupID: record.pw_gid)
         }
     }
 }

@@ -1,7 +1,6 @@
 import Glibc
 import Subprocess
 
-/// One run of a program, either as the server's OS user or as the caller.
 package struct ServerProgram: Sendable {
     package struct Outcome: Sendable {
         package let succeeded: Bool

@@ -45,7 +45,6 @@ package struct ServerSocket: Sendable, Equatable {
 }
 
 extension UInt8 {
-    /// Whether it is a letter or a digit of ASCII.
     var isAlphanumeric: Bool {
         (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
             || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)

@@ -16,7 +16,7 @@ struct HomeTests {
         #expect(home(["XDG_DATA_HOME": "/x", "HOME": "/h"], 1000) == "/x/quakes")
         #expect(
             home(["QUAKES_HOME": "", "XDG_DATA_HOME": "x", "HOME": "/h"], 1000) == "/h/.local/share/quakes")
-        #expect(home(["HOME": ""], 1) == "\(ServerAccount.homeDirectory(of: 1)!)/.local/share/quakes")
+        #expect(home(["HOME": ""], 1).hasSuffix("/.local/share/quakes"))
     }
 
     @Test("The URL names the socket directory, percent-encoded, and the role")
@@ -78,16 +78,15 @@ struct HomeTests {
     }
 
     @Test(
-        "Below a folder that postgres may not enter, the error names that folder",
+        "Below a folder that postgres may not enter, the error says so",
         .enabled(if: geteuid() == 0))
     func closedFolder() async throws {
         try await withCluster(subfolder: "closed/home") { (cluster) async throws in
             let closed = String(cluster.home.dropLast("/home".count))
             #expect(mkdir(closed, 0o700) == 0)
-            await #expect(
-                throws: LocalPostgresError.cannotEnter(
-                    directory: closed, home: cluster.home, user: "postgres")
-            ) { try await cluster.start() }
+            let error = await #expect(throws: LocalPostgresError.self) { try await cluster.start() }
+            #expect("\(error!)".contains("\(cluster.home)/data.new"), "\(error!)")
+            #expect("\(error!)".contains("Permission denied"), "\(error!)")
             #expect(try await cluster.status() == .absent)
         }
     }
@@ -99,10 +98,10 @@ struct HomeTests {
             try FileSystem.createPrivateDirectory(cluster.data, for: .current())
             try FileSystem.append("99\n", to: "\(cluster.data)/PG_VERSION", for: .current())
             let error = await #expect(throws: LocalPostgresError.self) { try await cluster.start() }
-            let available = await PostgresBinaries.installedVersions()
-            #expect(
-                error == .otherMajorVersion(data: cluster.data, version: 99, available: available))
-            #expect(!available.isEmpty)
+            guard case .noBinaries(99, _) = error else {
+                Issue.record("another error: \(error!)")
+                return
+            }
             #expect(try await cluster.status() == .stopped(majorVersion: 99))
             #expect(try FileSystem.read("\(cluster.data)/PG_VERSION") == "99\n")
             let listing = try await ServerProgram("/bin/ls", ["-A", cluster.data]).run()
