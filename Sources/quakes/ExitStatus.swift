@@ -71,7 +71,6 @@ struct NoDatabase: Error, CustomStringConvertible {
     }
 }
 
-/// `--timeout` ran out.
 struct TimedOut: Error, CustomStringConvertible {
     let limit: Duration
 

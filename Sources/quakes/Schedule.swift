@@ -85,7 +85,6 @@ struct Schedule {
 struct RepeatedFailure {
     private var last: (text: String, at: ContinuousClock.Instant)?
 
-    /// How often the same failure is said.
     static let interval: Duration = .seconds(300)
 
     /// Whether to say this failure; nil for a success, after which the next failure is new.

@@ -59,7 +59,6 @@ struct WrongUsage: CustomStringConvertible {
         return hints
     }()
 
-    /// Says that there is no such command, if there is none.
     private static func unknownCommand(
         in words: ArraySlice<String>, of command: any ParsableCommand.Type
     ) -> String? {

@@ -1,7 +1,6 @@
 import Feed
 import Logging
 
-/// Writes each event to standard error as one line.
 struct LineLog: LogHandler {
     let format: LogOptions.Format
     var logLevel = Logger.Level.notice

@@ -34,7 +34,6 @@ enum ListingForm<Row>: Sendable {
         .document(head: "[\n", separator: ",\n", tail: "\n]\n", empty: "[]\n") { object($0).jsonText }
     }
 
-    /// Comma-separated values with a header.
     static func csv(
         _ csv: CSV, _ names: [String], _ fields: @escaping @Sendable (Row) -> [CSV.Field]
     ) -> Self {

@@ -30,9 +30,7 @@ struct ProgressLine {
     }
 }
 
-/// How far a task is.
 struct ProgressState {
-    /// What is under way.
     var name: String
     /// Such as `1200 events`.
     var amount: String

@@ -1,4 +1,3 @@
-/// How a text looks at a terminal.
 enum TextStyle: String, Sendable {
     // Parameters of ECMA-48's SGR; orange is from the palette of 256 colours.
     case dim = "2"
@@ -35,7 +34,6 @@ enum TextStyle: String, Sendable {
     }
 }
 
-/// A link as a terminal shows it (OSC 8).
 struct TextLink: Equatable, Sendable {
     private let url: String
 

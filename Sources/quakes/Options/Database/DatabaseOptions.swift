@@ -21,7 +21,6 @@ struct DatabaseOptions: ParsableArguments {
 
     var isGiven: Bool { local || database != nil }
 
-    /// Opens a connection to the database for `body`.
     func withConnection<Result>(
         for purpose: Roles.Purpose, _ body: (Connection) async throws -> Result
     ) async throws -> Result {

@@ -20,7 +20,6 @@ struct Environment {
 }
 
 extension LocalCluster {
-    /// The private cluster of the user who runs this process.
     static var current: LocalCluster {
         LocalCluster(home: defaultHome(environment: Environment.current.variables))
     }

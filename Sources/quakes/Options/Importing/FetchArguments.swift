@@ -1,7 +1,6 @@
 import ArgumentParser
 import Feed
 
-/// How a command fetches over HTTP.
 struct FetchArguments: ParsableArguments {
     @Option(
         help: ArgumentHelp(

@@ -24,7 +24,6 @@ struct ServiceStretch: ParsableArguments {
     @Option(help: ArgumentHelp("The shortest wait between two requests.", valueName: "duration"))
     var pace = DurationArgument(argument: "1s")!
 
-    /// nil if it is none.
     private var found: EventService? {
         EventService(FeedSource(serviceName)) ?? EventService(FeedSource(serviceName + "/"))
     }

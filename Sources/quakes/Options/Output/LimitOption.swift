@@ -1,6 +1,5 @@
 import ArgumentParser
 
-/// How many rows a listing shows.
 struct LimitOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(

@@ -1,6 +1,5 @@
 import ArgumentParser
 
-/// Where a picture goes, and what stands above it.
 struct PictureOptions: ParsableArguments {
     @Option(
         name: .shortAndLong,

@@ -1,6 +1,5 @@
 import ArgumentParser
 
-/// Whether CSV is for a spreadsheet.
 struct SpreadsheetOption: ParsableArguments {
     @Flag(
         help:

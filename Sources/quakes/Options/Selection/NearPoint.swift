@@ -24,7 +24,6 @@ struct NearPoint {
         (self.latitude, self.longitude, town) = (latitude, longitude, nil)
     }
 
-    /// How a caption calls it.
     var words: String { town ?? "\(latitude), \(longitude)" }
 
     /// The parts between commas, nil for one that is not a number.

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Charts
 
-/// Where a cross-section lies.
 struct SectionOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,

@@ -110,7 +110,6 @@ struct SelectionOptions: ParsableArguments {
         }
     }
 
-    /// The command's other options have to agree with these.
     func validate(with database: DatabaseOptions) throws {
         if view != nil, database.isGiven {
             throw ValidationError("--view cannot be used with --database or --local")
@@ -141,7 +140,6 @@ struct SelectionOptions: ParsableArguments {
         Self.words(net) ?? (agency.isEmpty ? nil : agency.flatMap(\.self).flatMap(\.networks))
     }
 
-    /// The agencies between the commas.
     private static func agencies(_ text: String) throws -> [Agency] {
         try text.split(at: ",").map { part in
             let name = part.trimmingPrefix { $0 == " " }.lowercased()

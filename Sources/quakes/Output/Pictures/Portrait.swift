@@ -18,10 +18,6 @@ struct Portrait: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - selection: what was selected, in words; empty for all.
-    ///   - gaps: what the catalogue does not hold, if that is known.
-    ///   - hasLand: whether coastlines are drawn.
     func caption(_ title: String, _ selection: [String], gaps: String? = nil, hasLand: Bool = false)
         -> Caption
     {
@@ -36,7 +32,6 @@ struct Portrait: Sendable {
         return Caption(title: title, lines: lines.map(strippingControlCharacters))
     }
 
-    /// The origin times of the first and the last.
     var times: ClosedRange<Instant>? {
         let times = events.map(\.time)
         guard let first = times.min(), let last = times.max() else { return nil }
@@ -52,7 +47,6 @@ struct Portrait: Sendable {
         return "\(start) – \(last.words)"
     }
 
-    /// How many there are, and from when to when.
     private var extent: String {
         guard let times else { return "No earthquakes match." }
         let (first, last) = (times.lowerBound.shortText, times.upperBound.shortText)

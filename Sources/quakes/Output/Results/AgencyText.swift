@@ -25,6 +25,5 @@ extension Agency {
 }
 
 extension [Agency] {
-    /// One object, whose `agencies` has one for each.
     var json: JSONObject { ["agencies": map(\.json)] }
 }

@@ -3,7 +3,6 @@ import Logging
 import QuakeStore
 
 extension ImportSummary {
-    /// One line for people.
     var text: String {
         let name = strippingControlCharacters(source.shortName ?? "\(source)")
         if outcome == .notModified { return "\(name): not modified" }
@@ -24,7 +23,6 @@ extension ImportSummary {
         failure.map { $0 is CancellationError ? "cancelled" : "\($0)" }
     }
 
-    /// All counts, for a log.
     var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = [
             "source": "\(source)", "outcome": "\(outcome.rawValue)",

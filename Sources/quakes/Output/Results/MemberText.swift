@@ -2,7 +2,6 @@ import Feed
 import Foundation
 import QuakeStore
 
-/// A changed column for people.
 extension Change.Member {
     /// Such as `magnitude 4.1 → 4.3` or `types +shakemap −dyfi`.
     var story: String {

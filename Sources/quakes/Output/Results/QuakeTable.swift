@@ -48,7 +48,6 @@ extension Quake {
     }
 }
 
-/// The number with this many digits after the decimal point.
 func rounded(_ value: Double, _ digits: Int) -> String {
     guard value.isFinite, abs(value) < 1e15 else { return "\(value)" }
     var scale = 1.0
