@@ -11,6 +11,8 @@ struct TestSite: Sendable {
     let port: Int
     /// That of the metrics, if they have their own address.
     var metricsPort: Int?
+    /// What the server calls its address.
+    var address = ""
 
     func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
@@ -28,8 +30,9 @@ struct TestSite: Sendable {
                 let local = ListeningAddress.port(host: "127.0.0.1", 0)
                 let server = QuakeServer(options, settings, logger: logger, accessLog: accessLog)
                 try await server.run(on: address, metricsOn: metricsApart ? local : nil) {
-                    port, metricsPort in
-                    teller.yield(TestSite(port: port ?? 0, metricsPort: metricsPort))
+                    address, metrics in
+                    teller.yield(
+                        TestSite(port: address.port ?? 0, metricsPort: metrics?.port, address: "\(address)"))
                 }
                 return nil
             }

@@ -10,16 +10,11 @@ import NIOPosix
 /// HummingbirdCore hands over the requests on them. Accepting is done here, because its own server cannot take a socket that
 /// was opened by systemd.
 struct Connections: Sendable {
-    /// Hands over each client's connection, with what speaks HTTP on it.
     private let listener: NIOAsyncChannel<(HTTPConnection, HTTPConnection.Value), Never>
     private let quiescing: ServerQuiescingHelper
     private let logger: Logger
-    /// How many clients may wait to be accepted.
     private static let backlog: Int32 = 1024
 
-    /// - Parameters:
-    ///   - scope: what is answered there.
-    ///   - limit: how many clients may be connected.
     init(
         _ address: ListeningAddress, _ responder: Responder, _ scope: Responder.Scope, limit: Int
     ) async throws {
@@ -53,13 +48,12 @@ struct Connections: Sendable {
             }
         // NIO shortens the queue of a socket that listens already to its own default.
         if case .descriptor(let descriptor) = address { Glibc.listen(descriptor, Self.backlog) }
+        self.address = address.bound(to: listener.channel.localAddress)
         (self.quiescing, self.logger) = (quiescing, logger)
     }
 
-    /// The port, unless it is another kind of socket.
-    var port: Int? { listener.channel.localAddress?.port }
+    let address: ListeningAddress
 
-    /// Closes it without having served.
     func close() async throws { try await listener.executeThenClose { _ in } }
 
     /// Serves until `end` was called and all answers that were under way are written, or their time is up.
@@ -73,8 +67,8 @@ struct Connections: Sendable {
         }
     }
 
-    /// Stops accepting connections, and closes each one as soon as it has no answer under way. `HTTPRules` sees to it
-    /// that this does not take for ever.
+    /// Stops accepting connections, and closes each one as soon as it has no answer under way, or by `ClientLimits` when its
+    /// time is up.
     func end() {
         quiescing.initiateShutdown(promise: nil)
     }

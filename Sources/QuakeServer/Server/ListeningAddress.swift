@@ -27,43 +27,25 @@ public enum ListeningAddress: Sendable, Equatable, CustomStringConvertible {
         return .descriptor(3)
     }
 
-    public func with(port: Int?) -> ListeningAddress {
-        guard case .port(let host, _) = self, let port else { return self }
-        return .port(host: host, port)
-    }
+    public var port: Int? { if case .port(_, let port) = self { port } else { nil } }
 
     public var description: String {
         switch self {
         case .port(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-        case .descriptor(let number):
-            Self.bound(number).map { "\($0)" } ?? "descriptor \(number)"
+        case .descriptor(let number): "descriptor \(number)"
         }
     }
 
-    /// The host and port of a socket; nil for other kinds, such as Unix sockets.
-    private static func bound(_ descriptor: Int32) -> ListeningAddress? {
-        var address = sockaddr_storage()
-        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        var (host, port) = ([CChar](repeating: 0, count: 64), [CChar](repeating: 0, count: 8))
-        let isKnown = withUnsafeMutablePointer(to: &address) { storage in
-            storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                guard getsockname(descriptor, address, &size) == 0,
-                    [AF_INET, AF_INET6].contains(Int32(address.pointee.sa_family))
-                else { return false }
-                return getnameinfo(
-                    address, size, &host, socklen_t(host.count), &port, socklen_t(port.count),
-                    NI_NUMERICHOST | NI_NUMERICSERV) == 0
-            }
+    /// Where a socket is that listens on this address: it has got a port.
+    func bound(to socket: SocketAddress?) -> ListeningAddress {
+        guard let socket, let port = socket.port else { return self }
+        return switch self {
+        case .port(let host, _): .port(host: host, port)
+        case .descriptor: .port(host: socket.ipAddress ?? "", port)
         }
-        func text(_ characters: [CChar]) -> String {
-            String(decoding: characters.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        }
-        guard isKnown, let port = Int(text(port)) else { return nil }
-        return .port(host: text(host), port)
     }
 }
 
-/// The server cannot listen where it was told to.
 public struct ListeningError: Error, CustomStringConvertible {
     let address: ListeningAddress
     let reason: String
@@ -74,8 +56,6 @@ public struct ListeningError: Error, CustomStringConvertible {
 }
 
 extension ServerBootstrap {
-    /// Starts to listen.
-    ///
     /// - Throws: `ListeningError`.
     @concurrent
     func listen<Output: Sendable>(

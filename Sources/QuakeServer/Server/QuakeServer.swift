@@ -26,11 +26,11 @@ public struct QuakeServer: Sendable {
     ///
     /// - Parameters:
     ///   - metricsAddress: where `/metrics` is, and nowhere else; nil if it is among the other paths.
-    ///   - started: called with the ports as soon as the server listens; nil for a socket without one.
+    ///   - started: called with the two addresses as soon as the server listens.
     /// - Throws: `ListeningError`.
     public func run(
         on address: ListeningAddress, metricsOn metricsAddress: ListeningAddress? = nil,
-        _ started: @Sendable (_ port: Int?, _ metricsPort: Int?) -> Void
+        _ started: @Sendable (ListeningAddress, _ metrics: ListeningAddress?) -> Void
     ) async throws {
         var settings = settings
         let room = OpenFiles.roomForConnections()
@@ -58,7 +58,7 @@ public struct QuakeServer: Sendable {
             try await connections.close()
             throw error
         }
-        started(connections.port, monitoring?.port)
+        started(connections.address, monitoring?.address)
         // Not a child of this task, because a cancellation has to end the listening first and the sessions last.
         let work = Task {
             defer { responder.live.close() }

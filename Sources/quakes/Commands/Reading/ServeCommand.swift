@@ -124,12 +124,9 @@ struct ServeCommand: AsyncParsableCommand {
         settings.endingTime = endingTime.duration
         let accessLog = accessLog ? AccessLog(to: STDOUT_FILENO) : nil
         let server = QuakeServer(database.options, settings, logger: database.logger, accessLog: accessLog)
-        try await server.run(on: address, metricsOn: metricsListen) { port, metricsPort in
-            StandardError.say("serving http://\(address.with(port: port))")
-            if let metricsListen {
-                StandardError.say(
-                    "metrics at http://\(metricsListen.with(port: metricsPort))/metrics")
-            }
+        try await server.run(on: address, metricsOn: metricsListen) { address, metrics in
+            StandardError.say("serving http://\(address)")
+            if let metrics { StandardError.say("metrics at http://\(metrics)/metrics") }
         }
     }
 
