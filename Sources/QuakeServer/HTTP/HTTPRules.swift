@@ -14,13 +14,9 @@ final class HTTPRules: ChannelDuplexHandler {
     private let client: Client
     private let service: Responder
     private var request: HTTPRequestHead?
-    /// Whether the head of its answer is written.
     private var hasBegun = false
-    /// Whether the connection ends with this answer.
     private var isLast = false
-    /// Whether reading and writing have ended.
     private var isOver = false
-    /// Closes the connection if the other side does not.
     private var closing: Scheduled<Void>?
 
     init(_ client: Client, _ service: Responder) {
@@ -29,7 +25,7 @@ final class HTTPRules: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         // Accepted too late to hear of the end.
-        if service.shutdown.phase == .closing { context.close(promise: nil) }
+        if service.phase == .closing { context.close(promise: nil) }
     }
 
     // MARK: Requests
@@ -121,7 +117,7 @@ final class HTTPRules: ChannelDuplexHandler {
     /// Says how the answer ends: by its length, by its last chunk, or with the connection.
     private func frame(_ head: inout HTTPResponseHead) {
         // While the server drains, its clients are to find another one for their next requests.
-        if head.headers["connection"].contains("close") || service.shutdown.phase != .serving {
+        if head.headers["connection"].contains("close") || service.phase != .serving {
             isLast = true
         }
         if !head.status.mayHaveResponseBody {

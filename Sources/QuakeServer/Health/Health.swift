@@ -9,7 +9,7 @@ extension Responder {
     var health: Reply {
         let age = board.age
         let hasDatabase = age.map { $0 < Self.silence } ?? false
-        let isHealthy = hasDatabase && shutdown.phase == .serving
+        let isHealthy = hasDatabase && phase == .serving
         let word =
             isHealthy ? "ok" : hasDatabase ? "the server is ending" : "the database does not answer"
         let state = board.state

@@ -92,9 +92,9 @@ public struct QuakeServer: Sendable {
         try await withTaskCancellationHandler {
             try await work.value
         } onCancel: {
-            responder.shutdown.phase = .draining
+            responder.phase = .draining
             let end: @Sendable () -> Void = {
-                responder.shutdown.phase = .closing
+                responder.phase = .closing
                 connections.end()
                 responder.live.end()
             }

@@ -13,7 +13,6 @@ final class Responder: Sendable {
     let settings: ServerSettings
     let logger: Logger
     let accessLog: AccessLog?
-    let shutdown = Shutdown()
     let room: SpoolRoom
     let bounds: ClientBounds
     let board = StateBoard()
@@ -38,6 +37,13 @@ final class Responder: Sendable {
         case clients
         /// The metrics, and health.
         case monitoring
+    }
+
+    private let currentPhase = Mutex(ShutdownPhase.serving)
+    /// How far the server's shutdown has come.
+    var phase: ShutdownPhase {
+        get { currentPhase.withLock { $0 } }
+        set { currentPhase.withLock { $0 = newValue } }
     }
 
     init(sessions: Sessions, settings: ServerSettings, logger: Logger, accessLog: AccessLog?) {

@@ -1,59 +1,24 @@
-import Synchronization
-
 /// A value that many ask for at the same time, and that is read for all of them at once.
-///
-/// A caller that asks while a reading runs waits for the next one, because the value may have changed since that one began. The
-/// first of them then reads for all who wait.
-final class SharedReading<Value: Sendable>: Sendable {
+actor SharedReading<Value: Sendable> {
     private let read: @Sendable () async throws -> Value
-    private let state = Mutex(State())
-
-    private struct State {
-        var isRunning = false
-        var waiting: [CheckedContinuation<Turn, Never>] = []
-    }
-
-    private enum Turn {
-        case read([CheckedContinuation<Turn, Never>])
-        case told(Result<Value, any Error>)
-    }
+    private var running: Task<Value, any Error>?
+    /// Begins when the running one has ended.
+    private var next: Task<Value, any Error>?
 
     init(_ read: @escaping @Sendable () async throws -> Value) {
         self.read = read
     }
 
-    /// The value, by a reading that begins after this call.
-    ///
-    /// - Returns: a failure if the reading fails.
+    /// The value, by a reading that begins after this call: it may have changed since the running one began.
     func result() async -> Result<Value, any Error> {
-        switch await turn() {
-        case .told(let result): return result
-        case .read(let others):
-            let result: Result<Value, any Error>
-            do { result = .success(try await read()) } catch { result = .failure(error) }
-            for other in others { other.resume(returning: .told(result)) }
-            passOn()
-            return result
-        }
-    }
-
-    private func turn() async -> Turn {
-        await withCheckedContinuation { continuation in
-            let isFirst = state.withLock { state in
-                defer { state.isRunning = true }
-                if state.isRunning { state.waiting.append(continuation) }
-                return !state.isRunning
+        let reading =
+            next
+            ?? Task { [running] in
+                _ = await running?.result
+                (self.running, next) = (next, nil)
+                return try await read()
             }
-            if isFirst { continuation.resume(returning: .read([])) }
-        }
-    }
-
-    private func passOn() {
-        let waiting = state.withLock { state in
-            state.isRunning = !state.waiting.isEmpty
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        waiting.first?.resume(returning: .read(Array(waiting.dropFirst())))
+        next = reading
+        return await reading.result
     }
 }
