@@ -81,7 +81,9 @@ public struct LocalCluster: Sendable {
     /// Encodes everything but the unreserved characters (RFC 3986, 2.1).
     private static func percentEncoded(_ text: String) -> String {
         text.utf8.map { byte -> String in
-            if byte.isAlphanumeric || "-._~".utf8.contains(byte) { return String(UnicodeScalar(byte)) }
+            let character = Character(UnicodeScalar(byte))
+            let isPlain = character.isASCII && (character.isLetter || character.isNumber)
+            if isPlain || "-._~".contains(character) { return String(character) }
             return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
         }.joined()
     }

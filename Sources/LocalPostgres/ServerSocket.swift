@@ -17,7 +17,8 @@ package struct ServerSocket: Sendable, Equatable {
         let fits = "\(inHome)/.s.PGSQL.\(Self.port)".utf8.count <= Self.longestPath
         // unix_socket_directories is a list, in which commas and quotes have a special meaning.
         directory =
-            fits && inHome.utf8.allSatisfy { $0.isAlphanumeric || "/._-+@".utf8.contains($0) }
+            fits
+                && inHome.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || "/._-+@".contains($0) }
             ? inHome : "/tmp/quakes-\(geteuid())-\(String(Self.hash(home), radix: 36))"
     }
 
@@ -41,12 +42,5 @@ package struct ServerSocket: Sendable, Equatable {
             }
         }
         return result == 0 || errno == EAGAIN
-    }
-}
-
-extension UInt8 {
-    var isAlphanumeric: Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
-            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
     }
 }

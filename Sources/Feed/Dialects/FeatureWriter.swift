@@ -88,39 +88,4 @@ extension [UInt8] {
     fileprivate mutating func appendCommaBehindMember() {
         if last != UInt8(ascii: "{") { append(UInt8(ascii: ",")) }
     }
-
-    /// A JSON string. Invalid UTF-8 stays as it is, for the decoder to reject.
-    mutating func append(json text: some Collection<UInt8>) {
-        if text.withContiguousStorageIfAvailable({ append(json: UnsafeRawBufferPointer($0)) }) == nil {
-            Array(text).withUnsafeBytes { append(json: $0) }
-        }
-    }
-
-    package mutating func append(json text: UnsafeRawBufferPointer) {
-        append(UInt8(ascii: "\""))
-        append(insideJSON: text)
-        append(UInt8(ascii: "\""))
-    }
-
-    /// What is between the quotes of a JSON string.
-    package mutating func append(insideJSON bytes: UnsafeRawBufferPointer) {
-        let text = bytes.bindMemory(to: UInt8.self)
-        var (copied, index) = (0, text.firstSpecialByte(from: 0))
-        while index < text.count {
-            let byte = text[index]
-            if byte < 0x80 {
-                append(contentsOf: text.extracting(copied..<index))
-                copied = index + 1
-                if byte < 0x20 {
-                    append(text: byte < 0x10 ? "\\u000" : "\\u001")
-                    append(contentsOf: Swift.String(byte & 15, radix: 16).utf8)
-                } else {
-                    append(UInt8(ascii: "\\"))
-                    append(byte)
-                }
-            }
-            index = text.firstSpecialByte(from: index + 1)
-        }
-        append(contentsOf: text.extracting(copied..<text.count))
-    }
 }

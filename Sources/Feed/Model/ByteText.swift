@@ -123,3 +123,15 @@ extension Sequence<UInt8> {
         reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 }
+
+/// The number with this many digits after the decimal point.
+package func rounded(_ value: Double, _ digits: Int) -> String {
+    guard value.isFinite, abs(value) < 1e15 else { return "\(value)" }
+    var scale = 1.0
+    for _ in 0..<digits { scale *= 10 }
+    let scaled = Int64((abs(value) * scale).rounded())
+    let sign = value < 0 && scaled != 0 ? "-" : ""
+    let fraction = String(scaled % Int64(scale))
+    let padding = String(repeating: "0", count: digits - fraction.count)
+    return "\(sign)\(scaled / Int64(scale)).\(padding)\(fraction)"
+}

@@ -1,7 +1,6 @@
 import Feed
 import HTTPTypes
 
-/// A request, as the access log shows it.
 struct LoggedRequest: Sendable {
     let time = Instant.now
     let client: String
@@ -26,7 +25,7 @@ struct LoggedRequest: Sendable {
                 return EventParameter.named["\(part)"] == nil ? "…" : "\(part)"
             }
             let name = String(part[..<end])
-            return EventParameter.named[name] != nil || ["after", "until", "wait"].contains(name)
+            return EventParameter.named[name] != nil || ["after", "wait"].contains(name)
                 ? "\(part)" : "\(name)=…"
         }
         return "\(path)?\(parts.joined(separator: "&"))"
@@ -42,20 +41,24 @@ struct LoggedRequest: Sendable {
     }
 
     var json: String {
-        func member(_ name: String, _ text: String?) -> String {
-            guard let text, !text.isEmpty else { return "" }
-            return ",\"\(name)\":\(jsonString(text))"
+        var object: JSONObject = ["time": time]
+        func append(_ name: String, _ text: String?) {
+            if let text, !text.isEmpty { object.append(name, text) }
         }
-        return """
-            {"time":"\(time)"\(member("client", client))\(member("method", method))\(member("target", target))\
-            \(member("protocol", version)),"status":\(status),"bytes":\(bytes),"seconds":\(seconds)\
-            \(member("referrer", referrer))\(member("agent", agent))}
-            """
+        append("client", client)
+        append("method", method)
+        append("target", target)
+        append("protocol", version)
+        object.append("status", status)
+        object.append("bytes", bytes)
+        object.append("seconds", seconds)
+        append("referrer", referrer)
+        append("agent", agent)
+        return object.jsonText
     }
 }
 
 extension LoggedRequest {
-    /// - Parameter time: how long it took.
     init(_ request: HTTPRequest, _ target: Target, of client: Client, status: Int, _ time: Duration) {
         self.client = client.address(request.headerFields)
         method = request.method.rawValue

@@ -1,3 +1,4 @@
+import Feed
 import HTTPTypes
 
 extension Responder {
@@ -13,27 +14,22 @@ extension Responder {
         let word =
             isHealthy ? "ok" : hasDatabase ? "the server is ending" : "the database does not answer"
         let state = board.state
-        func quoted(_ value: (some CustomStringConvertible)?) -> String {
-            value.map { "\"\($0)\"" } ?? "null"
-        }
         // One document covers several feeds: of each service, the newest one tells how late its feeds are.
         let newest = Dictionary(
             (state?.settled ?? []).map { ($0.service, $0) },
             uniquingKeysWith: { $0.generated < $1.generated ? $1 : $0 })
         let services = newest.sorted { $0.key < $1.key }.map { service, document in
-            let interval = document.interval.map { ",\"interval\":\($0.components.seconds)" } ?? ""
-            return "{\"service\":\(jsonString(service)),\"generated\":\"\(document.generated)\"\(interval)}"
+            var object: JSONObject = ["service": service, "generated": document.generated]
+            if let interval = document.interval { object.append("interval", Int(interval.components.seconds)) }
+            return object
         }
-        let body = """
-            {"status":"\(word)","token":\(state.map { "\($0.position.token)" } ?? "null"),\
-            "committed_at":\(quoted(state?.position.committedAt)),"seconds_since_database_answered":\
-            \(age.map { "\(($0 / .milliseconds(1)).rounded() / 1000)" } ?? "null"),\
-            "history_begins_at":\(quoted(state?.beginning)),"services":[\(services.joined(separator: ","))],\
-            "sessions":\(sessions.usage.open)}
-
-            """
+        let object: JSONObject = [
+            "status": word, "token": state?.position.token, "committed_at": state?.position.committedAt,
+            "seconds_since_database_answered": age.map { ($0 / .milliseconds(1)).rounded() / 1000 },
+            "history_begins_at": state?.beginning, "services": services, "sessions": sessions.usage.open,
+        ]
         return Reply(
             status: isHealthy ? 200 : 503, contentType: "application/json; charset=utf-8",
-            headers: isHealthy ? [:] : [.retryAfter: "5"], body: Array(body.utf8))
+            headers: isHealthy ? [:] : [.retryAfter: "5"], body: Array("\(object.jsonText)\n".utf8))
     }
 }

@@ -4,14 +4,12 @@ import Feed
 /// have. The page says whose they are.
 enum AgencyList {
     static let json: [UInt8] = {
-        let agencies = Agency.known.map { agency in
-            let networks = agency.networks.map { "\"\($0)\"" }.joined(separator: ",")
-            return """
-                {"name":\(jsonString(agency.name)),"title":\(jsonString(agency.title)),\
-                "licence":\(agency.licence.map(jsonString) ?? "null"),\
-                "terms":\(agency.terms.map(jsonString) ?? "null"),"networks":[\(networks)]}
-                """
+        let agencies = Agency.known.map { agency -> JSONObject in
+            [
+                "name": agency.name, "title": agency.title, "licence": agency.licence, "terms": agency.terms,
+                "networks": agency.networks,
+            ]
         }
-        return Array("[\(agencies.joined(separator: ",\n"))]\n".utf8)
+        return Array("[\(agencies.map(\.jsonText).joined(separator: ",\n"))]\n".utf8)
     }()
 }

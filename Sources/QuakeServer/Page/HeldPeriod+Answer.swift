@@ -9,16 +9,15 @@ extension HeldPeriod {
             key: "coverage \(Instant.now.milliseconds / 60_000)",
             contentType: "application/json; charset=utf-8"
         ) { connection, _, writer in
-            let periods = try await HeldPeriod.all(on: connection).map(\.json)
+            let periods = try await HeldPeriod.all(on: connection).map(\.json.jsonText)
             try writer.write(Array("{\"held\":[\(periods.joined(separator: ",\n"))]}\n".utf8))
         }
     }
 
-    private var json: String {
-        let box = box.map { "[\($0.south),\($0.west),\($0.north),\($0.east)]" } ?? "null"
-        return """
-            {"from":"\(times.lowerBound)","until":"\(times.upperBound)",\
-            "minimum_magnitude":\(minimumMagnitude.map { "\($0)" } ?? "null"),"box":\(box)}
-            """
+    private var json: JSONObject {
+        [
+            "from": times.lowerBound, "until": times.upperBound, "minimum_magnitude": minimumMagnitude,
+            "box": box.map { [$0.south, $0.west, $0.north, $0.east] },
+        ]
     }
 }

@@ -30,11 +30,10 @@ struct CSV {
     }
 
     private static func quoted(_ field: String?) -> String {
-        guard let field else { return "" }
-        let needsQuotes =
-            field.isEmpty || field.unicodeScalars.contains { "\",\r\n".unicodeScalars.contains($0) }
-        return needsQuotes
-            ? "\"\(field.replacing("\"" as Unicode.Scalar, with: "\"\""))\""
-            : field
+        guard var field else { return "" }
+        guard !field.isEmpty else { return "\"\"" }
+        var bytes: [UInt8] = []
+        field.withUTF8 { bytes.append(csvField: UnsafeRawBufferPointer($0)) }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

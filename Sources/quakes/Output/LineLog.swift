@@ -32,7 +32,7 @@ struct LineLog: LogHandler {
 
 extension Logger.MetadataValue: JSONConvertible {
     /// A number stays a number, and a flag a flag.
-    var jsonText: String {
+    package var jsonText: String {
         switch self {
         case .stringConvertible(let value as any JSONConvertible): value.jsonText
         default: "\(self)".jsonText

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Feed
 import Synchronization
 
 struct Column<Row>: Sendable {

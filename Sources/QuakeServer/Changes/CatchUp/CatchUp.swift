@@ -1,3 +1,4 @@
+import Feed
 import Logging
 import PostgreSQL
 import QuakeStore
@@ -100,8 +101,8 @@ final class CatchUp: ReaderView {
             reached = try await pass.skip()
         } else {
             if let reason = pass.freshStart {
-                let line = "{\"snapshot\":\(jsonString("\(reason)"))}"
-                bytes.withLock { form.append(.snapshot, line.utf8, to: &$0) }
+                let line: JSONObject = ["snapshot": "\(reason)"]
+                bytes.withLock { form.append(.snapshot, line.jsonText.utf8, to: &$0) }
             }
             let kind: StreamForm.Kind = pass.freshStart == nil ? .change : .row
             reached = try await pass.forEachLine(of: form.filter?.selection) { line in

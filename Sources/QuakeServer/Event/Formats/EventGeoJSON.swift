@@ -23,12 +23,10 @@ struct EventGeoJSON: EventEncoder {
         (Array("\(index == 0 ? "" : ",")\"\(property.feedName ?? "")\":".utf8), property.kind)
     }
 
-    /// What the head of a collection says of it.
     var title = "Earthquakes"
     var url = ""
     var generated = Instant.now
     var api = EventAPI.version
-    /// How many events were asked for.
     var limit: Int?
     /// How many events were to be skipped; nil for a feed, which has all of its events.
     var offset: Int?
@@ -40,7 +38,6 @@ struct EventGeoJSON: EventEncoder {
     var callback: String?
     var endsLine = false
 
-    /// How many features were written.
     private(set) var count = 0
     /// The least longitude, latitude and depth, and the greatest. An unknown depth counts as 0.
     private(set) var least = SIMD3<Double>(repeating: .infinity)
@@ -55,12 +52,11 @@ struct EventGeoJSON: EventEncoder {
         let offset = offset.map { ",\"offset\":\($0 + 1)" } ?? ""
         return """
             \(call){"type":"FeatureCollection","metadata":{"generated":\(generated.milliseconds),\
-            "url":\(jsonString(url)),"title":\(jsonString(title)),"status":200,"api":"\(api)"\
+            "url":\(url.jsonText),"title":\(title.jsonText),"status":200,"api":"\(api)"\
             \(limit)\(offset),"count":\(count)},"features":[
             """
     }
 
-    /// Writes a row as a feature, with a comma in front if it is not the first.
     mutating func append(_ row: inout Row, to bytes: inout [UInt8]) throws {
         if count > 0 { bytes.append(text: ",\n") }
         count += 1

@@ -21,7 +21,6 @@ struct EventSummary {
     /// Minutes from UTC to the local time.
     private let zone: Int64?
 
-    /// What `init` reads.
     static let properties: [Property] = [
         .code, .net, .netCode, .time, .updated, .latitude, .longitude, .depth, .magnitude, .place, .title,
         .url, .tz,
@@ -42,13 +41,12 @@ struct EventSummary {
         zone = try row.nextInteger()
     }
 
-    /// The host of the event's page, in small letters.
     var host: String? { FeedIdentity.host(of: url.map { String(decoding: $0, as: UTF8.self) }) }
 
     /// Such as `M 4.9 - 128 km WSW of Port Orford, Oregon`.
     var title: [UInt8] {
         if let feedTitle { return feedTitle }
-        var title = Array("M \(magnitude.map { ($0 * 10).rounded() / 10 }.map { "\($0)" } ?? "?")".utf8)
+        var title = Array("M \(magnitude.map { rounded($0, 1) } ?? "?")".utf8)
         if let place { title += Array(" - ".utf8) + place }
         return title
     }
@@ -62,7 +60,7 @@ struct EventSummary {
             return "<dd>\(there.shortText) \(offset) at epicenter</dd>"
         }
         let place = "\(degrees(latitude, "N", "S")) \(degrees(longitude, "E", "W"))"
-        let deep = depth.map { "\(fixed($0, 2)) km (\(fixed($0 * 0.621371, 2)) mi)" } ?? "unknown"
+        let deep = depth.map { "\(rounded($0, 2)) km (\(rounded($0 * 0.621371, 2)) mi)" } ?? "unknown"
         return """
             <dl><dt>Time</dt><dd>\(time.shortText) UTC</dd>\(local ?? "")<dt>Location</dt><dd>\(place)</dd>\
             <dt>Depth</dt><dd>\(deep)</dd></dl>
@@ -70,18 +68,10 @@ struct EventSummary {
     }
 
     private func degrees(_ value: Double, _ positive: String, _ negative: String) -> String {
-        "\(fixed(abs(value), 3))&deg;\(value < 0 ? negative : positive)"
+        "\(rounded(abs(value), 3))&deg;\(value < 0 ? negative : positive)"
     }
 
     private func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
-
-    private func fixed(_ value: Double, _ digits: Int) -> String {
-        let scale = digits == 2 ? 100.0 : 1000.0
-        let whole = Int64((abs(value) * scale).rounded())
-        let rest = "\(whole % Int64(scale))"
-        let zeros = String(repeating: "0", count: digits - rest.count)
-        return "\(value < 0 && whole > 0 ? "-" : "")\(whole / Int64(scale)).\(zeros)\(rest)"
-    }
 }
 
 extension Row {
@@ -91,7 +81,6 @@ extension Row {
 }
 
 extension [UInt8] {
-    /// Appends a text as an element's content.
     mutating func append(xmlText text: [UInt8]) {
         text.withUnsafeBytes { append(xmlEscaped: $0) }
     }

@@ -48,17 +48,6 @@ extension Quake {
     }
 }
 
-func rounded(_ value: Double, _ digits: Int) -> String {
-    guard value.isFinite, abs(value) < 1e15 else { return "\(value)" }
-    var scale = 1.0
-    for _ in 0..<digits { scale *= 10 }
-    let scaled = Int64((abs(value) * scale).rounded())
-    let sign = value < 0 && scaled != 0 ? "-" : ""
-    let fraction = String(scaled % Int64(scale))
-    let padding = String(repeating: "0", count: digits - fraction.count)
-    return "\(sign)\(scaled / Int64(scale)).\(padding)\(fraction)"
-}
-
 /// A number for people: three digits after the decimal point, or as many as matter.
 func shortened(number text: String) -> String {
     guard let value = Double(text), value.isFinite, value != 0 else { return text }

@@ -55,7 +55,7 @@ extension Quake.Value {
 }
 
 extension Quake.Value: JSONConvertible {
-    var jsonText: String {
+    package var jsonText: String {
         switch self {
         case .null: "null"
         case .text(let text): text.jsonText

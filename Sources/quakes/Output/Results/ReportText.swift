@@ -1,3 +1,4 @@
+import Feed
 import QuakeStore
 
 extension Report {
