@@ -39,21 +39,21 @@ struct ClientAddressTests {
     @Test(
         "Whoever speaks for others is not counted; a network of 64 bits is one client, and one who lies is counted"
     )
-    func customers() throws {
+    func rateLimitKeys() throws {
         let proxies = TrustedProxies([try #require(TrustedProxies.Network("10.0.0.1"))])
-        func customer(_ peer: String, _ given: String? = nil) throws -> String? {
+        func rateLimitKey(_ peer: String, _ given: String? = nil) throws -> String? {
             var fields = HTTPFields()
             if let given { fields[.init("X-Forwarded-For")!] = given }
-            return proxies.customer(behind: try #require(ClientAddress(peer)), fields)?.description
+            return proxies.rateLimitKey(behind: try #require(ClientAddress(peer)), fields)?.description
         }
-        #expect(try customer("127.0.0.1") == nil)
-        #expect(try customer("::1") == nil)
-        #expect(try customer("127.0.0.1", "192.0.2.1") == nil)
-        #expect(try customer("10.0.0.1") == nil)
-        #expect(try customer("10.0.0.1", "192.0.2.1") == "192.0.2.1")
-        #expect(try customer("192.0.2.1", "192.0.2.2") == "192.0.2.1")
-        #expect(try customer("2001:db8::1:2:3:4") == "2001:db8::")
-        #expect(try customer("10.0.0.1", "2001:db8:1:2:3:4:5:6") == "2001:db8:1:2::")
+        #expect(try rateLimitKey("127.0.0.1") == nil)
+        #expect(try rateLimitKey("::1") == nil)
+        #expect(try rateLimitKey("127.0.0.1", "192.0.2.1") == nil)
+        #expect(try rateLimitKey("10.0.0.1") == nil)
+        #expect(try rateLimitKey("10.0.0.1", "192.0.2.1") == "192.0.2.1")
+        #expect(try rateLimitKey("192.0.2.1", "192.0.2.2") == "192.0.2.1")
+        #expect(try rateLimitKey("2001:db8::1:2:3:4") == "2001:db8::")
+        #expect(try rateLimitKey("10.0.0.1", "2001:db8:1:2:3:4:5:6") == "2001:db8:1:2::")
     }
 
     @Test("An address that holds as many streams as it may gets 429, and no other does")

@@ -10,13 +10,13 @@ struct Delivery: Sendable {
     let answer: Answer
     let request: HTTPRequest
     /// The address whose limits it counts against.
-    let customer: ClientAddress?
+    let rateLimitKey: ClientAddress?
     private let isCompressed: Bool
     /// The key under which a short answer is kept; nil for one that is not kept.
     private let key: String?
 
-    init(responder: Responder, answer: Answer, request: HTTPRequest, customer: ClientAddress?) {
-        (self.responder, self.answer, self.request, self.customer) = (responder, answer, request, customer)
+    init(responder: Responder, answer: Answer, request: HTTPRequest, rateLimitKey: ClientAddress?) {
+        (self.responder, self.answer, self.request, self.rateLimitKey) = (responder, answer, request, rateLimitKey)
         isCompressed = AcceptedEncoding.prefersGzip(request.headerFields[.acceptEncoding])
         let isKept = request.method == .get && answer.edition == nil
         key = isKept ? "\(isCompressed) \(responder.baseURL(of: request)) \(answer.key)" : nil
@@ -152,10 +152,10 @@ struct Delivery: Sendable {
     }
 
     private func write(_ writer: AnswerWriter) async throws {
-        if answer.lane == .costly { try responder.bounds.take(.costly, for: customer) }
-        defer { if answer.lane == .costly { responder.bounds.give(.costly, for: customer) } }
+        if answer.lane == .costly { try responder.bounds.take(.costly, for: rateLimitKey) }
+        defer { if answer.lane == .costly { responder.bounds.give(.costly, for: rateLimitKey) } }
         try await responder.sessions.useAnother(
-            answer.lane, for: customer, unless: writer.hasWritten
+            answer.lane, for: rateLimitKey, unless: writer.hasWritten
         ) { connection in
             try await connection.run { connection in
                 if try answer.writeAtOnce?(connection, writer) != true {

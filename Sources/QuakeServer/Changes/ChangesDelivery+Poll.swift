@@ -95,7 +95,7 @@ extension ChangesDelivery {
         let place = position.flatMap { ring.place(after: $0, of: ring.signature, epoch: nil) }
         guard let place, let filter = form.filter else { return place }
         let isHere = ring.passes.dropFirst(place.next - ring.first).allSatisfy { pass in
-            if case .never = live.selected(by: filter, of: pass, for: customer) { false } else { true }
+            if case .never = live.selected(by: filter, of: pass, for: rateLimitKey) { false } else { true }
         }
         return isHere ? place : nil
     }
@@ -109,7 +109,7 @@ extension ChangesDelivery {
                 all.append(nil)
                 continue
             }
-            guard case .known(let selected) = live.selected(by: filter, of: pass, for: customer) else {
+            guard case .known(let selected) = live.selected(by: filter, of: pass, for: rateLimitKey) else {
                 return nil
             }
             all.append(selected)
@@ -124,7 +124,7 @@ extension ChangesDelivery {
     private func sendHistory(
         to output: inout Output, _ client: Client, _ channel: any Channel
     ) async throws -> Bool {
-        let (_, reader) = try responder.catchUps.reader(request.start, form, for: customer) {
+        let (_, reader) = try responder.catchUps.reader(request.start, form, for: rateLimitKey) {
             channel.close(promise: nil)
         }
         client.begin { reader.leave() }

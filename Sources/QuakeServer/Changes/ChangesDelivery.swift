@@ -8,7 +8,7 @@ struct ChangesDelivery: Sendable {
     let responder: Responder
     let request: ChangesRequest
     /// The address whose limits it counts against.
-    let customer: ClientAddress?
+    let rateLimitKey: ClientAddress?
     let isHead: Bool
 
     var live: LiveChanges { responder.live }
@@ -21,8 +21,8 @@ struct ChangesDelivery: Sendable {
     @concurrent
     func run(_ output: inout Output, for client: Client, on channel: any Channel) async throws {
         do {
-            try responder.bounds.take(.stream, for: customer)
-            defer { responder.bounds.give(.stream, for: customer) }
+            try responder.bounds.take(.stream, for: rateLimitKey)
+            defer { responder.bounds.give(.stream, for: rateLimitKey) }
             try live.enter(form)
             defer { live.leave(form) }
             if case .poll(let time) = request.kind {
@@ -101,7 +101,7 @@ struct ChangesDelivery: Sendable {
             [request, live, settings] () -> NIOLoopBound<LiveClient> in
             // It may have left just now, which is not an error.
             guard channel.isActive else { throw CancellationError() }
-            let client = LiveClient(request.form, for: customer, live, loop, settings)
+            let client = LiveClient(request.form, for: rateLimitKey, live, loop, settings)
             try channel.pipeline.syncOperations.addHandler(client, position: .first)
             return NIOLoopBound(client, eventLoop: channel.eventLoop)
         }.get()
@@ -118,7 +118,7 @@ struct ChangesDelivery: Sendable {
         var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
         let known = start.position.map(form.line)
         while true {
-            let (catchUp, reader) = try responder.catchUps.reader(start, form, for: customer) {
+            let (catchUp, reader) = try responder.catchUps.reader(start, form, for: rateLimitKey) {
                 channel.close(promise: nil)
             }
             client.begin { reader.leave() }

@@ -25,8 +25,8 @@ struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     var isVersion4: Bool { bits & ~0xFFFF_FFFF == Self.version4 }
     /// Whether it is the one that this machine has for itself.
     var isLoopback: Bool { self == .loopback || bits == 1 }
-    /// The key of rate limits: an IPv6 customer has at least a network of 64 bits.
-    var customer: ClientAddress { isVersion4 ? self : prefix(64) }
+    /// The key of rate limits. An IPv6 client has at least a network of 64 bits.
+    var rateLimitKey: ClientAddress { isVersion4 ? self : prefix(64) }
 
     /// With zeros behind so many bits of 128.
     func prefix(_ count: Int) -> ClientAddress {

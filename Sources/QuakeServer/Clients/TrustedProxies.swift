@@ -43,15 +43,14 @@ public struct TrustedProxies: Sendable {
         return client
     }
 
-    /// Whether this peer names clients but is not trusted.
     func isIgnored(_ peer: ClientAddress, _ fields: HTTPFields) -> Bool {
         fields.contains(.xForwardedFor) && !contains(peer)
     }
 
     /// The address whose limits a request counts against; nil for this machine, and for a proxy that names no client.
-    func customer(behind peer: ClientAddress, _ fields: HTTPFields) -> ClientAddress? {
+    func rateLimitKey(behind peer: ClientAddress, _ fields: HTTPFields) -> ClientAddress? {
         if contains(peer) ? !fields.contains(.xForwardedFor) : peer.isLoopback { return nil }
-        return client(behind: peer, fields).customer
+        return client(behind: peer, fields).rateLimitKey
     }
 
     /// The address in `192.0.2.60`, `192.0.2.60:4711` or `[2001:db8::1]:4711`.

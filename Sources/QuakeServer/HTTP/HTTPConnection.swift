@@ -61,11 +61,11 @@ extension Responder {
         metrics.count { $0.connections += 1 }
         channel.closeFuture.whenComplete { _ in self.metrics.count { $0.connections -= 1 } }
         let peer = channel.remoteAddress?.ipAddress.flatMap { ClientAddress($0) }
-        let customer = settings.trustedProxies.customer(behind: peer ?? .loopback, [:])
+        let rateLimitKey = settings.trustedProxies.rateLimitKey(behind: peer ?? .loopback, [:])
         let isRefused: Bool
         do {
-            try bounds.take(.connection, for: customer)
-            channel.closeFuture.whenComplete { _ in self.bounds.give(.connection, for: customer) }
+            try bounds.take(.connection, for: rateLimitKey)
+            channel.closeFuture.whenComplete { _ in self.bounds.give(.connection, for: rateLimitKey) }
             isRefused = false
         } catch {
             isRefused = true

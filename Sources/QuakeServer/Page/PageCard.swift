@@ -34,13 +34,13 @@ struct PageCard: Sendable {
 extension Responder {
     /// The page, about the event that its link names. If the event can't be read, only the card is missing: the page itself
     /// says what is wrong.
-    func index(isFramed: Bool, _ query: String?, for customer: ClientAddress?) async -> PageFile {
+    func index(isFramed: Bool, _ query: String?, for rateLimitKey: ClientAddress?) async -> PageFile {
         let plain = isFramed ? embedded : index
         guard let query, let pairs = try? queryParameters(query),
             let code = pairs.first(where: { $0.name == "event" })?.value, (1...64).contains(code.utf8.count)
         else { return plain }
         do {
-            guard let card = try await card(of: code, for: customer) else { return plain }
+            guard let card = try await card(of: code, for: rateLimitKey) else { return plain }
             return .index(below: settings.basePath, at: settings.baseURL, isFramed: isFramed, card)
         } catch {
             logger.warning("the page of \(code.debugDescription) has no card: \(error)")
@@ -48,8 +48,8 @@ extension Responder {
         }
     }
 
-    private func card(of code: String, for customer: ClientAddress?) async throws -> PageCard? {
-        try await sessions.useAnother(.short, for: customer, unless: false) { connection in
+    private func card(of code: String, for rateLimitKey: ClientAddress?) async throws -> PageCard? {
+        try await sessions.useAnother(.short, for: rateLimitKey, unless: false) { connection in
             try await CatalogueState.withSnapshot(
                 on: connection, limit: settings.statementTime, hasSettled: false
             ) { state in

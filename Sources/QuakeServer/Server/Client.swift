@@ -7,7 +7,6 @@ final class Client: Sendable {
     /// The other end of the connection; nil if it is not an Internet address.
     private let peer: ClientAddress?
     private let proxies: TrustedProxies
-    /// Whether it is one too many of its address.
     let isRefused: Bool
     /// Which paths are answered where it has connected.
     let scope: Responder.Scope
@@ -40,13 +39,12 @@ final class Client: Sendable {
     }
 
     /// The address whose limits a request counts against; nil for clients that are not told apart.
-    func customer(_ fields: HTTPFields) -> ClientAddress? {
-        proxies.customer(behind: peer ?? .loopback, fields)
+    func rateLimitKey(_ fields: HTTPFields) -> ClientAddress? {
+        proxies.rateLimitKey(behind: peer ?? .loopback, fields)
     }
 
     func countSent(_ bytes: Int) { state.withLock { $0.sent += bytes } }
 
-    /// How many bytes were sent to it since this was asked last.
     func takeSent() -> Int {
         state.withLock { state in
             defer { state.sent = 0 }
@@ -64,13 +62,12 @@ final class Client: Sendable {
     /// Whether the request that is being answered is of HTTP/1.1. To others, the end of the connection is that of the body.
     var takesChunks: Bool { state.withLock { $0.takesChunks } }
 
-    /// Whether the current answer is an endless stream.
     var isStream: Bool {
         get { state.withLock { $0.isStream } }
         set { state.withLock { $0.isStream = newValue } }
     }
 
-    /// Begins work for the client, which is called when the client leaves.
+    /// Begins work for the client; `left` is called when the client leaves.
     func begin(_ left: @escaping @Sendable () -> Void) {
         let isGone = state.withLock { state in
             state.left = left

@@ -74,7 +74,7 @@ public struct QuakeServer: Sendable {
                             told: {
                                 responder.board.show($0)
                                 responder.live.trim()
-                            }, lost: { sessions.doubt() })
+                            }, lost: { sessions.invalidateConnections() })
                     } catch is CancellationError {}
                 }
                 group.addTask {

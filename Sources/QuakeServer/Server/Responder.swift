@@ -131,18 +131,18 @@ final class Responder: Sendable {
         } catch {
             result = .reply(reply(to: error, on: request))
         }
-        let customer = client.customer(request.headerFields)
+        let rateLimitKey = client.rateLimitKey(request.headerFields)
         switch result {
         case .reply(var reply):
             // The body is not read, and may be endless.
             if request.hasBody { reply.headers[.connection] = "close" }
             try await output.send(reply, toHead: request.method == .head, settings)
         case .answer(let answer):
-            let delivery = Delivery(responder: self, answer: answer, request: request, customer: customer)
+            let delivery = Delivery(responder: self, answer: answer, request: request, rateLimitKey: rateLimitKey)
             try await delivery.run(&output, for: client, on: channel)
         case .changes(let changes):
             let delivery = ChangesDelivery(
-                responder: self, request: changes, customer: customer, isHead: request.method == .head)
+                responder: self, request: changes, rateLimitKey: rateLimitKey, isHead: request.method == .head)
             try await delivery.run(&output, for: client, on: channel)
         }
     }
@@ -201,8 +201,8 @@ final class Responder: Sendable {
             return .answer(EventHistory.answer(of: code, namesAuthors: settings.namesAuthors))
         case .page(let file): return .reply(file.reply(to: request.headerFields))
         case .index(let isFramed):
-            let customer = client.customer(request.headerFields)
-            let index = await index(isFramed: isFramed, target.query, for: customer)
+            let rateLimitKey = client.rateLimitKey(request.headerFields)
+            let index = await index(isFramed: isFramed, target.query, for: rateLimitKey)
             return .reply(index.reply(to: request.headerFields))
         }
     }

@@ -23,11 +23,10 @@ final class Sessions: Sendable {
         var keepers: [ObjectIdentifier: CheckedContinuation<Void, any Error>] = [:]
         var lastID = 0
         /// Those in use that are to be closed when they are given back.
-        var doubtful: Set<ObjectIdentifier> = []
+        var invalid: Set<ObjectIdentifier> = []
         /// Why the last attempt to connect failed; nil after a success.
         var failure: String?
 
-        /// How many wait in a lane, by address: those that wait however many do, or the others.
         func waiting(in lane: Lane, isPatient: Bool = false) -> [ClientAddress?: Int] {
             lines[lane]?.counts { $0.isPatient == isPatient } ?? [:]
         }
@@ -44,7 +43,6 @@ final class Sessions: Sendable {
             return lines[lane]?.removeLast(of: most.key) { !$0.isPatient }?.continuation
         }
 
-        /// The next one to get a session, if one is idle.
         mutating func next() -> (
             continuation: CheckedContinuation<Connection, any Error>, connection: Connection
         )? {
@@ -71,7 +69,6 @@ final class Sessions: Sendable {
     struct Usage {
         let open: Int
         let used: Int
-        /// Requests that wait, and streams that do.
         let waiting: Int
         let waitingStreams: Int
     }
@@ -172,29 +169,29 @@ final class Sessions: Sendable {
 
     private func giveBack(_ connection: Connection, from lane: Lane, lostBy error: (any Error)? = nil) {
         let id = ObjectIdentifier(connection)
-        let isDoubtful = state.withLock { state in
+        let isInvalid = state.withLock { state in
             state.use.end(lane)
-            return state.doubtful.remove(id) != nil
+            return state.invalid.remove(id) != nil
         }
-        guard let error = error ?? (isDoubtful ? Doubtful() : nil) else { return offer(connection) }
+        guard let error = error ?? (isInvalid ? Invalidated() : nil) else { return offer(connection) }
         state.withLock { $0.keepers.removeValue(forKey: id) }?.resume(throwing: error)
-        if !isDoubtful { doubt() }
+        if !isInvalid { invalidateConnections() }
         passOn()
     }
 
     /// Closes all connections, those in use once they are given back: a lost one tells that the server has restarted, or that it
     /// is frozen or cut off and another one is the leader by now. Otherwise each request would wait to find that out.
-    func doubt() {
+    func invalidateConnections() {
         let idle = state.withLock { state in
             let idle = state.idle.compactMap { state.keepers.removeValue(forKey: ObjectIdentifier($0)) }
             state.idle = []
-            state.doubtful = Set(state.keepers.keys)
+            state.invalid = Set(state.keepers.keys)
             return idle
         }
-        for keeper in idle { keeper.resume(throwing: Doubtful()) }
+        for keeper in idle { keeper.resume(throwing: Invalidated()) }
     }
 
-    private struct Doubtful: Error {}
+    private struct Invalidated: Error {}
 
     private func offer(_ connection: Connection) {
         state.withLock { state in
@@ -212,7 +209,6 @@ final class Sessions: Sendable {
 
     // MARK: The connections
 
-    /// Keeps one connection open until the task is cancelled.
     func keepOne() async {
         var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
         while !Task.isCancelled {
@@ -229,7 +225,7 @@ final class Sessions: Sendable {
                 }
             } catch {
                 guard !Task.isCancelled else { return }
-                if error is Doubtful { continue }
+                if error is Invalidated { continue }
                 logger.warning("\(hasConnected ? "a session was lost" : "no session"): \(error)")
                 // It was lost by use, so that retrying at once is not a flood.
                 if hasConnected { continue }
@@ -239,7 +235,6 @@ final class Sessions: Sendable {
         }
     }
 
-    /// Lends a connection to requests, until it is lost.
     private func lend(_ connection: Connection) async throws {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in

@@ -17,8 +17,8 @@ struct LivePassTests {
         var asked: [String] = []
         func selected(_ name: String, by address: String?) throws -> String {
             let filter = ChangeFilter(key: ExactText(name), selection: QuakeSelection())
-            let customer = try address.map { try #require(ClientAddress($0)) }
-            return "\(pass.selected(by: filter, for: customer, limit: 3) { asked.append(name) })"
+            let rateLimitKey = try address.map { try #require(ClientAddress($0)) }
+            return "\(pass.selected(by: filter, for: rateLimitKey, limit: 3) { asked.append(name) })"
         }
         for number in 1...3 { #expect(try selected("a\(number)", by: "192.0.2.1") == "soon") }
         let size = pass.size

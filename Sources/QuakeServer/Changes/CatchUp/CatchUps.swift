@@ -35,10 +35,10 @@ final class CatchUps: Sendable {
     /// Lets a client read a pass from this start on. Others may have begun it before, as long as a client can continue from its end.
     ///
     /// - Parameters:
-    ///   - customer: the address whose limits it counts against.
+    ///   - rateLimitKey: the address whose limits it counts against.
     ///   - closing: closes the connection of a client that has to go because it is slow.
     func reader(
-        _ start: ChangesRequest.Start, _ form: StreamForm, for customer: ClientAddress?,
+        _ start: ChangesRequest.Start, _ form: StreamForm, for rateLimitKey: ClientAddress?,
         closing: @escaping @Sendable () -> Void
     ) throws -> (CatchUp, Spool.Reader) {
         let key = Key(start: start, form: form)
@@ -57,12 +57,12 @@ final class CatchUps: Sendable {
             guard let reader = new.reader(leadingTo: ring, closing: closing) else {
                 throw CancellationError()
             }
-            new.begin { [self] in await read($0, for: customer) }
+            new.begin { [self] in await read($0, for: rateLimitKey) }
             return (new, reader)
         }
     }
 
-    private func read(_ catchUp: CatchUp, for customer: ClientAddress?) async {
+    private func read(_ catchUp: CatchUp, for rateLimitKey: ClientAddress?) async {
         do {
             // A client that has followed elsewhere may be ahead of a standby. Waiting holds no session.
             let end = ContinuousClock.now + settings.behindTime
@@ -73,10 +73,10 @@ final class CatchUps: Sendable {
                     // history.
                     var isRead = false
                     if catchUp.start != .snapshot, isEarly {
-                        isRead = try await read(catchUp, .short, patience: nil, for: customer)
+                        isRead = try await read(catchUp, .short, patience: nil, for: rateLimitKey)
                     }
                     if !isRead {
-                        _ = try await read(catchUp, .costly, patience: isEarly ? nil : .zero, for: customer)
+                        _ = try await read(catchUp, .costly, patience: isEarly ? nil : .zero, for: rateLimitKey)
                     }
                     return catchUp.spool.finish()
                 } catch is StandbyBehind {
@@ -94,13 +94,13 @@ final class CatchUps: Sendable {
     /// - Returns: false if the pass is too long for the short lane, and was not read.
     /// - Throws: `StandbyBehind` without patience; `Refusal` 503 when the lane's time is up.
     private func read(
-        _ catchUp: CatchUp, _ lane: Lane, patience: Duration?, for customer: ClientAddress?
+        _ catchUp: CatchUp, _ lane: Lane, patience: Duration?, for rateLimitKey: ClientAddress?
     ) async throws -> Bool {
         let (limit, time): (Int?, Duration) =
             lane == .short
             ? (settings.longStretch, settings.statementTime) : (nil, settings.costlyTime)
         return try await sessions.useAnother(
-            lane, for: customer, isPatient: true, unless: catchUp.spool.hasWritten
+            lane, for: rateLimitKey, isPatient: true, unless: catchUp.spool.hasWritten
         ) { connection in
             try await withThrowingTaskGroup(of: Bool?.self) { group in
                 group.addTask { [logger] in

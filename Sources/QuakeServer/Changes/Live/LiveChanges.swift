@@ -138,11 +138,11 @@ final class LiveChanges: ReaderView, Sendable {
     /// What a filter selects of a pass. If that is not known yet, the clients with this filter are told soon. One address has
     /// as many filters applied as it may have streams.
     func selected(
-        by filter: ChangeFilter, of pass: LivePass, for customer: ClientAddress?
+        by filter: ChangeFilter, of pass: LivePass, for rateLimitKey: ClientAddress?
     ) -> LivePass.Selected {
-        pass.selected(by: filter, for: customer, limit: settings.perAddress) {
+        pass.selected(by: filter, for: rateLimitKey, limit: settings.perAddress) {
             let isFirst = asked.withLock { asked in
-                asked.queue.append((filter, pass), of: customer)
+                asked.queue.append((filter, pass), of: rateLimitKey)
                 defer { asked.areBeingApplied = true }
                 return !asked.areBeingApplied
             }

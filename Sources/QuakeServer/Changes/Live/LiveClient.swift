@@ -8,8 +8,8 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Whose address it has, as `Client.customer` says.
-    let customer: ClientAddress?
+    /// Whose address it has, as `Client.rateLimitKey` says.
+    let rateLimitKey: ClientAddress?
     private let form: StreamForm
     private let changes: LiveChanges
     private let loop: LiveLoop
@@ -25,10 +25,10 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private var lastWrite = NIODeadline.now()
 
     init(
-        _ form: StreamForm, for customer: ClientAddress?, _ changes: LiveChanges, _ loop: LiveLoop,
+        _ form: StreamForm, for rateLimitKey: ClientAddress?, _ changes: LiveChanges, _ loop: LiveLoop,
         _ settings: ServerSettings
     ) {
-        self.customer = customer
+        self.rateLimitKey = rateLimitKey
         (self.form, self.changes, self.loop) = (form, changes, loop)
         (heartbeatTime, readTime) = (TimeAmount(settings.heartbeat), TimeAmount(settings.readTime))
         heartbeat = form.framed(form.heartbeat)
@@ -117,7 +117,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
             }
             var selected: SelectedChanges?
             if let filter = form.filter {
-                switch changes.selected(by: filter, of: pass, for: customer) {
+                switch changes.selected(by: filter, of: pass, for: rateLimitKey) {
                 case .known(let known): selected = known
                 case .soon: return nil
                 case .never:

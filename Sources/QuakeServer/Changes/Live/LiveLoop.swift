@@ -38,7 +38,7 @@ final class LiveLoop: Sendable {
     }
 
     /// Lets a client send a piece. Addresses take turns, so that one with many streams costs the others no more than one with one.
-    func giveTurn(to client: LiveClient) { turns.append(client, of: client.customer) }
+    func giveTurn(to client: LiveClient) { turns.append(client, of: client.rateLimitKey) }
 
     /// Hands over each client, or each one with one of these filters, and the passes as they are now.
     func forEach(having filters: Set<ChangeFilter>?, _ body: (LiveClient, LiveRing) -> Void) {

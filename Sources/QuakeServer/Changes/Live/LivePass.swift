@@ -47,18 +47,18 @@ final class LivePass: Sendable {
     /// What a filter selects.
     ///
     /// - Parameters:
-    ///   - customer: who asks; nil for those who are not told apart.
+    ///   - rateLimitKey: who asks; nil for those who are not told apart.
     ///   - limit: how many filters one address may bring.
     ///   - apply: called if the filter is new to this pass. It applies the filter elsewhere, because that may take long.
     func selected(
-        by filter: ChangeFilter, for customer: ClientAddress?, limit: Int, _ apply: () -> Void
+        by filter: ChangeFilter, for rateLimitKey: ClientAddress?, limit: Int, _ apply: () -> Void
     ) -> Selected {
         guard quakes != nil else { return .never }
         let (selected, isNew) = state.withLock { state -> (Selected, Bool) in
             if let known = state.selected[filter.key] { return (known, false) }
-            if let customer {
-                guard state.counts[customer, default: 0] < limit else { return (.never, false) }
-                state.counts[customer, default: 0] += 1
+            if let rateLimitKey {
+                guard state.counts[rateLimitKey, default: 0] < limit else { return (.never, false) }
+                state.counts[rateLimitKey, default: 0] += 1
             }
             state.selected[filter.key] = .soon
             state.size += Self.entrySize + filter.key.text.utf8.count
