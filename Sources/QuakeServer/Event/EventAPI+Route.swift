@@ -54,8 +54,7 @@ extension EventAPI {
         let isImmutable = request.isImmutable && !isTimed
         return Answer(
             key: "\(minute)\(target)", contentType: request.contentType,
-            cacheSeconds: isImmutable ? Answer.forEver : 0, isImmutable: isImmutable,
-            namesServer: request.namesServer, lane: request.lane,
+            isImmutable: isImmutable, namesServer: request.namesServer, lane: request.lane,
             writeAtOnce: { connection, writer in
                 try request.writeAtOnce(on: connection, url: url, writer)
             },
@@ -68,8 +67,8 @@ extension EventAPI {
     private static func count(_ request: EventRequest, _ target: String) -> Answer {
         let contentType = request.format == .geojson ? request.contentType : EventFormat.text.contentType
         return Answer(
-            key: target, contentType: contentType, cacheSeconds: request.isImmutable ? Answer.forEver : 0,
-            isImmutable: request.isImmutable, lane: request.isCostly ? .costly : .short
+            key: target, contentType: contentType, isImmutable: request.isImmutable,
+            lane: request.isCostly ? .costly : .short
         ) { connection, state, writer in
             let count = try await request.count(on: connection, newest: state.position.token)
             try writer.write(Array((request.callback.map { "\($0)(\(count));" } ?? count).utf8))

@@ -2,8 +2,6 @@ import Feed
 import HTTPTypes
 import QuakeStore
 
-// The heads of responses.
-
 extension HTTPResponse {
     init(
         _ answer: Answer, _ state: CatalogueState, isCompressed: Bool, status: Int, _ settings: ServerSettings
@@ -11,11 +9,11 @@ extension HTTPResponse {
         self.init(common: status, settings)
         headerFields[.eTag] = EntityTag(answer, state, isCompressed: isCompressed, settings).description
         headerFields[.lastModified] = state.committedAt.httpDate
-        let isForEver = answer.cacheSeconds >= Answer.forEver
+        // A year is as long as a cache can be told (RFC 9111, 5.2.2.1, and RFC 8246).
+        let age = answer.isImmutable ? "31536000, immutable" : "\(answer.cacheSeconds)"
         // Without a base URL, the client has named the host in them. A shared cache must not give that to others.
         let readers = answer.namesServer && settings.baseURL == nil ? "private" : "public"
-        headerFields[.cacheControl] =
-            "\(readers), max-age=\(answer.cacheSeconds)\(isForEver ? ", immutable" : "")"
+        headerFields[.cacheControl] = "\(readers), max-age=\(age)"
         headerFields[.vary] = "Accept-Encoding"
         headerFields[.quakesToken] = "\(state.position.token)"
         headerFields[.quakesPosition] = state.position.word
@@ -24,7 +22,6 @@ extension HTTPResponse {
         if isCompressed { headerFields[.contentEncoding] = "gzip" }
     }
 
-    /// The head of a stream of changes.
     init(_ form: StreamForm, _ settings: ServerSettings) {
         self.init(common: 200, settings)
         headerFields[.contentType] = form.syntax.contentType
