@@ -6,7 +6,7 @@ final class LiveLoop: Sendable {
     private let changes: LiveChanges
     private let settings: ServerSettings
     private let members: NIOLoopBoundBox<Members>
-    private let turns: LoopTurns<ClientAddress?, LiveClient>
+    private let turns: FairScheduler<ClientAddress?, LiveClient>
 
     private struct Members {
         var clients: [ObjectIdentifier: LiveClient] = [:]
@@ -16,7 +16,7 @@ final class LiveLoop: Sendable {
     init(_ eventLoop: any EventLoop, _ changes: LiveChanges, _ settings: ServerSettings) {
         (self.eventLoop, self.changes, self.settings) = (eventLoop, changes, settings)
         members = NIOLoopBoundBox.makeBoxSendingValue(Members(), eventLoop: eventLoop)
-        turns = LoopTurns(eventLoop) { $0.takeTurn(changes.ring) }
+        turns = FairScheduler(eventLoop) { $0.takeTurn(changes.ring) }
     }
 
     func insert(_ client: LiveClient) {

@@ -6,8 +6,8 @@ import Testing
 
 @testable import QuakeServer
 
-@Suite("Turns on an event loop")
-struct LoopTurnsTests {
+@Suite("The fair scheduler of an event loop")
+struct FairSchedulerTests {
     private let loop = MultiThreadedEventLoopGroup.singleton.next()
 
     /// one    takes its turn again and again
@@ -25,8 +25,8 @@ struct LoopTurnsTests {
             .takingOwnershipOfDescriptor(input: dup(pipe.fileHandleForReading.fileDescriptor)).get()
         let left = try await loop.flatSubmit { [loop] in
             let end = loop.makePromise(of: Int.self)
-            let turns = NIOLoopBoundBox<LoopTurns<Int, Int>?>(nil, eventLoop: loop)
-            turns.value = LoopTurns(loop) { left in
+            let turns = NIOLoopBoundBox<FairScheduler<Int, Int>?>(nil, eventLoop: loop)
+            turns.value = FairScheduler(loop) { left in
                 if arrival.hasCome.load(ordering: .relaxed) || left == 0 { return end.succeed(left) }
                 turns.value?.append(left - 1, of: 0)
             }
@@ -45,7 +45,7 @@ struct LoopTurnsTests {
         let order = try await loop.flatSubmit { [loop] in
             let end = loop.makePromise(of: [String].self)
             let order = NIOLoopBoundBox<[String]>([], eventLoop: loop)
-            let turns = LoopTurns<Character, String>(loop) { name in
+            let turns = FairScheduler<Character, String>(loop) { name in
                 order.value.append(name)
                 if order.value.count == 7 { end.succeed(order.value) }
             }

@@ -1,8 +1,7 @@
 import NIOCore
 
-/// Those who each have something to do on an event loop, in turns: groups take turns, and in each group its members. It is used on
-/// its event loop only.
-final class LoopTurns<Group: Hashable, Taker>: Sendable {
+/// Runs work on an event loop round-robin by group, and within a group in order. It is used on its event loop only.
+final class FairScheduler<Group: Hashable, Taker>: Sendable {
     private let eventLoop: any EventLoop
     private let take: @Sendable (Taker) -> Void
     private let waiting: NIOLoopBoundBox<Waiting>
