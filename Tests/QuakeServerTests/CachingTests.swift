@@ -354,7 +354,7 @@ struct CachingTests {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
             let request = try EventRequest(.query, "minmagnitude=9.9&limit=10&format=\(format)")
-            let spool = Spool(in: SpoolRoom(.patient), isShared: false)
+            let spool = Spool(in: SpoolQuota(1 << 30, Metrics()), isShared: false)
             let writer = AnswerWriter(spool, isCompressed: false)
             let outcome = await database.attempt { connection in
                 try await connection.run { connection in

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// A body consists of bytes, or of events. The head of events may say how many there are: until it is written, they are held back.
 final class AnswerWriter: Sendable {
-    /// How many bytes to hand over at a time. Just less than a power of two, which buffers grow to.
+    /// Just less than a power of two, which buffers grow to.
     private static let pieceSize = 60 << 10
 
     private let spool: Spool
@@ -16,9 +16,7 @@ final class AnswerWriter: Sendable {
     private struct State: ~Copyable {
         var compressor: GzipEncoder?
         var encoder: (any EventEncoder)?
-        /// Bytes that are not compressed yet.
         var bytes: [UInt8] = []
-        /// Whether the events wait for their head.
         var lacksHead = false
         /// Bytes that the spool does not have yet. The end of a short answer comes with the rest, so that it is sent at once.
         var held: [UInt8] = []
@@ -26,12 +24,12 @@ final class AnswerWriter: Sendable {
         var rows = 0
         var hasWritten = false
 
-        /// A piece to hand over, or nothing if there is less than one.
         mutating func take(isLast: Bool = false) -> [UInt8] {
             guard isLast || !lacksHead && bytes.count >= AnswerWriter.pieceSize else { return [] }
             let taken = bytes
             (bytes, hasWritten) = ([], true)
-            held += compressor?.compress(taken, isLast: isLast) ?? taken
+            let piece = compressor?.compress(taken, isLast: isLast) ?? taken
+            held = held.isEmpty ? piece : held + piece
             guard isLast || held.count >= AnswerWriter.pieceSize else { return [] }
             defer { held = [] }
             return held
@@ -43,8 +41,6 @@ final class AnswerWriter: Sendable {
         state = Mutex(State(compressor: isCompressed ? GzipEncoder() : nil))
     }
 
-    /// Hands over the next bytes of the body.
-    ///
     /// - Throws: `CancellationError` when the client has left.
     func write(_ bytes: [UInt8]) throws {
         guard !bytes.isEmpty else { return }
@@ -95,7 +91,6 @@ final class AnswerWriter: Sendable {
     /// Notes the state of the catalogue that the body is of, as soon as the answer's transaction has begun.
     func note(_ catalogue: CatalogueState) { state.withLock { $0.catalogue = catalogue } }
 
-    /// The state that was noted last.
     var catalogue: CatalogueState? { state.withLock { $0.catalogue } }
     /// Whether it is too late to answer with an error.
     var hasWritten: Bool { state.withLock { $0.hasWritten } }

@@ -9,14 +9,15 @@ struct Delivery: Sendable {
     let responder: Responder
     let answer: Answer
     let request: HTTPRequest
-    /// The address whose limits it counts against.
     let rateLimitKey: ClientAddress?
     private let isCompressed: Bool
     /// The key under which a short answer is kept; nil for one that is not kept.
     private let key: String?
 
     init(responder: Responder, answer: Answer, request: HTTPRequest, rateLimitKey: ClientAddress?) {
-        (self.responder, self.answer, self.request, self.rateLimitKey) = (responder, answer, request, rateLimitKey)
+        (self.responder, self.answer, self.request, self.rateLimitKey) = (
+            responder, answer, request, rateLimitKey
+        )
         isCompressed = AcceptedEncoding.prefersGzip(request.headerFields[.acceptEncoding])
         let isKept = request.method == .get && answer.edition == nil
         key = isKept ? "\(isCompressed) \(responder.baseURL(of: request)) \(answer.key)" : nil
@@ -24,7 +25,7 @@ struct Delivery: Sendable {
 
     private var settings: ServerSettings { responder.settings }
 
-    /// Delivers the answer: a 304, a kept answer, or a new one.
+    /// Delivers a 304, a kept answer, or a new one.
     ///
     /// - Throws: an error that came after the head was written.
     @concurrent
@@ -52,7 +53,7 @@ struct Delivery: Sendable {
 
     @concurrent
     private func make(_ output: inout Output, for client: Client, on channel: any Channel) async throws {
-        let spool = Spool(in: responder.room, isShared: false)
+        let spool = Spool(in: responder.quota, isShared: false)
         guard let reader = spool.reader(closing: { channel.close(promise: nil) }) else { return }
         client.begin { reader.leave() }
         defer {
@@ -60,7 +61,6 @@ struct Delivery: Sendable {
             reader.leave()
         }
         let writer = AnswerWriter(spool, isCompressed: isCompressed)
-        // Whether the response's head was written.
         let hasHead = Mutex(false)
         let end = channel.eventLoop.scheduleTask(in: TimeAmount(settings.requestTime)) {
             spool.finish(Refusal.unavailable("The answer took too long."))
@@ -82,7 +82,6 @@ struct Delivery: Sendable {
                 guard let read = writer.catalogue else { throw CancellationError() }
                 state = read
             } catch {
-                // No client is left to be told.
                 if client.isGone { throw error }
                 var reply = responder.reply(to: error, on: request)
                 if let state = writer.catalogue {
@@ -123,8 +122,6 @@ struct Delivery: Sendable {
         responder.metrics.count { $0.bytes += bytes.readableBytes }
     }
 
-    /// Whether the client has the answer already.
-    ///
     /// - Parameter isThere: whether the answer is known not to be an error.
     private func isKnown(at state: CatalogueState, isThere: Bool = true) -> Bool {
         EntityTag(answer, state, isCompressed: isCompressed, settings)

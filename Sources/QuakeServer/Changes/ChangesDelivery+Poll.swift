@@ -16,14 +16,15 @@ extension ChangesDelivery {
         within time: Duration, _ output: inout Output, _ client: Client, _ channel: any Channel
     ) async throws {
         if isHead { return try await output.send(head(nil, seconds: 0)) }
-        let waiter = LiveWaiter()
-        let end = channel.eventLoop.scheduleTask(in: TimeAmount(time)) { waiter.end() }
+        let (news, end) = (Signal(), NIODeadline.now() + TimeAmount(time))
+        let timer = channel.eventLoop.scheduleTask(deadline: end) { news.wake() }
+        func isOver() -> Bool { NIODeadline.now() >= end }
         defer {
-            end.cancel()
+            timer.cancel()
             client.end()
         }
         while true {
-            client.begin { waiter.end() }
+            client.begin { news.wake() }
             try Task.checkCancellation()
             guard !client.isGone else { throw CancellationError() }
             let ring = live.ring
@@ -32,9 +33,9 @@ extension ChangesDelivery {
             }
             guard let place = place(in: ring) else {
                 if try await sendHistory(to: &output, client, channel) { return }
-                await live.wait(waiter, nil) { place(in: $0) != nil }
+                await live.wait(news, nil) { place(in: $0) != nil }
                 // Its own position is the newest one, though it is not known here yet.
-                if let position = request.start.position, waiter.isOver {
+                if let position = request.start.position, isOver() {
                     return try await send(position, to: &output)
                 }
                 continue
@@ -43,8 +44,8 @@ extension ChangesDelivery {
                 try await output.begin(head(newest, seconds: Self.keptFor))
                 return try await write(selected, after: place, to: &output)
             }
-            if waiter.isOver || ring.isEnding { return try await send(place.reached, to: &output) }
-            await live.wait(waiter, form.filter) { now in
+            if isOver() || ring.isEnding { return try await send(place.reached, to: &output) }
+            await live.wait(news, form.filter) { now in
                 now.epoch != ring.epoch || now.next != ring.next || ready(place, now) != nil
             }
         }
@@ -54,7 +55,6 @@ extension ChangesDelivery {
         HTTPResponse(upTo: position, seconds: seconds, settings)
     }
 
-    /// Sends nothing but a position.
     @concurrent
     private func send(_ position: Position, to output: inout Output) async throws {
         try await output.send(head(position, seconds: 1), form.line(of: position))
@@ -73,7 +73,7 @@ extension ChangesDelivery {
             var from: Int?
             repeat {
                 guard let pass = live.ring[number] else { throw CancellationError() }
-                let piece = live.piece(
+                let piece = live.pieces.piece(
                     form, selected, of: pass, from: from ?? pass.lines.first(after: place.reached.token))
                 try await output.write(piece.bytes)
                 from = piece.next
@@ -84,15 +84,8 @@ extension ChangesDelivery {
 
     /// Where the client continues in the live passes; nil if it has to read from the history.
     private func place(in ring: LiveRing) -> LivePlace? {
-        let position: Position? =
-            switch request.start {
-            case .position(let position, _): position
-            case .token(let token):
-                ring.position?.token == token
-                    ? ring.position : ring.passes.first { $0.start.token == token }?.start
-            case .now, .snapshot: nil
-            }
-        let place = position.flatMap { ring.place(after: $0, of: ring.signature, epoch: nil) }
+        let place = ring.position(of: request.start)
+            .flatMap { ring.place(after: $0, of: ring.signature, epoch: nil) }
         guard let place, let filter = form.filter else { return place }
         let isHere = ring.passes.dropFirst(place.next - ring.first).allSatisfy { pass in
             if case .never = live.selected(by: filter, of: pass, for: rateLimitKey) { false } else { true }

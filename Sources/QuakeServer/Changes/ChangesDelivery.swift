@@ -7,7 +7,6 @@ import QuakeStore
 struct ChangesDelivery: Sendable {
     let responder: Responder
     let request: ChangesRequest
-    /// The address whose limits it counts against.
     let rateLimitKey: ClientAddress?
     let isHead: Bool
 
@@ -62,14 +61,7 @@ struct ChangesDelivery: Sendable {
         var epoch: Int?
         var position: Position
         var signature = ring.signature
-        let known: Position? =
-            switch request.start {
-            case .now: ring.position
-            case .position(let position, _)
-            where ring.place(after: position, of: ring.signature, epoch: nil) != nil: position
-            case .position, .token, .snapshot: nil
-            }
-        if let known {
+        if let known = ring.position(of: request.start) {
             position = known
             try await write(form.line(of: known), to: &output, client)
         } else {
@@ -94,7 +86,6 @@ struct ChangesDelivery: Sendable {
         }
     }
 
-    /// What writes to the socket.
     private func liveHandler(on channel: any Channel) async throws -> NIOLoopBound<LiveClient> {
         let loop = live.loop(channel.eventLoop)
         return try await channel.eventLoop.submit {
@@ -102,7 +93,8 @@ struct ChangesDelivery: Sendable {
             // It may have left just now, which is not an error.
             guard channel.isActive else { throw CancellationError() }
             let client = LiveClient(request.form, for: rateLimitKey, live, loop, settings)
-            try channel.pipeline.syncOperations.addHandler(client, position: .first)
+            let pipeline = channel.pipeline.syncOperations
+            try pipeline.addHandler(client, position: .after(pipeline.handler(type: ClientLimits.self)))
             return NIOLoopBound(client, eventLoop: channel.eventLoop)
         }.get()
     }
@@ -154,7 +146,6 @@ struct ChangesDelivery: Sendable {
         }
     }
 
-    /// Shows the client that the stream is alive.
     @concurrent
     private func beat(_ output: inout Output, _ client: Client) async throws {
         guard !output.hasBegun || .now - output.lastWrite >= settings.heartbeat else { return }

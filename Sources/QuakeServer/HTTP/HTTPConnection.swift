@@ -25,7 +25,7 @@ struct HTTPConnection: HTTPChannelHandler {
         channel.eventLoop.makeCompletedFuture {
             let settings = service.settings
             let pipeline = channel.pipeline.syncOperations
-            try pipeline.addHandler(ClientLimits(client, settings))
+            try pipeline.addHandler(ClientLimits(client, settings, service.metrics))
             var encoding = HTTPResponseEncoder.Configuration()
             encoding.automaticallySetFramingHeaders = false
             try pipeline.addHandler(HTTPResponseEncoder(configuration: encoding))
@@ -56,7 +56,6 @@ struct HTTPConnection: HTTPChannelHandler {
 }
 
 extension Responder {
-    /// What speaks HTTP on a new connection.
     func connection(on channel: any Channel, _ scope: Scope) -> HTTPConnection {
         metrics.count { $0.connections += 1 }
         channel.closeFuture.whenComplete { _ in self.metrics.count { $0.connections -= 1 } }

@@ -5,20 +5,26 @@ final class Metrics: Sendable {
     private let counts = Mutex(Counts())
 
     struct Counts {
-        /// Requests by route and status.
         var requests: [Answered: Int] = [:]
         var times: [String: Histogram] = [:]
         var underWay = 0
         var connections = 0
         var rows = 0
         var bytes = 0
+        /// Clients that were disconnected because they did not read.
+        var slowClients = 0
+        /// Clients that follow the changes and are live, and those of them that have not taken all there is.
+        var liveClients = 0
+        var liveClientsBehind = 0
+        /// What was sent to them, each counted once.
+        var livePasses = 0
+        var liveChanges = 0
 
         /// - Parameter status: 0 if the client had left.
         mutating func answer(_ route: String, status: Int) {
             requests[Answered(route: route, status: status), default: 0] += 1
         }
 
-        /// Ends what was under way.
         ///
         /// - Parameters:
         ///   - status: 0 if the client went away before the end of the answer.
@@ -35,7 +41,6 @@ final class Metrics: Sendable {
         let status: Int
     }
 
-    /// How many took how long.
     struct Histogram {
         /// The upper bounds of the buckets, in seconds.
         static let bounds: [Double] = [

@@ -67,25 +67,21 @@ extension Responder {
         for kind in ClientBounds.Kind.allCases {
             text.sample("quakes_address_refused_total", [("kind", kind.rawValue)], refused[kind, default: 0])
         }
-        let live = live.current
-        text.gauge("quakes_live_clients", "Clients that follow the changes and are live.", live.live)
+        text.counter(
+            "quakes_slow_clients_dropped_total", "Clients that were disconnected because they did not read.",
+            counts.slowClients)
+        text.gauge("quakes_spooled_bytes", "What waits in temporary files for slow clients.", quota.bytes)
+        text.gauge(
+            "quakes_live_clients", "Clients that follow the changes and are live.", counts.liveClients)
         text.gauge(
             "quakes_live_clients_waiting", "Clients that wait for a session, to read what they have missed.",
             usage.waitingStreams)
         text.gauge(
-            "quakes_live_clients_behind", "Live clients that have not taken all there is.", live.behind)
+            "quakes_live_clients_behind", "Live clients that have not taken all there is.",
+            counts.liveClientsBehind)
         text.counter(
-            "quakes_live_clients_dropped_total", "Clients that were dropped because they did not read.",
-            live.dropped)
-        text.counter("quakes_live_passes_total", "Passes that were sent to live clients.", live.passes)
-        text.counter("quakes_live_changes_total", "Changes in those passes.", live.changes)
-        text.gauge(
-            "quakes_spooled_bytes", "What waits in temporary files for slow clients.",
-            room.files)
-        text.counter(
-            "quakes_spools_dropped_total",
-            "Slow clients that had to go, to make room or because they stood still.",
-            room.dropped)
+            "quakes_live_passes_total", "Passes that were sent to live clients.", counts.livePasses)
+        text.counter("quakes_live_changes_total", "Changes in those passes.", counts.liveChanges)
         if let state = board.state, let age = board.age {
             text.gauge("quakes_token", "The newest token that this process knows.", state.position.token)
             text.gauge(

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Closes a connection whose client does not read what it asked for, or that is still open some time after the server is to
+/// Closes a connection whose client does not read what is sent to it, or that is still open some time after the server is to
 /// end.
 final class ClientLimits: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
@@ -8,6 +8,7 @@ final class ClientLimits: ChannelDuplexHandler {
     typealias OutboundOut = IOData
 
     private let client: Client
+    private let metrics: Metrics
     private let readTime: TimeAmount
     private let endingTime: TimeAmount
     private var end: Scheduled<Void>?
@@ -15,8 +16,8 @@ final class ClientLimits: ChannelDuplexHandler {
     private var lastProgress = NIODeadline.now()
     private var check: Scheduled<Void>?
 
-    init(_ client: Client, _ settings: ServerSettings) {
-        self.client = client
+    init(_ client: Client, _ settings: ServerSettings, _ metrics: Metrics) {
+        (self.client, self.metrics) = (client, metrics)
         (readTime, endingTime) = (TimeAmount(settings.readTime), TimeAmount(settings.endingTime))
     }
 
@@ -67,6 +68,7 @@ final class ClientLimits: ChannelDuplexHandler {
             guard self.unsent > 0 else { return }
             let end = self.lastProgress + self.readTime
             if end <= .now() {
+                self.metrics.count { $0.slowClients += 1 }
                 context.close(promise: nil)
             } else {
                 self.scheduleCheck(context, in: end - .now())

@@ -77,10 +77,6 @@ public struct QuakeServer: Sendable {
                             }, lost: { sessions.invalidateConnections() })
                     } catch is CancellationError {}
                 }
-                group.addTask {
-                    // Only a cancelled task does not sleep.
-                    while (try? await Task.sleep(for: .seconds(1))) != nil { responder.room.sweep() }
-                }
                 defer { group.cancelAll() }
                 // Watched to the end.
                 if let monitoring { group.addTask { try await monitoring.serve() } }
@@ -115,6 +111,5 @@ final class StateBoard: Sendable {
     }
 
     var state: CatalogueState? { newest.withLock { $0?.state } }
-    /// The time since the database last told its state; nil if it never has.
     var age: Duration? { newest.withLock { $0.map { .now - $0.at } } }
 }

@@ -13,24 +13,20 @@ final class Responder: Sendable {
     let settings: ServerSettings
     let logger: Logger
     let accessLog: AccessLog?
-    let room: SpoolRoom
+    let quota: SpoolQuota
     let bounds: ClientBounds
     let board = StateBoard()
     let metrics = Metrics()
-    /// The changes as they are committed, for all clients that follow them.
     let live: LiveChanges
-    /// Reads the changes that they have missed.
     let catchUps: CatchUps
     let recent = RecentAnswers()
     let index: PageFile
-    /// The page for frames of other sites.
     let embedded: PageFile
     /// The state of the catalogue now, without the settled documents.
     let current: SharedReading<CatalogueState>
     /// What the metrics say of the database.
     let status: SharedReading<(ImportStatus, HistoryStatus)>
 
-    /// What is answered on an address.
     enum Scope {
         case everything
         /// All but the metrics, which are on another address.
@@ -48,12 +44,12 @@ final class Responder: Sendable {
 
     init(sessions: Sessions, settings: ServerSettings, logger: Logger, accessLog: AccessLog?) {
         (self.sessions, self.settings, self.logger, self.accessLog) = (sessions, settings, logger, accessLog)
-        room = SpoolRoom(settings)
-        live = LiveChanges(settings, logger: logger)
+        quota = SpoolQuota(settings.spooledBytes, metrics)
+        live = LiveChanges(settings, metrics, logger: logger)
         index = PageFile.index(below: settings.basePath, at: settings.baseURL)
         embedded = PageFile.index(below: settings.basePath, at: settings.baseURL, isFramed: true)
         bounds = ClientBounds(settings)
-        catchUps = CatchUps(live, room, sessions, settings, logger: logger)
+        catchUps = CatchUps(live, quota, sessions, settings, logger: logger)
         status = SharedReading {
             try await sessions.use(.own) { connection in
                 (try await ImportStatus.read(on: connection), try await HistoryStatus.read(on: connection))
@@ -84,8 +80,6 @@ final class Responder: Sendable {
             """)
     }
 
-    /// Answers one request.
-    ///
     /// - Throws: an error that came when part of the answer was written already; the connection is then to be closed, so that
     ///   the client sees that something is missing.
     @concurrent
@@ -138,11 +132,13 @@ final class Responder: Sendable {
             if request.hasBody { reply.headers[.connection] = "close" }
             try await output.send(reply, toHead: request.method == .head, settings)
         case .answer(let answer):
-            let delivery = Delivery(responder: self, answer: answer, request: request, rateLimitKey: rateLimitKey)
+            let delivery = Delivery(
+                responder: self, answer: answer, request: request, rateLimitKey: rateLimitKey)
             try await delivery.run(&output, for: client, on: channel)
         case .changes(let changes):
             let delivery = ChangesDelivery(
-                responder: self, request: changes, rateLimitKey: rateLimitKey, isHead: request.method == .head)
+                responder: self, request: changes, rateLimitKey: rateLimitKey, isHead: request.method == .head
+            )
             try await delivery.run(&output, for: client, on: channel)
         }
     }
@@ -207,7 +203,6 @@ final class Responder: Sendable {
         }
     }
 
-    /// What the URLs of an answer begin with.
     func baseURL(of request: HTTPRequest) -> String {
         if let given = settings.baseURL { return given }
         let host = request.authority ?? ""
@@ -228,7 +223,6 @@ final class Responder: Sendable {
         return Reply(refusal, as: text)
     }
 
-    /// What the client is told about an error, in one sentence.
     func refusal(for error: any Error) -> Refusal {
         switch error {
         case let refusal as Refusal: return refusal

@@ -10,16 +10,12 @@ public struct ServerSettings: Sendable {
         }
         return "/\(path)"
     }
-    /// The program's version.
     public var version: String
-    /// How many events an answer of the event service may have.
     public var maxEvents = 20_000
     /// How old the state of the catalogue may be of which a client is told that nothing has changed. It is asked for every
     /// few seconds.
     public var stateAge = Duration.seconds(15)
-    /// How many connections to the database answer requests.
     public var sessions = 4
-    /// How many requests may wait for one of them.
     public var waitingRequests = 200
     /// How many connections clients may hold. Further ones wait to be accepted.
     public var connections = 10_000
@@ -36,24 +32,16 @@ public struct ServerSettings: Sendable {
     public var heartbeat = Duration.seconds(15)
     /// How many bytes of changes are kept for clients that follow, and how many one pass may have to be kept at all.
     public var passSize = 64 << 20
-    /// How many bytes of them may be on their way to clients that do not read.
-    public var pieceSize = 64 << 20
-    /// How long passes are kept.
     public var passTime = Duration.seconds(120)
-    /// How many bytes of all answers may wait in memory for their clients; the rest waits in temporary files.
-    public var spooledMemory = 16 << 20
     /// How many bytes may wait in temporary files. Beyond that, the slowest client goes.
     public var spooledBytes = 1 << 30
-    /// How much of what waits in a file for a client it has to take within `readTime`.
-    public var readSize = 1 << 20
     /// The length of a request's target, in bytes. The limit is the standard's of the event service.
     public var targetLength = 2000
-    /// The size of a request's head, in bytes.
     public var headSize = 16 << 10
     static let headFields = 100
     /// How long a client may take to send a request, or to send the next one.
     public var idleTime = Duration.seconds(60)
-    /// How long a client may take to read some tens of kilobytes.
+    /// How long a client may take to read a piece of what is sent to it, at most 64 KiB.
     public var readTime = Duration.seconds(30)
     /// How long to keep a connection whose client has closed one side before the answer begins: the client may still be waiting
     /// for it.

@@ -268,7 +268,7 @@ extension TestDatabase {
     ) async throws -> String {
         let request = try EventRequest(.query, query, maximum: maximum)
         return try await withConnection { connection in
-            let spool = Spool(in: SpoolRoom(.patient), isShared: false)
+            let spool = Spool(in: SpoolQuota(1 << 30, Metrics()), isShared: false)
             let reader = try spool.reader(closing: {}).unwrapped
             defer { reader.leave() }
             let writer = AnswerWriter(spool, isCompressed: false)

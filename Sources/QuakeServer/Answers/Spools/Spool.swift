@@ -5,29 +5,35 @@ import Synchronization
 
 /// Bytes between a database session that writes them and clients that read them, each as fast as it can.
 ///
-/// They wait in memory while they are few, else in a temporary file without a name, so that the session is free as soon as
-/// the database is done. Without readers, nothing can be written any more.
+/// The last piece is in memory. Those before it wait in a temporary file without a name, unless all readers have them, so the
+/// session is free as soon as the database is done. Without readers, nothing can be written any more.
 ///
-/// Disks may be slow, and so may finding room: only the session's thread and a pool's threads for files wait for that. Nothing waits
-/// under the lock, which would block the few threads of all answers.
+/// Nothing waits for the disk or for room under the lock: that would block the few threads of all answers.
 final class Spool: Sendable {
-    private let room: SpoolRoom
+    private let quota: SpoolQuota
     /// Whether everyone reads from the beginning, whenever they come. Otherwise there is one reader, and what it has read is
-    /// given up: if it keeps up, all goes through memory.
+    /// given up.
     private let isShared: Bool
     private let state = Mutex(State())
 
     private struct State {
-        /// How many bytes were written.
-        var size = 0
-        /// How many of them, the last ones, are in the file.
-        var fileCount = 0
+        /// Has the bytes from `fileStart` to `lastStart`; nil if there are none.
         var file: TemporaryFile?
-        /// Those before them, unless they are given up.
-        var memory = ByteBuffer()
+        var fileStart = 0
+        var lastStart = 0
+        var last = ByteBuffer()
         var end: Result<Void, any Error>?
         var readers: [Int: Place] = [:]
-        var lastID = 0
+        var newestID = 0
+        /// When a reader last took something, or had everything.
+        var lastTaken = ContinuousClock.now
+
+        /// How many bytes were written.
+        var size: Int { lastStart + last.readableBytes }
+
+        func checkIsRead() throws {
+            guard end == nil, !readers.isEmpty else { throw CancellationError() }
+        }
 
         func wakeAll() { for place in readers.values { place.news.wake() } }
     }
@@ -36,30 +42,16 @@ final class Spool: Sendable {
     private struct Place {
         var offset = 0
         var isPoked = false
-        let slow: SpoolReader
+        let closing: @Sendable () -> Void
         let abandoned: @Sendable () -> Void
         /// Comes when there may be something to read.
         let news: Signal
     }
 
     private static let pieceSize = 64 << 10
-    private var memoryLimit: Int { isShared ? 2 * Self.pieceSize : Self.pieceSize }
 
-    init(in room: SpoolRoom, isShared: Bool) {
-        (self.room, self.isShared) = (room, isShared)
-    }
-
-    deinit {
-        state.withLock { state in
-            giveUp(&state)
-            for place in state.readers.values { room.remove(place.slow) }
-        }
-    }
-
-    private func giveUp(_ state: inout State) {
-        room.giveMemory(state.memory.readableBytes)
-        room.giveFile(state.fileCount)
-        (state.memory, state.file, state.fileCount) = (ByteBuffer(), nil, 0)
+    init(in quota: SpoolQuota, isShared: Bool) {
+        (self.quota, self.isShared) = (quota, isShared)
     }
 
     // MARK: The writing side
@@ -72,62 +64,73 @@ final class Spool: Sendable {
     /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Refusal` when there is no room for it;
     ///   `CancellationError` when it has no readers left.
     func append(_ bytes: [UInt8], isLast: Bool = false) throws {
-        let isInMemory = try state.withLock { state in
-            try checkIsRead(state)
-            dropReadFile(&state)
-            let inMemory = state.memory.readableBytes
-            guard state.fileCount == 0, inMemory == 0 || inMemory + bytes.count <= memoryLimit,
-                room.takeMemory(bytes.count)
-            else { return false }
-            state.memory.writeBytes(bytes)
-            state.size += bytes.count
-            if isLast { state.end = .success(()) }
-            return true
+        guard !bytes.isEmpty else { return isLast ? finish() : () }
+        let unread = try state.withLock { state in
+            try state.checkIsRead()
+            if state.readers.values.contains(where: { $0.offset == state.size }) { state.lastTaken = .now }
+            guard isShared || state.readers.values.contains(where: { $0.offset < state.size }) else {
+                giveUpFile(&state)
+                state.fileStart = state.size
+                return nil as (piece: ByteBuffer, file: TemporaryFile?, offset: Int)?
+            }
+            return (state.last, state.file, state.lastStart - state.fileStart)
         }
-        if !isInMemory { try appendToFile(bytes) }
-        if isLast { finish() } else { state.withLock { $0.wakeAll() } }
-    }
-
-    /// Gives the disk back while a long answer is still coming, if all that is in the file was read.
-    private func dropReadFile(_ state: inout State) {
-        guard !isShared, state.readers.values.allSatisfy({ $0.offset == state.size }) else { return }
-        room.giveFile(state.fileCount)
-        (state.file, state.fileCount) = (nil, 0)
-    }
-
-    private func appendToFile(_ bytes: [UInt8]) throws {
-        try room.takeFile(bytes.count)
+        let waiting = unread?.piece.readableBytes ?? 0
+        try quota.take(waiting, for: self)
         do {
-            let (known, end) = state.withLock { ($0.file, $0.fileCount) }
-            let file = try known ?? TemporaryFile()
-            try bytes.withUnsafeBytes { try file.write($0, at: end) }
+            var file: TemporaryFile?
+            if let unread, waiting > 0 {
+                let known = try unread.file ?? TemporaryFile()
+                try unread.piece.withUnsafeReadableBytes { try known.write($0, at: unread.offset) }
+                file = known
+            }
             try state.withLock { state in
-                try checkIsRead(state)
-                if state.file == nil {
-                    state.file = file
-                    for place in state.readers.values { room.insert(place.slow) }
-                }
-                state.size += bytes.count
-                state.fileCount += bytes.count
-                for place in state.readers.values { place.slow.wait(bytes.count) }
+                try state.checkIsRead()
+                if let file { state.file = file }
+                state.lastStart = state.size
+                state.last = ByteBuffer(bytes: bytes)
+                if isLast { state.end = .success(()) }
+                state.wakeAll()
             }
         } catch {
-            room.giveFile(bytes.count)
+            quota.give(waiting, of: self)
             throw error
         }
     }
 
-    private func checkIsRead(_ state: borrowing State) throws {
-        guard state.end == nil, !state.readers.isEmpty else { throw CancellationError() }
+    private func giveUpFile(_ state: inout State) {
+        quota.give(state.lastStart - state.fileStart, of: self)
+        state.file = nil
     }
 
     /// No further bytes will come. An error is thrown to the readers behind those that are there.
     func finish(_ error: (any Error)? = nil) {
         state.withLock { state in
             if state.end == nil { state.end = error.map { .failure($0) } ?? .success(()) }
-            if isShared { for place in state.readers.values { place.slow.end() } }
             state.wakeAll()
         }
+    }
+
+    // MARK: Slow clients
+
+    /// How long no reader has taken anything; nil if one of them has everything and waits for the database.
+    func standstill(_ now: ContinuousClock.Instant) -> Duration? {
+        state.withLock { state in
+            let isWaitedFor = state.end == nil && state.readers.values.contains { $0.offset == state.size }
+            return state.readers.isEmpty || isWaitedFor ? nil : now - state.lastTaken
+        }
+    }
+
+    /// Disconnects all clients that read it.
+    ///
+    /// - Returns: how many there were.
+    func drop() -> Int {
+        let readers = state.withLock { $0.readers }
+        for (id, place) in readers {
+            leave(id)
+            place.closing()
+        }
+        return readers.count
     }
 
     // MARK: The reading side
@@ -138,8 +141,7 @@ final class Spool: Sendable {
         fileprivate let id: Int
         fileprivate let news = Signal()
 
-        /// The next bytes; nil at the end; none when it was poked. If the spool is shared, whole pieces as they were written,
-        /// at the end of what there is.
+        /// The next bytes; nil at the end; none when it was poked.
         ///
         /// - Throws: what the writing side failed with; `TemporaryFileError` when the temporary file cannot be read;
         ///   `CancellationError`, also when it has left.
@@ -174,7 +176,6 @@ final class Spool: Sendable {
             }
         }
 
-        /// It reads no more.
         func leave() { spool.leave(id) }
     }
 
@@ -182,25 +183,16 @@ final class Spool: Sendable {
     ///
     /// - Parameters:
     ///   - closing: closes the connection of a client that has to go because it is slow.
-    ///   - abandoned: told if the client was the last one to leave.
+    ///   - abandoned: called if the client was the last one to leave.
     /// - Returns: nil if the writing side failed or all readers have left.
     func reader(
         closing: @escaping @Sendable () -> Void, abandoned: @escaping @Sendable () -> Void = {}
     ) -> Reader? {
         state.withLock { state in
             if case .failure? = state.end { return nil }
-            state.lastID += 1
-            let reader = Reader(spool: self, id: state.lastID)
-            let slow = SpoolReader(of: self) { [weak self, id = reader.id] in
-                self?.leave(id)
-                closing()
-            }
-            state.readers[reader.id] = Place(slow: slow, abandoned: abandoned, news: reader.news)
-            if state.file != nil {
-                room.insert(slow)
-                slow.wait(state.fileCount)
-            }
-            if state.end != nil { slow.end() }
+            state.newestID += 1
+            let reader = Reader(spool: self, id: state.newestID)
+            state.readers[reader.id] = Place(closing: closing, abandoned: abandoned, news: reader.news)
             return reader
         }
     }
@@ -216,17 +208,17 @@ final class Spool: Sendable {
     private func take(_ id: Int) throws -> Taken {
         try state.withLock { state in
             guard let place = state.readers[id] else { throw CancellationError() }
-            let fileStart = state.size - state.fileCount
-            if place.offset < fileStart {
-                state.readers[id]?.offset = fileStart
-                return .bytes(takeMemory(fileStart - place.offset, &state))
-            }
-            if place.offset < state.size, let file = state.file {
-                let start = place.offset - fileStart
-                let range = start..<min(start + Self.pieceSize, state.fileCount)
+            let size = state.size
+            if place.offset < size { state.lastTaken = .now }
+            if place.offset < state.lastStart, let file = state.file {
+                let start = place.offset - state.fileStart
+                let range = start..<min(start + Self.pieceSize, state.lastStart - state.fileStart)
                 state.readers[id]?.offset += range.count
-                place.slow.take(range.count)
                 return .part(file, range)
+            }
+            if place.offset < size {
+                state.readers[id]?.offset = size
+                return .bytes(state.last)
             }
             switch state.end {
             case .success?: return .end
@@ -239,23 +231,14 @@ final class Spool: Sendable {
         }
     }
 
-    /// The last bytes in memory: all of them, if there is one reader.
-    private func takeMemory(_ count: Int, _ state: inout State) -> ByteBuffer {
-        guard isShared else {
-            defer { state.memory = ByteBuffer() }
-            room.giveMemory(count)
-            return state.memory
-        }
-        return state.memory.getSlice(at: state.memory.writerIndex - count, length: count) ?? ByteBuffer()
-    }
-
     private func leave(_ id: Int) {
         let abandoned = state.withLock { state -> (@Sendable () -> Void)? in
             guard let place = state.readers.removeValue(forKey: id) else { return nil }
-            room.remove(place.slow)
             place.news.wake()
             guard state.readers.isEmpty else { return nil }
-            giveUp(&state)
+            giveUpFile(&state)
+            (state.lastStart, state.last) = (state.size, ByteBuffer())
+            state.fileStart = state.lastStart
             state.end = .failure(CancellationError())
             return place.abandoned
         }

@@ -26,11 +26,11 @@ final class CatchUp: ReaderView {
 
     /// - Parameter ended: called when it has no readers left.
     init(
-        _ start: ChangesRequest.Start, _ form: StreamForm, epoch: Int, in room: SpoolRoom,
+        _ start: ChangesRequest.Start, _ form: StreamForm, epoch: Int, in quota: SpoolQuota,
         ended: @escaping @Sendable (CatchUp) -> Void
     ) {
         (self.start, self.form, self.epoch, self.ended) = (start, form, epoch, ended)
-        spool = Spool(in: room, isShared: true)
+        spool = Spool(in: quota, isShared: true)
     }
 
     func begin(_ read: @escaping @Sendable (CatchUp) async -> Void) {

@@ -9,7 +9,7 @@ import Synchronization
 /// long stretch of the history.
 final class CatchUps: Sendable {
     private let live: LiveChanges
-    private let room: SpoolRoom
+    private let quota: SpoolQuota
     private let sessions: Sessions
     private let settings: ServerSettings
     private let logger: Logger
@@ -21,10 +21,10 @@ final class CatchUps: Sendable {
     }
 
     init(
-        _ live: LiveChanges, _ room: SpoolRoom, _ sessions: Sessions, _ settings: ServerSettings,
+        _ live: LiveChanges, _ quota: SpoolQuota, _ sessions: Sessions, _ settings: ServerSettings,
         logger: Logger
     ) {
-        (self.live, self.room, self.sessions) = (live, room, sessions)
+        (self.live, self.quota, self.sessions) = (live, quota, sessions)
         self.settings = settings
         // A single client's trouble is not worth a line.
         var quiet = logger
@@ -50,7 +50,7 @@ final class CatchUps: Sendable {
             {
                 return (known, reader)
             }
-            let new = CatchUp(start, form, epoch: ring.epoch, in: room) { [weak self] ended in
+            let new = CatchUp(start, form, epoch: ring.epoch, in: quota) { [weak self] ended in
                 self?.current.withLock { if $0[key] === ended { $0[key] = nil } }
             }
             current[key] = new

@@ -13,17 +13,14 @@ import Synchronization
 /// - **A filter** is applied to a pass once, on a separate queue, to values that the pass carries; client addresses take turns.
 ///   What is kept of it are two bits for each change, with the pass. Clients without a filter do not wait for it.
 /// - **A piece** is what is written at once, some 32 KiB in one form. It is made when the first client needs it, and shared
-///   by all that are at the same place. A client has one piece at a time, so that memory does not grow with filters. A piece
-///   lives as long as a client is at it; the newest ones are kept a moment longer.
-/// - **The bound over all pieces** is `pieceSize`. Only clients that do not read keep pieces alive. Beyond the bound, the one
-///   that has not moved for the longest time is dropped, and no other waits.
+///   by all that are at the same place. A client has one piece at a time, so that memory does not grow with filters.
 /// - **What is not here** comes from the database, by `CatchUps`.
 final class LiveChanges: ReaderView, Sendable {
     private let settings: ServerSettings
+    let metrics: Metrics
     private let logger: Logger
     private let state = Mutex(State())
-    private let counts = Mutex(Counts())
-    private let pieces: LivePieces
+    let pieces = LivePieces()
     private let filtering = DispatchQueue(label: "quakes.filters", qos: .utility)
     /// The filters that are to be applied to a pass. Who asks may hold the lock of the state.
     private let asked = Mutex(AskedFilters())
@@ -32,14 +29,11 @@ final class LiveChanges: ReaderView, Sendable {
         var ring = LiveRing()
         /// Requests for a stream that are under way, whether they are live yet or not.
         var clients = 0
-        /// Those of them that have a filter.
         var filters = 0
         var loops: [ObjectIdentifier: LiveLoop] = [:]
-        /// The clients whose piece is not written yet: since when, and what drops them.
-        var stalled: [ObjectIdentifier: (since: ContinuousClock.Instant, drop: @Sendable () -> Void)] = [:]
-        var isDropping = false
         /// Those who wait for a pass, or for their filter to be applied.
-        var waiting: [ObjectIdentifier: (waiter: LiveWaiter, filter: ChangeFilter?)] = [:]
+        var waiting: [Int: (news: Signal, filter: ChangeFilter?)] = [:]
+        var newestID = 0
     }
 
     private struct AskedFilters {
@@ -47,22 +41,11 @@ final class LiveChanges: ReaderView, Sendable {
         var areBeingApplied = false
     }
 
-    struct Counts {
-        var live = 0
-        var behind = 0
-        var dropped = 0
-        var passes = 0
-        var changes = 0
-    }
-
-    init(_ settings: ServerSettings, logger: Logger) {
-        (self.settings, self.logger) = (settings, logger)
-        pieces = LivePieces(limit: settings.pieceSize)
+    init(_ settings: ServerSettings, _ metrics: Metrics, logger: Logger) {
+        (self.settings, self.metrics, self.logger) = (settings, metrics, logger)
     }
 
     var ring: LiveRing { state.withLock { $0.ring } }
-    var current: Counts { counts.withLock { $0 } }
-    func count(_ body: (inout Counts) -> Void) { counts.withLock { body(&$0) } }
 
     // MARK: Clients
 
@@ -104,7 +87,7 @@ final class LiveChanges: ReaderView, Sendable {
 
     /// Lets go of all that holds on to this: the server has ended.
     func close() {
-        state.withLock { ($0.loops, $0.stalled) = ([:], [:]) }
+        state.withLock { $0.loops = [:] }
         pieces.forget()
     }
 
@@ -116,24 +99,28 @@ final class LiveChanges: ReaderView, Sendable {
     ) {
         let (loops, waiting) = state.withLock { (Array($0.loops.values), Array($0.waiting.values)) }
         for loop in loops { loop.eventLoop.execute { loop.forEach(having: filters, body) } }
-        for (waiter, filter) in waiting {
+        for (news, filter) in waiting {
             if let filters, !(filter.map(filters.contains) ?? false) { continue }
-            waiter.news.wake()
+            news.wake()
         }
     }
 
-    /// Waits for what may be new here, unless it is there already or the waiter's time is over.
-    func wait(_ waiter: LiveWaiter, _ filter: ChangeFilter?, unless isThere: (LiveRing) -> Bool) async {
-        let isWaiting = state.withLock { state in
-            guard !state.ring.isEnding, !isThere(state.ring) else { return false }
-            state.waiting[ObjectIdentifier(waiter)] = (waiter, filter)
-            return true
+    /// Waits for what may be new here, unless it is there already.
+    ///
+    /// - Parameter news: wakes the waiting one, also from elsewhere.
+    func wait(_ news: Signal, _ filter: ChangeFilter?, unless isThere: (LiveRing) -> Bool) async {
+        let id = state.withLock { state -> Int? in
+            guard !state.ring.isEnding, !isThere(state.ring) else { return nil }
+            state.newestID += 1
+            state.waiting[state.newestID] = (news, filter)
+            return state.newestID
         }
-        if isWaiting { await waiter.news.wait() }
-        state.withLock { $0.waiting[ObjectIdentifier(waiter)] = nil }
+        guard let id else { return }
+        await news.wait()
+        state.withLock { $0.waiting[id] = nil }
     }
 
-    // MARK: Pieces
+    // MARK: Filters
 
     /// What a filter selects of a pass. If that is not known yet, the clients with this filter are told soon. One address has
     /// as many filters applied as it may have streams.
@@ -169,42 +156,6 @@ final class LiveChanges: ReaderView, Sendable {
         wake(having: applied) { $0.goOn($1) }
     }
 
-    func piece(_ form: StreamForm, _ selected: SelectedChanges?, of pass: LivePass, from line: Int)
-        -> LivePiece
-    {
-        if pieces.isFull { dropSlowest() }
-        return pieces.piece(form, selected, of: pass, from: line)
-    }
-
-    /// A client waits for its socket.
-    func stalled(_ client: LiveClient, on loop: LiveLoop) {
-        let bound = NIOLoopBound(client, eventLoop: loop.eventLoop)
-        let drop: @Sendable () -> Void = { [self] in
-            loop.eventLoop.execute {
-                bound.value.drop()
-                self.state.withLock { $0.isDropping = false }
-            }
-        }
-        state.withLock { $0.stalled[ObjectIdentifier(client)] = (.now, drop) }
-    }
-
-    /// A client waits no more.
-    func moved(_ client: LiveClient) {
-        state.withLock { $0.stalled[ObjectIdentifier(client)] = nil }
-    }
-
-    /// One at a time: what it holds is free only when its event loop has come to it. A moment is not a reason to drop a client.
-    private func dropSlowest() {
-        let slowest = state.withLock { state -> (@Sendable () -> Void)? in
-            guard !state.isDropping, let slowest = state.stalled.min(by: { $0.value.since < $1.value.since }),
-                .now - slowest.value.since >= .seconds(1)
-            else { return nil }
-            state.isDropping = true
-            return state.stalled.removeValue(forKey: slowest.key)?.drop
-        }
-        slowest?()
-    }
-
     // MARK: The follower
 
     func position() -> Position? { state.withLock { $0.ring.position } }
@@ -229,32 +180,25 @@ final class LiveChanges: ReaderView, Sendable {
             return position
         }
         let collected = Mutex<(lines: ChangeLines, quakes: ChangedQuakes)?>((ChangeLines(), ChangedQuakes()))
-        let limit = settings.passSize
-        let end: Position
-        if hasFilters {
-            end = try await pass.forEachChange { change in
-                collected.withLock { collected in
-                    collected?.lines.append(change.line)
-                    collected?.quakes.append(change)
-                    if let size = collected?.lines.bytes.count, size > limit { collected = nil }
-                }
-            }
-        } else {
-            end = try await pass.forEachLine { line in
-                collected.withLock { collected in
-                    collected?.lines.append(line)
-                    if let size = collected?.lines.bytes.count, size > limit { collected = nil }
-                }
+        @Sendable func collect(_ line: UnsafeRawBufferPointer, _ change: PassChange? = nil) {
+            collected.withLock { collected in
+                collected?.lines.append(line)
+                if let change { collected?.quakes.append(change) }
+                if let size = collected?.lines.bytes.count, size > settings.passSize { collected = nil }
             }
         }
+        let end =
+            hasFilters
+            ? try await pass.forEachChange { collect($0.line, $0) }
+            : try await pass.forEachLine { collect($0) }
         if let (lines, taken) = collected.withLock({ $0.take() }) {
             var quakes = taken
             quakes.finish()
             let number = state.withLock { $0.ring.next }
             publish(LivePass(number, lines, hasFilters ? quakes : nil, from: start, to: end))
-            count {
-                $0.passes += 1
-                $0.changes += lines.count
+            metrics.count {
+                $0.livePasses += 1
+                $0.liveChanges += lines.count
             }
         } else {
             logger.notice("a pass is too large to keep; the clients read it from the history")

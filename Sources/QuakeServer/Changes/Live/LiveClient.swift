@@ -1,7 +1,7 @@
 import NIOCore
 import QuakeStore
 
-/// A client that is live: the passes go straight to its socket, below everything that knows HTTP, as chunks of its body.
+/// A client that is live: the passes go to its socket below everything that knows HTTP, as chunks of its body.
 ///
 /// It has one piece of a pass at a time: when that is written, the next one in its turn. It is used on its event loop only.
 final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
@@ -14,11 +14,9 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private let changes: LiveChanges
     private let loop: LiveLoop
     private let heartbeatTime: TimeAmount
-    private let readTime: TimeAmount
     private let heartbeat: ByteBuffer
     private var context: ChannelHandlerContext?
     private var following: (place: LivePlace, end: CheckedContinuation<LiveEnd, Never>)?
-    /// What is on its way to the socket.
     private var piece: LivePiece?
     private var waitsForTurn = false
     private var isBehind = false
@@ -30,7 +28,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     ) {
         self.rateLimitKey = rateLimitKey
         (self.form, self.changes, self.loop) = (form, changes, loop)
-        (heartbeatTime, readTime) = (TimeAmount(settings.heartbeat), TimeAmount(settings.readTime))
+        heartbeatTime = TimeAmount(settings.heartbeat)
         heartbeat = form.framed(form.heartbeat)
     }
 
@@ -66,7 +64,6 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         goOn(ring)
     }
 
-    /// Whether one of these filters is the client's.
     func hasFilter(of filters: Set<ChangeFilter>) -> Bool { form.filter.map(filters.contains) ?? false }
 
     /// Sends what the client can take, piece by piece, each when it is the client's turn.
@@ -78,31 +75,26 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         loop.giveTurn(to: self)
     }
 
-    /// Sends the next piece, if there is one.
     func takeTurn(_ ring: LiveRing) {
         waitsForTurn = false
         if let context, piece == nil, let next = takeNext(ring) {
             piece = next
             lastWrite = .now()
             let written = context.eventLoop.makePromise(of: Void.self)
-            written.futureResult.assumeIsolated().whenComplete { _ in self.written() }
+            written.futureResult.assumeIsolated().whenComplete { _ in
+                self.piece = nil
+                self.goOn(self.changes.ring)
+            }
             context.writeAndFlush(wrapOutboundOut(next.bytes), promise: written)
-            if piece != nil { changes.stalled(self, on: loop) }
         }
         guard let following else { return }
         if following.place.next < ring.first { return drop() }
         let isBehind = piece != nil || following.place.next < ring.next
         if isBehind != self.isBehind {
             self.isBehind = isBehind
-            changes.count { $0.behind += isBehind ? 1 : -1 }
+            changes.metrics.count { $0.liveClientsBehind += isBehind ? 1 : -1 }
         }
         if ring.isEnding, piece == nil, following.place.line == nil { finish(.ended) }
-    }
-
-    private func written() {
-        piece = nil
-        changes.moved(self)
-        goOn(changes.ring)
     }
 
     /// The next piece; nil if there is none yet.
@@ -126,7 +118,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
                 }
             }
             let line = place.line ?? pass.lines.first(after: place.reached.token)
-            let piece = changes.piece(form, selected, of: pass, from: line)
+            let piece = changes.pieces.piece(form, selected, of: pass, from: line)
             following?.place.line = piece.next
             if piece.next == nil {
                 following?.place.next += 1
@@ -150,21 +142,18 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         finish(.restart(after: reached))
     }
 
-    /// Shows the client that the stream is alive, and drops it if it has not read for long.
+    /// Shows the client that the stream is alive.
     func beat(_ now: NIODeadline) {
-        guard let context, following != nil else { return }
-        if piece != nil || !context.channel.isWritable {
-            if now - lastWrite > readTime { drop() }
-        } else if now - lastWrite >= heartbeatTime, following?.place.line == nil {
-            lastWrite = now
-            context.writeAndFlush(wrapOutboundOut(heartbeat), promise: nil)
-        }
+        guard let context, let following, following.place.line == nil, piece == nil,
+            now - lastWrite >= heartbeatTime
+        else { return }
+        lastWrite = now
+        context.writeAndFlush(wrapOutboundOut(heartbeat), promise: nil)
     }
 
-    /// Closes the connection. The client may resume.
     func drop() {
         guard following != nil else { return }
-        changes.count { $0.dropped += 1 }
+        changes.metrics.count { $0.slowClients += 1 }
         let context = context
         finish(.gone)
         context?.close(promise: nil)
@@ -173,15 +162,13 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private func finish(_ end: LiveEnd) {
         guard let following else { return }
         self.following = nil
-        changes.moved(self)
-        if isBehind { changes.count { $0.behind -= 1 } }
+        if isBehind { changes.metrics.count { $0.liveClientsBehind -= 1 } }
         isBehind = false
         loop.remove(self)
         following.end.resume(returning: end)
     }
 }
 
-/// Why a client is no longer live.
 enum LiveEnd: Sendable {
     /// Its connection is closed.
     case gone

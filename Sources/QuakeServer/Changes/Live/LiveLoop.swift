@@ -21,7 +21,7 @@ final class LiveLoop: Sendable {
 
     func insert(_ client: LiveClient) {
         members.value.clients[ObjectIdentifier(client)] = client
-        changes.count { $0.live += 1 }
+        changes.metrics.count { $0.liveClients += 1 }
         guard members.value.beat == nil else { return }
         let interval = TimeAmount(settings.heartbeat / 3)
         members.value.beat = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
@@ -31,7 +31,7 @@ final class LiveLoop: Sendable {
 
     func remove(_ client: LiveClient) {
         guard members.value.clients.removeValue(forKey: ObjectIdentifier(client)) != nil else { return }
-        changes.count { $0.live -= 1 }
+        changes.metrics.count { $0.liveClients -= 1 }
         guard members.value.clients.isEmpty else { return }
         members.value.beat?.cancel()
         members.value.beat = nil

@@ -5,7 +5,6 @@ import Synchronization
 /// One pass of the process's follower, kept for its clients: the lines of its changes, once for all, and of each filter
 /// which of them it selects.
 final class LivePass: Sendable {
-    /// Counts the passes since the server started.
     let number: Int
     let start: Position
     let end: Position
@@ -26,9 +25,7 @@ final class LivePass: Sendable {
     /// About what an entry among the filters takes beside its key and its bits.
     private static let entrySize = 128
 
-    /// What is known of a filter.
     enum Selected: Sendable {
-        /// It is being applied.
         case soon
         case known(SelectedChanges)
         /// It is not: what it would look at is not here, or one address asks for too many. The history has the answer.
@@ -41,10 +38,8 @@ final class LivePass: Sendable {
         (self.number, self.lines, self.quakes, self.start, self.end) = (number, lines, quakes, start, end)
     }
 
-    /// How much memory it takes.
     var size: Int { lines.bytes.count + (quakes?.size ?? 0) + state.withLock { $0.size } }
 
-    /// What a filter selects.
     ///
     /// - Parameters:
     ///   - rateLimitKey: who asks; nil for those who are not told apart.

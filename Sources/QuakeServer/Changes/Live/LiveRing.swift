@@ -1,8 +1,6 @@
 import QuakeStore
 
-/// The passes that are kept, without gaps.
 struct LiveRing {
-    /// The first pass that is kept has this number.
     var first = 0
     var passes: [LivePass] = []
     /// The follower's position: the end of the last pass. nil before the first one.
@@ -18,6 +16,17 @@ struct LiveRing {
     /// The pass with this number; nil if it is no longer kept.
     subscript(number: Int) -> LivePass? {
         passes.indices.contains(number - first) ? passes[number - first] : nil
+    }
+
+    /// The position of a start from which a client can continue here; nil if there is none.
+    func position(of start: ChangesRequest.Start) -> Position? {
+        switch start {
+        case .now: position
+        case .position(let named, _): place(after: named, of: signature, epoch: nil) == nil ? nil : named
+        case .token(let token):
+            position?.token == token ? position : passes.first { $0.start.token == token }?.start
+        case .snapshot: nil
+        }
     }
 
     /// Where a client at this position continues; nil if that is not known here.
@@ -42,7 +51,6 @@ struct LiveRing {
         return LivePlace(next: first + index, reached: position, signature: signature)
     }
 
-    /// Gives up all passes. The position stays.
     mutating func clear() { (first, passes) = (next, []) }
 
     /// Drops what is old or too much. The newest pass stays.

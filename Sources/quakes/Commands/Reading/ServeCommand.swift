@@ -53,8 +53,8 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            A proxy in front, or a network of proxies such as 10.0.0.0/8: its X-Forwarded-For or Forwarded says whose \
-            request it is. May be given several times.
+            A proxy in front, or a network of proxies such as 10.0.0.0/8: its X-Forwarded-For says whose request it is. \
+            May be given several times.
             """,
             valueName: "address"),
         transform: proxy)
@@ -90,6 +90,12 @@ struct ServeCommand: AsyncParsableCommand {
         help: ArgumentHelp("After that, how long answers under way may take.", valueName: "duration"))
     var endingTime = DurationArgument(argument: "5s")!
 
+    @Option(
+        help: ArgumentHelp(
+            "After how long a client that does not read what it asked for is disconnected.",
+            valueName: "duration"))
+    var slowClientTimeout = DurationArgument(argument: "30s")!
+
     @OptionGroup var database: DatabaseOptions
 
     func validate() throws {
@@ -122,6 +128,7 @@ struct ServeCommand: AsyncParsableCommand {
         settings.namesAuthors = !hideAuthors
         settings.drainTime = drainTime.duration
         settings.endingTime = endingTime.duration
+        settings.readTime = slowClientTimeout.duration
         let accessLog = accessLog ? AccessLog(to: STDOUT_FILENO) : nil
         let server = QuakeServer(database.options, settings, logger: database.logger, accessLog: accessLog)
         try await server.run(on: address, metricsOn: metricsListen) { address, metrics in
