@@ -27,7 +27,10 @@ struct FairSchedulerTests {
             let end = loop.makePromise(of: Int.self)
             let turns = NIOLoopBoundBox<FairScheduler<Int, Int>?>(nil, eventLoop: loop)
             turns.value = FairScheduler(loop) { left in
-                if arrival.hasCome.load(ordering: .relaxed) || left == 0 { return end.succeed(left) }
+                if arrival.hasCome.load(ordering: .relaxed) || left == 0 {
+                    turns.value = nil
+                    return end.succeed(left)
+                }
                 turns.value?.append(left - 1, of: 0)
             }
             turns.value?.append(2_000_000, of: 0)
