@@ -96,7 +96,7 @@ struct SQLiteViewTests {
 
             let plans = log.lines.filter { $0.contains("plan:") }
             let keys = try #require(plans.first(where: { $0.contains("select distinct") }))
-            #expect(keys.contains("Index Cond: (token > "))
+            #expect(keys.contains("Index Cond: ((token > "))
             #expect(keys.contains("Index Cond: (transaction = "))
             let rows = try #require(plans.first(where: { $0.contains("history.changed_keys") }))
             #expect(rows.contains("Index Cond: (code = changed.key)"))
