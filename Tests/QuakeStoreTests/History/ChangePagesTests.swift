@@ -16,7 +16,7 @@ struct ChangePagesTests {
             try await database.write(&random)
             let whole = try await database.undone()
             let newest = whole.last?.token ?? 0
-            #expect(whole.count > 5000)
+            #expect(whole.count > 2000)
 
             for _ in 1...25 {
                 var selection = ChangeSelection()
@@ -24,7 +24,7 @@ struct ChangePagesTests {
                 if random.chance(1, in: 2) { selection.after = random.below(newest + 2) }
                 if random.chance(1, in: 3) { selection.author = ["a", "b", "nobody"][random.below(3)] }
                 if random.chance(1, in: 3) { selection.code = "q0c\(random.below(40))" }
-                if random.chance(1, in: 2) { selection.limit = [0, 1, 20, 101, 5000][random.below(5)] }
+                if random.chance(1, in: 2) { selection.limit = [0, 1, 20, 101, 1500][random.below(5)] }
 
                 let matching = whole.filter {
                     $0.token > selection.after ?? 0 && (selection.code ?? $0.code) == $0.code
@@ -101,7 +101,7 @@ private struct Told: Equatable {
 extension TestDatabase {
     /// Some hundred transactions by two authors, among them a large one.
     fileprivate func write(_ random: inout SplitMix64) async throws {
-        try await importFeatures((0..<5000).map { SmallFeed.feature("c\($0)", place: "at \($0)") })
+        try await importFeatures((0..<1500).map { SmallFeed.feature("c\($0)", place: "at \($0)") })
         for step in 1...150 {
             let code = "q0c\(random.below(40))"
             let author = ["a", "b"][random.below(2)]
