@@ -156,7 +156,7 @@ def sql(statement, **values):
 def admit(is_admitted):
     """Lets nobody connect to the database, and ends those who have; or lets them again."""
     name = urllib.parse.urlparse(DATABASE).path[1:]
-    elsewhere = urllib.parse.urlparse(DATABASE)._replace(path="/postgres").geturl()
+    elsewhere = DATABASE.replace(f"/{name}", "/postgres", 1)
     statements = [f'alter database "{name}" allow_connections {str(is_admitted).lower()}']
     if not is_admitted:
         statements.append(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'")

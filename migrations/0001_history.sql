@@ -602,7 +602,7 @@ create aggregate history.overwritten(jsonb) (sfunc = jsonb_concat, stype = jsonb
 comment on aggregate history.overwritten(jsonb) is
     'What several changes of a row overwrote, from the newest back: history.overwritten(before order by token desc, ordinal desc). Put over the row as these changes left it (to_jsonb(row) || …), it is the row as it was before them.';
 
--- All that reads changes begins with one of these two. They have no settings of their own, so that the planner puts them into the
+-- All that reads changes begins with one of these two. They have no SET clauses, so that the planner puts them into the
 -- query that calls them.
 create function history.since(after bigint, of_entity text, up_to bigint default null)
 returns table (token bigint, committed_at timestamptz, author text, context text, ordinal bigint, key text,

@@ -20,7 +20,9 @@ extension Responder {
             uniquingKeysWith: { $0.generated < $1.generated ? $1 : $0 })
         let services = newest.sorted { $0.key < $1.key }.map { service, document in
             var object: JSONObject = ["service": service, "generated": document.generated]
-            if let interval = document.interval { object.append("interval", Int(interval.components.seconds)) }
+            if let interval = document.interval {
+                object.append("interval", Int(interval.components.seconds))
+            }
             return object
         }
         let object: JSONObject = [

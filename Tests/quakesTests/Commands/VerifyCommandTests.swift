@@ -25,7 +25,7 @@ struct VerifyCommandTests {
                 #expect(try await quakes.run("import", TestCatalogue.service).status == 0)
                 let whole = try await quakes.run(verify)
                 #expect(whole.status == 0 && whole.output == "", "\(whole.errors)")
-                #expect(whole.errors == "quakes: 20 events there; 0 differ; 3 requests\n")
+                #expect(whole.errors == "quakes: 20 events there; 0 differ; 2 requests\n")
                 #expect(try await quakes.run(verify + ["--format", "json"]).output == "[]\n")
 
                 try await database.query("delete from quake where code = 'us7'")

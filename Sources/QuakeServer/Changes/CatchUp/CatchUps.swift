@@ -76,7 +76,8 @@ final class CatchUps: Sendable {
                         isRead = try await read(catchUp, .short, patience: nil, for: rateLimitKey)
                     }
                     if !isRead {
-                        _ = try await read(catchUp, .costly, patience: isEarly ? nil : .zero, for: rateLimitKey)
+                        _ = try await read(
+                            catchUp, .costly, patience: isEarly ? nil : .zero, for: rateLimitKey)
                     }
                     return catchUp.spool.finish()
                 } catch is StandbyBehind {

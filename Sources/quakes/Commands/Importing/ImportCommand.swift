@@ -198,7 +198,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     // MARK: One run
 
-    /// Imports one source over a connection of its own, within `--timeout`.
+    /// Imports one source over another connection, within `--timeout`.
     ///
     /// - Throws: what keeps every source from being imported, such as an unreachable database. The summary has any other failure.
     private func importOne(
