@@ -34,7 +34,7 @@ public struct ImportStatus: Sendable, Equatable {
         public let deleted: Int
         public let rejected: Int
         public let error: String?
-        /// nil for what is no event service.
+        /// nil for what is not an event service.
         public let sweeps: Sweeps?
 
         fileprivate init(_ row: Row, label: String, _ sweeps: [String: Sweeps]) throws {

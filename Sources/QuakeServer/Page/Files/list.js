@@ -229,7 +229,7 @@ function lines(quake, mark, width, areMany) {
   return 1 + facts + badgeLines + (isBrief(mark) ? 0 : 1);
 }
 
-/** Whether a mark is no more than one word, or there is none. */
+/** Whether a mark is at most one word. */
 const isBrief = (mark) => mark == null || mark.kind === "new";
 
 /** That an event is new, what it is, if not an earthquake, and what makes it matter to people: [look, words]. */

@@ -22,7 +22,7 @@ const surveyTime = 60_000;
  * @property {string | null} shown which selection the catalogue is of; null if it is of none
  * @property {{ kind: "contradiction" | "refused" | "pruned" | "unreachable", text: string | null } | null} trouble
  * @property {boolean} isLoaded whether the catalogue is what the server gave, and not empty for want of an answer
- * @property {boolean} isBare whether the server had no event at all, of whatever selection
+ * @property {boolean} isBare whether the server had no event at all, with any selection
  * @property {"closed" | "opening" | "open" | "lost"} stream
  * @property {string | null} position the position after which the stream continues
  * @property {number | null} awaited the token that the stream has to have reached when the server is asked again

@@ -45,7 +45,7 @@ const states = new Map(`al alabama,ak alaska,az arizona,ar arkansas,ca californi
 
 /**
  * Matches events whose place, or code, has these words, with or without accents. A state is found by its name and by its
- * abbreviation, whichever the place has.
+ * abbreviation, whether the place has the one or the other.
  */
 export function placeFilter(search) {
   const words = folded(search).split(/[\s,]+/).filter(Boolean);
@@ -54,7 +54,7 @@ export function placeFilter(search) {
     const state = states.get(/, ([A-Z]{2})$/.exec(place ?? "")?.[1].toLowerCase());
     return words.every((word) => {
       const name = states.get(word);
-      // An abbreviation is no part of a word, such as `ca` of `Chicago`.
+      // An abbreviation is a word alone, not a part of one such as `ca` of `Chicago`.
       if (name) return text.split(/[\s,]+/).includes(word) || text.includes(name);
       return text.includes(word) || state?.includes(word);
     });
