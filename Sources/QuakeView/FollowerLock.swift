@@ -42,7 +42,7 @@ public final class FollowerLock: Sendable {
         close(descriptor)
     }
 
-    /// Of a file that does not exist yet, the folder is resolved, and a link to it.
+    /// The path without links. If the file does not exist yet, its folder is resolved, and so is a link to it.
     private static func resolved(_ path: String) -> String {
         func real(_ path: String) -> String? {
             guard let real = realpath(path, nil) else { return nil }

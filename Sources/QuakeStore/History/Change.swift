@@ -18,7 +18,7 @@ public struct Change: Sendable {
     public let before: String?
     /// The new values of an update's changed columns, as a JSON object.
     public let after: String?
-    /// Of an update, in the table's column order.
+    /// What an update changed, in the table's column order.
     public let members: [Member]
     /// The magnitude and the place of what was inserted or deleted, if the selection asks for them.
     public let magnitude: Double?

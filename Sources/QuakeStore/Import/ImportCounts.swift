@@ -18,7 +18,7 @@ public struct ImportCounts: Sendable, Equatable {
     public var retracted = 0
     /// Size of the document after inflation, in bytes.
     public var bytes = 0
-    /// Of the rejected, those whose id can't be read.
+    /// Rejected events whose id can't be read.
     var unreadable = 0
     /// Deletions without an id. They are rejected, but not a fault of the answer: nearly half of the USGS's are like that.
     var unnamed = 0
