@@ -82,8 +82,7 @@ public struct LocalCluster: Sendable {
     private static func percentEncoded(_ text: String) -> String {
         text.utf8.map { byte -> String in
             let character = Character(UnicodeScalar(byte))
-            let isPlain = character.isASCII && (character.isLetter || character.isNumber)
-            if isPlain || "-._~".contains(character) { return String(character) }
+            if character.isAlphanumeric || "-._~".contains(character) { return String(character) }
             return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
         }.joined()
     }

@@ -17,8 +17,7 @@ package struct ServerSocket: Sendable, Equatable {
         let fits = "\(inHome)/.s.PGSQL.\(Self.port)".utf8.count <= Self.longestPath
         // unix_socket_directories is a list, in which commas and quotes have a special meaning.
         directory =
-            fits
-                && inHome.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || "/._-+@".contains($0) }
+            fits && inHome.allSatisfy { $0.isAlphanumeric || "/._-+@".contains($0) }
             ? inHome : "/tmp/quakes-\(geteuid())-\(String(Self.hash(home), radix: 36))"
     }
 
@@ -43,4 +42,9 @@ package struct ServerSocket: Sendable, Equatable {
         }
         return result == 0 || errno == EAGAIN
     }
+}
+
+extension Character {
+    /// In ASCII.
+    var isAlphanumeric: Bool { isASCII && (isLetter || isNumber) }
 }
