@@ -121,13 +121,30 @@ check_systemd() {
     sleep 5
     must "the journal of this boot has no complaint" is '' complaints --boot
     must "the units of deploy/ as they are, with users of their own" raw_units
+    must "each configuration is 640 root:USER, and explains itself" configured
+    must "what no command enables is disabled" is disabled on_sh 'systemctl is-enabled quakes-import.timer || true'
+    must "a reader's login may not write" may_not_write
+    on_sh 'echo "# the administrator was here" >> /etc/quakes.env'
     must "installing again under load: all 60 requests are 200" over 60 on apt-get install -y --reinstall /root/quakes_check.deb
+    must "keeps what the administrator wrote" on grep -q 'the administrator was here' /etc/quakes.env
+    must "and whose the file is" configured
     must "the package has the files that its documents name" has_files proxies/nginx.conf prometheus/alerts.yaml \
         grafana/service.json kubernetes/serve.yaml
     must "it can be removed" on apt-get remove -y quakes
+    must "keeps the configuration then" on test -e /etc/quakes.env
     must "and purged" on apt-get purge -y quakes
     must "nothing of it is left but the database" purged
     podman rm --force --time 5 machine usgs > /dev/null 2>&1
+}
+configured() {
+    local user
+    for user in quakes quakes-serve quakes-follow quakes-prune; do
+        is "640 root:$user" on stat -c '%a %U:%G' "/etc/$user.env" && on grep -q '^# .*db\.example\.org' "/etc/$user.env" || return 1
+    done
+}
+may_not_write() {
+    on_sh "sudo -u quakes-serve psql -Xq quakes -c 'delete from quake' 2>&1" > "$work/refused"
+    grep 'permission denied' "$work/refused"
 }
 # By the package itself: a small Debian installs no documentation.
 has_files() {
