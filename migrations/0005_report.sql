@@ -566,22 +566,31 @@ comment on column report.focal_mechanism.evaluation_status is 'preliminary, conf
 
 -- What became of the events.
 
+-- A row that was imported before history begins has been there since then at the latest. What it was before is unknown, and so
+-- are its first values: null.
+
 create view report.revision as
 select quake.time as origin_time, quake.code, quake.net as network,
-       case when change.magnitudes is null then quake.magnitude
+       case when not known.is_whole then null
+            when change.magnitudes is null then quake.magnitude
             else (change.magnitudes[1] #>> '{}')::double precision end as first_magnitude,
        quake.magnitude as last_magnitude,
        change.revisions,
        report.seconds(quake.imported_at - quake.time) as import_delay_s,
        first.status as first_review_status,
-       case when first.status = 'reviewed'
+       case when not known.is_whole then null
+            when first.status = 'reviewed'
             then report.seconds(quake.imported_at - quake.time)
             when change.statuses is not null
             then (select report.seconds(min(turn.at) - quake.time)
                   from unnest(change.status_times, change.statuses[2:] || report.review_status(quake.status)) as turn (at, status)
                   where turn.status = 'reviewed') end as review_delay_s,
-       change.last_revised_at
+       change.last_revised_at,
+       greatest(quake.imported_at, known.begin) as known_since
 from only public.quake
+cross join lateral (
+    select begin, quake.imported_at > begin as is_whole
+    from (select (select pruned_committed_at from history.store) as begin) as history) as known
 -- Event by event, so that the first rows need not wait for the revisions of all others.
 cross join lateral (
     select count(*) as revisions, max(t.committed_at) as last_revised_at,
@@ -594,24 +603,27 @@ cross join lateral (
       -- If the event was withdrawn and came back, only what happened since then counts.
       and t.committed_at >= quake.imported_at) as change
 cross join lateral (
-    select case when change.statuses is null then report.review_status(quake.status) else change.statuses[1] end as status)
+    select case when not known.is_whole then null
+                when change.statuses is null then report.review_status(quake.status) else change.statuses[1] end as status)
     as first;
 comment on view report.revision is
-    'How each event was revised since its first import here, as far back as history reaches (see quakes prune). Every magnitude in between is in report.magnitude_history.';
-comment on column report.revision.first_magnitude is 'Magnitude at the first import.';
+    'How each event was revised since its first import here, as far back as history reaches (see quakes prune): what was before known_since is null. Every magnitude in between is in report.magnitude_history.';
+comment on column report.revision.first_magnitude is 'Magnitude at the first import; null if history does not reach back to it.';
 comment on column report.revision.last_magnitude is 'Magnitude now.';
-comment on column report.revision.revisions is 'How often its row has changed since.';
+comment on column report.revision.revisions is 'How often its row has changed since known_since.';
 comment on column report.revision.import_delay_s is 'Time from origin to first import, in seconds.';
-comment on column report.revision.first_review_status is 'Review status at the first import, in lower case.';
-comment on column report.revision.review_delay_s is 'Time from origin until it was known here to be reviewed, in seconds; null if it is not. If it was reviewed at the first import, the time until then, which is an upper bound.';
-comment on column report.revision.last_revised_at is 'When its row last changed; null if never.';
+comment on column report.revision.first_review_status is 'Review status at the first import, in lower case; null if history does not reach back to it.';
+comment on column report.revision.review_delay_s is 'Time from origin until it was known here to be reviewed, in seconds; null if it is not, or if history does not reach back to the first import. If it was reviewed at the first import, the time until then, which is an upper bound.';
+comment on column report.revision.last_revised_at is 'When its row last changed; null if never since known_since.';
+comment on column report.revision.known_since is 'From when on its changes are known: its first import, or when history begins if that is later.';
 
 create view report.magnitude_history as
 select event.time as origin_time, event.code, version.magnitude,
        report.seconds(version.known_at - event.time) as from_age_s,
        report.seconds(coalesce(change.times[version.n], event.gone_at) - event.time) as to_age_s,
        version.known_at, coalesce(change.times[version.n], event.gone_at) as known_until,
-       case when change.times[version.n] is not null then 'revised' else event.went end as ended
+       case when change.times[version.n] is not null then 'revised' else event.went end as ended,
+       coalesce(version.known_at, history.begin) as known_since
 from (select time, code, magnitude, imported_at, null::timestamptz as gone_at, null as went,
              9223372036854775807 as token, null::bigint as ordinal
       from only public.quake
@@ -630,17 +642,21 @@ cross join lateral (
     from history.change c join history.transaction t on t.id = c.transaction
     where c.key = event.code and c.entity = 'quake' and c.operation = 'update' and c.before ? 'magnitude'
       and t.committed_at >= event.imported_at and (t.token, c.ordinal) < (event.token, event.ordinal)) as change
-cross join lateral unnest(array_prepend(event.imported_at, change.times), array_append(change.overwritten, event.magnitude))
+cross join lateral (select (select pruned_committed_at from history.store) as begin) as history
+cross join lateral unnest(
+    array_prepend(case when event.imported_at > history.begin then event.imported_at end, change.times),
+    array_append(change.overwritten, event.magnitude))
     with ordinality as version (known_at, magnitude, n);
 comment on view report.magnitude_history is
-    'Each magnitude that an event had here, and from when to when since its origin: what was known an hour after it has from_age_s <= 3600 and to_age_s null or greater. History begins with the first import HERE: of what was imported later, nothing is known of its first hour.';
+    'Each magnitude that an event had here, and from when to when since its origin: what was known an hour after it has from_age_s <= 3600 and to_age_s null or greater. History begins with the first import HERE: of what was imported later, nothing is known of its first hour. Nor is it of what was pruned: a magnitude that was there when history begins has null as its beginning, and known_since says from when on it is certain.';
 comment on column report.magnitude_history.origin_time is 'Origin time, as it is known now.';
 comment on column report.magnitude_history.magnitude is 'Magnitude in that time; null if there was none.';
-comment on column report.magnitude_history.from_age_s is 'How long after the origin it was known, in seconds.';
+comment on column report.magnitude_history.from_age_s is 'How long after the origin it was known, in seconds; null if that was before history begins.';
 comment on column report.magnitude_history.to_age_s is 'How long after the origin another one took its place, or the event went, in seconds; null if it is still so.';
-comment on column report.magnitude_history.known_at is 'When it was committed here.';
+comment on column report.magnitude_history.known_at is 'When it was committed here; null if that was before history begins.';
 comment on column report.magnitude_history.known_until is 'When that ended; null if it is still so.';
 comment on column report.magnitude_history.ended is 'How that ended: revised, renamed, withdrawn or deleted; null if it is still so.';
+comment on column report.magnitude_history.known_since is 'From when on it is known to have been so: known_at, or when history begins if the event had this magnitude then.';
 
 create view report.removed_event as
 select t.committed_at as removed_at, c.key as code,
@@ -653,7 +669,7 @@ select t.committed_at as removed_at, c.key as code,
        exists (select from only public.quake q where q.code = c.key) as is_back
 from history.change c join history.transaction t on t.id = c.transaction
 where c.entity = 'quake' and c.operation = 'delete';
-comment on view report.removed_event is 'Events that were renamed, withdrawn upstream or deleted, as far back as history reaches.';
+comment on view report.removed_event is 'Events that were renamed, withdrawn upstream or deleted, as far back as history reaches: of earlier removals nothing is known.';
 comment on column report.removed_event.removed_at is 'When it was removed.';
 comment on column report.removed_event.code is 'The id that is gone.';
 comment on column report.removed_event.kind is 'renamed, withdrawn (the feed no longer has it) or deleted (by hand or by another program).';

@@ -72,7 +72,8 @@ struct MagnitudeHistoryTests {
                 update history.change set before = before || '{"imported_at": "1970-01-01T00:10:01+00:00"}'
                 where operation = 'delete';
                 update history.transaction set committed_at = '1970-01-01 00:00:01+00'::timestamptz
-                    + case token when 1 then interval '10 minutes' when 2 then interval '40 minutes' else interval '3 hours' end
+                    + case token when 1 then interval '10 minutes' when 2 then interval '40 minutes' else interval '3 hours' end;
+                update history.store set pruned_committed_at = '1970-01-01 00:00:01+00'
                 """)
             let known = try await database.query(Self.firstHour).reduce(into: [String: Double]()) {
                 $0[try $1.decode("code")] = try $1.decode("magnitude")
@@ -83,6 +84,88 @@ struct MagnitudeHistoryTests {
             #expect(gone.count == 1)
             #expect(try gone[0].decode("ended") == "withdrawn")
             #expect(try gone[0].decode("to_age_s") == 10_800.0)
+        }
+    }
+
+    @Test(
+        "What was pruned is unknown: the magnitude at the horizon has no beginning, and the event no first one"
+    )
+    func pruned() async throws {
+        try await server.withDatabase { database in
+            for (updated, magnitude, status) in [(1000, "5.4", "automatic"), (2000, "5.7", "reviewed")] {
+                try await database.importFeatures([
+                    SmallFeed.feature(
+                        "a", updated: updated, magnitude: magnitude, more: "\"status\":\"\(status)\""),
+                    SmallFeed.feature("gone"),
+                ])
+            }
+            try await database.query("select history.prune('0')")
+            try await database.importFeatures([
+                SmallFeed.feature("a", updated: 3000, magnitude: "5.9", more: "\"status\":\"reviewed\""),
+                SmallFeed.feature("new", more: "\"status\":\"reviewed\""),
+            ])
+            try await database.query("delete from quake where code = 'q0gone'")
+
+            let versions = try await database.query(
+                """
+                select h.*, h.known_since = s.pruned_committed_at as is_since_horizon, h.known_since = h.known_at as is_since_commit
+                from report.magnitude_history h, history.store s where code in ('q0a', 'q0gone') order by code, to_age_s
+                """)
+            #expect(
+                try versions.map { try $0.decode("magnitude", as: Double.self) } == [5.7, 5.9, 1.5])
+            #expect(
+                try versions.map { try $0.decodeIfPresent("from_age_s", as: Double.self) == nil } == [
+                    true, false, true,
+                ])
+            #expect(
+                try versions.map { try $0.decodeIfPresent("is_since_commit", as: Bool.self) } == [
+                    nil, true, nil,
+                ])
+            #expect(
+                try versions.map { try $0.decode("is_since_horizon", as: Bool.self) } == [true, false, true])
+
+            let revisions = try await database.query(
+                """
+                select r.*, r.known_since = s.pruned_committed_at as is_since_horizon
+                from report.revision r, history.store s order by code
+                """)
+            #expect(
+                try revisions.map { try $0.decodeIfPresent("first_magnitude", as: Double.self) } == [
+                    nil, 1.5,
+                ]
+            )
+            #expect(try revisions.map { try $0.decode("last_magnitude", as: Double.self) } == [5.9, 1.5])
+            #expect(
+                try revisions.map { try $0.decodeIfPresent("first_review_status", as: String.self) } == [
+                    nil, "reviewed",
+                ])
+            #expect(
+                try revisions.map { try $0.decodeIfPresent("review_delay_s", as: Double.self) == nil } == [
+                    true, false,
+                ])
+            #expect(try revisions.map { try $0.decode("revisions", as: Int.self) } == [1, 0])
+            #expect(
+                try revisions.map { try $0.decode("is_since_horizon", as: Bool.self) } == [true, false])
+        }
+    }
+
+    @Test("Of an event imported before history began, a first magnitude is not known")
+    func older() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.execute(
+                """
+                truncate history.change, history.transaction;
+                update history.store set pruned_committed_at = now()
+                """)
+            let row = try await database.query(
+                """
+                select h.from_age_s, r.first_magnitude, r.known_since = s.pruned_committed_at as is_since_horizon
+                from report.magnitude_history h, report.revision r, history.store s
+                """)[0]
+            #expect(try row.decodeIfPresent("from_age_s", as: Double.self) == nil)
+            #expect(try row.decodeIfPresent("first_magnitude", as: Double.self) == nil)
+            #expect(try row.decode("is_since_horizon") == true)
         }
     }
 }
