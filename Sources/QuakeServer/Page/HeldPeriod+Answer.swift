@@ -16,8 +16,8 @@ extension HeldPeriod {
 
     private var json: JSONObject {
         [
-            "from": times.lowerBound, "until": times.upperBound, "minimum_magnitude": minimumMagnitude,
-            "box": box.map { [$0.south, $0.west, $0.north, $0.east] },
+            "service": service, "from": times.lowerBound, "until": times.upperBound,
+            "minimum_magnitude": minimumMagnitude, "box": box.map { [$0.south, $0.west, $0.north, $0.east] },
         ]
     }
 }

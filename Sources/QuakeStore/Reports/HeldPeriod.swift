@@ -3,6 +3,8 @@ import PostgreSQL
 
 /// Origin times that the catalogue holds whole: a row of `report.coverage`.
 public struct HeldPeriod: Sendable, Equatable {
+    /// The host of the service that published the events.
+    public let service: String
     public let times: Range<Instant>
     public let minimumMagnitude: Double?
     /// nil for the whole world.
@@ -16,7 +18,7 @@ public struct HeldPeriod: Sendable, Equatable {
         do {
             rows = try await connection.query(
                 """
-                select held_from, held_until, minimum_magnitude, south, west, north, east
+                select service, held_from, held_until, minimum_magnitude, south, west, north, east
                 from report.coverage order by held_from
                 """, to: "read what the catalogue holds")
         } catch let error as PostgresError where error.sqlState == "42501" {
@@ -25,6 +27,7 @@ public struct HeldPeriod: Sendable, Equatable {
         return try rows.map { row in
             let south: Double? = try row.decodeIfPresent("south")
             return HeldPeriod(
+                service: try row.decode("service"),
                 times: try row.decode("held_from")..<row.decode("held_until"),
                 minimumMagnitude: try row.decodeIfPresent("minimum_magnitude"),
                 box: try south.map { south in

@@ -142,9 +142,9 @@ struct PageTests {
                 #expect(answer.headers["content-type"] == "application/json; charset=utf-8")
                 #expect(
                     answer.text == """
-                        {"held":[{"from":"2020-01-01T00:00:00.000Z","until":"2020-02-01T00:00:00.000Z",\
+                        {"held":[{"service":"a","from":"2020-01-01T00:00:00.000Z","until":"2020-02-01T00:00:00.000Z",\
                         "minimum_magnitude":2.5,"box":[0.0,170.0,10.0,-170.0]},
-                        {"from":"2020-01-20T00:00:00.000Z","until":"2020-02-10T00:00:00.000Z",\
+                        {"service":"b","from":"2020-01-20T00:00:00.000Z","until":"2020-02-10T00:00:00.000Z",\
                         "minimum_magnitude":null,"box":null}]}
 
                         """)
