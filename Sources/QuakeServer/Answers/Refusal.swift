@@ -43,7 +43,7 @@ struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
 
     private static let names = [
         204: "No Content", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict",
-        413: "Request Entity Too Large", 414: "Request URI Too Long", 429: "Too Many Requests",
+        410: "Gone", 413: "Request Entity Too Large", 414: "Request URI Too Long", 429: "Too Many Requests",
         500: "Internal Server Error",
         503: "Service Unavailable",
     ]

@@ -117,7 +117,7 @@ extension EventRequest {
         do {
             return try await selection.selected(on: connection, newest: newest)
         } catch let error as PastError {
-            throw Refusal(400, "asof: \(error)")
+            throw Refusal(error.isGone ? 410 : 400, "asof: \(error)")
         }
     }
 }

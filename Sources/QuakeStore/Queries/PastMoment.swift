@@ -30,6 +30,15 @@ public enum PastError: Error, Equatable, CustomStringConvertible {
     /// The position is not in the past of this store.
     case foreign
 
+    /// Whether the past was here once: it was pruned, or a restore has undone it.
+    public var isGone: Bool {
+        switch self {
+        case .pruned(let horizon): horizon.token > 0
+        case .future: false
+        case .foreign: true
+        }
+    }
+
     public var description: String {
         switch self {
         case .pruned(let horizon): "history does not reach that far back: \(horizon)"

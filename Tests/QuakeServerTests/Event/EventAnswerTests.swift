@@ -229,6 +229,38 @@ struct EventAnswerTests {
             _ = await #expect(throws: Refusal(400, "asof: the newest token is 0")) {
                 try await database.answer("asof=5")
             }
+            let never = await #expect(throws: Refusal.self) {
+                try await database.answer("asof=2001-01-01")
+            }
+            #expect(never?.status == 400)
+        }
+    }
+
+    @Test("A past that was pruned is gone")
+    func pruned() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let then: String = try await database.query(
+                """
+                select to_char(committed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as moment
+                from history.transaction
+                """)[0].decode("moment")
+            try await database.importFeatures([SmallFeed.feature("a", updated: 2000)])
+            #expect(try await database.countAnswer("asof=1") == "1")
+            try await database.query("select history.prune('0')")
+            for moment in ["0", "1", "2001-01-01", then] {
+                for ask in ["", "&minmagnitude=1"] {
+                    let gone = await #expect(throws: Refusal.self, "\(moment)") {
+                        try await database.countAnswer("asof=\(moment)\(ask)")
+                    }
+                    #expect(gone?.status == 410, "\(moment)")
+                    #expect(
+                        gone?.sentence.hasPrefix(
+                            "asof: history does not reach that far back: history begins after token 2, ")
+                            == true)
+                }
+            }
+            #expect(try await database.countAnswer("asof=2") == "1")
         }
     }
 }
