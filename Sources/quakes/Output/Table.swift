@@ -23,6 +23,8 @@ struct TableColumn {
         case text
         /// The text is shortened before its last comma: a place keeps its country.
         case beforeTail
+        /// The text is shortened in its middle: addresses differ at their ends.
+        case middle
     }
 
     /// The narrowest that the column can be with a whole title.
@@ -144,7 +146,8 @@ struct Table {
         guard terminal.width != nil, !broken.isEmpty else { return line(cells, layout) }
         var rows = [cells]
         for index in broken {
-            let words = cells[index].text.split(separator: " ").map(String.init)
+            let text = quakes.shortened(cells[index].text, to: columns[index].widest)
+            let words = text.split(separator: " ").map(String.init)
             for (row, text) in filled(words, to: layout.widths[index]).enumerated() {
                 if row == rows.count { rows.append(columns.map { _ in TableCell("") }) }
                 rows[row][index].text = text
@@ -175,8 +178,11 @@ struct Table {
 
     private func shortened(_ text: String, _ index: Int, _ layout: TableLayout) -> String {
         let width = layout.widths[index]
-        return columns[index].breaking == .beforeTail
-            ? quakes.shortened(text, beforeTailTo: width) : quakes.shortened(text, to: width)
+        return switch columns[index].breaking {
+        case .none, .title, .text: quakes.shortened(text, to: width)
+        case .beforeTail: quakes.shortened(text, beforeTailTo: width)
+        case .middle: quakes.shortened(text, inMiddleTo: width)
+        }
     }
 
     private func styled(_ text: String, as cell: TableCell) -> String {

@@ -49,6 +49,23 @@ func shortened(_ text: String, beforeTailTo width: Int) -> String {
     return shortened(String(text[..<comma]), to: room) + text[comma...]
 }
 
+/// The same, but the end stays, too. An address goes without its scheme before it is cut:
+/// `earthqua…/all_hour.geojson`.
+func shortened(_ text: String, inMiddleTo width: Int) -> String {
+    guard terminalWidth(of: text) > width else { return text }
+    let text = text.firstRange(of: "://").map { String(text[$0.upperBound...]) } ?? text
+    guard width >= 8, terminalWidth(of: text) > width else { return shortened(text, to: width) }
+    var end = text.endIndex
+    var room = width * 2 / 3
+    while end > text.startIndex {
+        let before = text.index(before: end)
+        room -= terminalWidth(of: text[before])
+        guard room >= 0 else { break }
+        end = before
+    }
+    return shortened(text, to: width - terminalWidth(of: String(text[end...]))) + text[end...]
+}
+
 /// The words on lines of at most this width, where they fit. A word that ends in an underscore joins the next one without a space.
 func filled(_ words: [String], to width: Int) -> [String] {
     var lines: [String] = []

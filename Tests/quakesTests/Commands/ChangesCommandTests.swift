@@ -49,6 +49,25 @@ struct ChangesCommandTests {
         }
     }
 
+    @Test("At a terminal of 80 columns, a change goes over as many lines as it takes")
+    func narrow() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([
+                SmallFeed.feature("a", place: "12 km SSW of Ridgecrest, CA", magnitude: "4.26")
+            ])
+            try await database.query(
+                "update quake set place = '14 km SW of Searles Valley, CA', magnitude = 4.4, depth = 7.5")
+            let shown = try await QuakesCommand(["DATABASE_URL": database.url, "NO_COLOR": "1"])
+                .runAtTerminal(["changes"]).output
+            for line in shown.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+            let words = shown.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(
+                words.hasSuffix(
+                    "magnitude 4.26 → 4.4, place 12 km SSW of Ridgecrest, CA → 14 km SW of Searles Valley, CA, depth 30 → 7.5"
+                ), "\(shown)")
+        }
+    }
+
     @Test(
         "Values are short, unless they then look the same",
         arguments: [

@@ -55,6 +55,43 @@ struct ReportCommandTests {
         }
     }
 
+    @Test("At a terminal of 80 columns, a comparison keeps its differences, and sources can be told apart")
+    func whatTablesAreFor() async throws {
+        try await server.withDatabase { database in
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, depth, place, time, updated, longitude, latitude)
+                values ('us7000abcd', 'us', '7000abcd', 5, 10, '100 km S of Somewhere Else, Far Away', '2026-01-01', now(), 0, 0),
+                       ('gfz:gfz2026texh', 'gfz', 'gfz2026texh', 5.5, 17, null, '2026-01-01 00:00:02.25', now(), 0, 0.5)
+                """)
+            let summaries = ["all_hour", "all_day", "all_week"].map {
+                "https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/\($0).geojson"
+            }
+            let services = ["earthquake.usgs.gov", "geofon.gfz.de"].map { "https://\($0)/fdsnws/event/1/" }
+            for source in summaries + services {
+                try await database.query(
+                    "insert into import.run (source, outcome, finished) values (\(source), 'done', now())")
+            }
+            let quakes = QuakesCommand(["DATABASE_URL": database.url, "NO_COLOR": "1", "TERM": "dumb"])
+
+            let compared = try await quakes.runAtTerminal([
+                "report", "agency_comparison", "agency_1=usgs", "agency_2=gfz",
+            ]).output
+            let titles = compared.split(separator: "\n").dropLast().joined(separator: " ")
+            for title in ["ORIGIN_TIME", "TIME_", "DISTANCE_", "DEPTH_", "MAGNITUDE_", "CODE_1"] {
+                #expect(titles.contains(title), "\(compared)")
+            }
+            let row = compared.split(separator: "\n").last?.split(separator: " ").map(String.init) ?? []
+            #expect(row == ["2026-01-01", "00:00:00", "us7000abcd", "2.25", "55.597", "7", "0.5"])
+
+            let health = try await quakes.runAtTerminal(["report", "feed_health"]).output
+            let shown = health.split(separator: "\n").suffix(5).map { $0.prefix { $0 != " " } }
+            #expect(Set(shown).count == 5, "\(health)")
+            #expect(shown.contains { $0.hasSuffix("/all_hour.geojson") }, "\(health)")
+            for line in (compared + health).split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+        }
+    }
+
     @Test("A poor fit is said to be one, and what to give instead")
     func poorFit() async throws {
         try await server.withDatabase { database in

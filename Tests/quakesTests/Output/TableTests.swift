@@ -121,6 +121,25 @@ import Testing
         #expect(table.render(width: 15) == "PLACE      FELT\na long p…  7\n")
     }
 
+    @Test func anAddressKeepsItsEndAndATextThatWrapsLosesNothing() {
+        var table = Rows(columns: [
+            TableColumn(title: "source", minimumWidth: 26, flexible: true, breaking: .middle),
+            TableColumn(title: "change", minimumWidth: 20, flexible: true, breaking: .text),
+        ])
+        table.append([
+            "https://example.org/earthquakes/feed/all_hour.geojson", "place 1 km N of A → 2 km N of Bbbbbbbb",
+        ])
+        table.append(["short", "updated"])
+        #expect(
+            table.render(width: 48) == """
+                SOURCE                      CHANGE
+                example.…/all_hour.geojson  place 1 km N of A →
+                                            2 km N of Bbbbbbbb
+                short                       updated
+
+                """)
+    }
+
     @Test func theWidestFlexibleColumnGivesFirst() {
         var table = Rows(columns: [
             TableColumn(title: "a", flexible: true), TableColumn(title: "b", flexible: true),

@@ -9,7 +9,7 @@ extension Change {
             Column("author", priority: 1) { $0.author },
             Column("context", priority: 2) { $0.context ?? "" },
             Column("code") { $0.code },
-            Column("change", minimumWidth: 30, flexible: true) {
+            Column("change", minimumWidth: 30, flexible: true, widest: 500, breaking: .text) {
                 $0.story
             } style: { change in
                 // Only what was inserted or deleted has a magnitude here: that of an update is among its members.

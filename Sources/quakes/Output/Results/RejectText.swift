@@ -8,7 +8,7 @@ extension Reject {
             Column("last seen (UTC)") { $0.lastSeen.shortText },
             Column("times", .right) { "\($0.count)" },
             Column("reason") { $0.reason },
-            Column("message", minimumWidth: 30, flexible: true, widest: 1000) { $0.message },
+            Column("message", minimumWidth: 30, flexible: true, widest: 1000, breaking: .text) { $0.message },
             Column("run", .right, priority: 1) { "\($0.run)" },
             Column("source", priority: 2, widest: 1000) { $0.source },
             Column("feature", .right, priority: 1) { "\($0.ordinal)" },

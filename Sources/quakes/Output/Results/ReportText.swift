@@ -25,14 +25,15 @@ extension Report {
 
     private var tableColumns: [quakes.Column<[String?]>] {
         let url = columns.firstIndex { $0.name == "url" }
+        let comparesEvents = columns.contains { Self.differences.contains($0.name) }
         return columns.enumerated().map { index, column in
-            let isPlace = ["place", "region"].contains(column.name)
+            let shape = Self.shape(of: column)
             return quakes.Column(
                 column.kind == .time ? "\(column.name) (UTC)" : column.name,
                 [.integer, .number].contains(column.kind) ? .right : .left,
-                minimumWidth: isPlace ? 20 : column.kind == .text ? 12 : 0,
-                priority: Self.priority(column.name, at: index), flexible: column.kind == .text,
-                breaking: isPlace ? .beforeTail : .title
+                minimumWidth: shape.minimumWidth,
+                priority: Self.priority(column.name, at: index, comparesEvents: comparesEvents),
+                flexible: column.kind == .text, breaking: shape.breaking
             ) { cells in
                 cells[index].map { Self.text($0, column) } ?? ""
             } style: { cells in
@@ -43,12 +44,28 @@ extension Report {
         }
     }
 
+    private static func shape(of column: Report.Column) -> (minimumWidth: Int, breaking: TableColumn.Breaking)
+    {
+        switch column.name {
+        case "place", "region": (20, .beforeTail)
+        case "source": (26, .middle)
+        case "code_1", "code_2": (10, .title)
+        default: (column.kind == .text ? 12 : 0, .title)
+        }
+    }
+
+    /// What a comparison of two events is for.
+    private static let differences: Set = [
+        "time_difference_s", "depth_difference_km", "magnitude_difference",
+    ]
+
     /// What comes first goes last when there is too little room. But a place tells people more than its coordinates, and the
-    /// method behind a magnitude matters to few.
-    private static func priority(_ column: String, at index: Int) -> Int {
+    /// method behind a magnitude matters to few. A comparison shows the differences before all else.
+    private static func priority(_ column: String, at index: Int, comparesEvents: Bool) -> Int {
         switch column {
-        case _ where index == 0: 0
-        case "place": 1
+        case _ where index == 0 || differences.contains(column): 0
+        case "distance_km" where comparesEvents: 0
+        case "place": comparesEvents ? index + 100 : 1
         case "magnitude_type", "latitude", "longitude", "network", "mean_magnitude", "a_value": index + 100
         default: index + 1
         }
