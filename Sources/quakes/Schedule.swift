@@ -81,20 +81,6 @@ struct Schedule {
     }
 }
 
-/// Which failures of a daemon are worth a line: while nothing can be done, it tries again and again for the same reason.
-struct RepeatedFailure {
-    private var last: (text: String, at: ContinuousClock.Instant)?
-
-    static let interval: Duration = .seconds(300)
-
-    /// Whether to say this failure; nil for a success, after which the next failure is new.
-    mutating func isToBeSaid(_ text: String?, now: ContinuousClock.Instant) -> Bool {
-        if let last, let text, last.text == text, now - last.at < Self.interval { return false }
-        last = text.map { ($0, now) }
-        return true
-    }
-}
-
 extension Schedule.Ending {
     init(_ error: any Error) {
         self =

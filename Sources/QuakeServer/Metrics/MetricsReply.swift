@@ -1,3 +1,4 @@
+import Feed
 import HTTPTypes
 import PostgreSQL
 import QuakeStore
@@ -9,8 +10,11 @@ extension Responder {
         appendServer(to: &text)
         ProcessUse.append(to: &text)
         let database = await status.result()
-        if case .failure(let error) = database {
+        switch database {
+        case .success: missingMetrics.withLock { $0.reset() }
+        case .failure(let error) where missingMetrics.withLock({ $0.isToBeSaid("\(error)") }):
             logger.warning("the metrics of the database are missing: \(error)")
+        case .failure: break
         }
         let answer = try? database.get()
         text.gauge(

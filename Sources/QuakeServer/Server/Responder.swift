@@ -26,6 +26,7 @@ final class Responder: Sendable {
     let current: SharedReading<CatalogueState>
     /// What the metrics say of the database.
     let status: SharedReading<(ImportStatus, HistoryStatus)>
+    let missingMetrics = Mutex(RepeatedFailure())
 
     enum Scope {
         case everything

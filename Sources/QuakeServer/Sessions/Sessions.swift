@@ -26,6 +26,7 @@ final class Sessions: Sendable {
         var invalid: Set<ObjectIdentifier> = []
         /// Why the last attempt to connect failed; nil after a success.
         var failure: String?
+        var repeated = RepeatedFailure()
 
         func waiting(in lane: Lane, isPatient: Bool = false) -> [ClientAddress?: Int] {
             lines[lane]?.counts { $0.isPatient == isPatient } ?? [:]
@@ -226,7 +227,8 @@ final class Sessions: Sendable {
             } catch {
                 guard !Task.isCancelled else { return }
                 if error is Invalidated { continue }
-                logger.warning("\(hasConnected ? "a session was lost" : "no session"): \(error)")
+                let words = "\(hasConnected ? "a session was lost" : "no session"): \(error)"
+                if state.withLock({ $0.repeated.isToBeSaid(words) }) { logger.warning("\(words)") }
                 // It was lost by use, so that retrying at once is not a flood.
                 if hasConnected { continue }
                 noteFailure("\(error)")
@@ -240,6 +242,7 @@ final class Sessions: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 let isCancelled = state.withLock { state in
                     state.failure = nil
+                    state.repeated.reset()
                     if !Task.isCancelled { state.keepers[ObjectIdentifier(connection)] = continuation }
                     return Task.isCancelled
                 }

@@ -57,25 +57,27 @@ public struct Follower<V: ReaderView>: Sendable {
         lost: (@Sendable () -> Void)? = nil
     ) async throws {
         var backoff = backoff
+        var failure = RepeatedFailure()
         var hasConnected = false
         while true {
             var isConnected = false
             do {
                 try await Connection.with(options, logger: logger) { connection in
                     isConnected = true
-                    if hasConnected { logger.notice("reconnected") }
                     hasConnected = true
                     try await follow(connection, mayPoll: persistently) {
                         backoff.reset()
+                        if failure.isFailing { logger.notice("reconnected") }
+                        failure.reset()
                         if let told { told(try await state(connection)) }
                     }
                 }
             } catch let error where persistently || (hasConnected && error.isTransient) || error.isOutage {
                 try Task.checkCancellation()
                 if isConnected, (error as? PostgresError)?.connectionLost == true { lost?() }
-                let wait = backoff.next()
-                logger.warning("\(error); reconnecting in \(Int(wait / .milliseconds(1))) ms")
-                try await Task.sleep(for: wait)
+                let named = await Roles.naming(.reader, in: error, options, logger: logger)
+                if failure.isToBeSaid("\(named)") { logger.warning("\(named); reconnecting until it succeeds") }
+                try await Task.sleep(for: backoff.next())
             }
         }
     }

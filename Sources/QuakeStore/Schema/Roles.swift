@@ -1,3 +1,4 @@
+import Logging
 import PostgreSQL
 
 /// A database's four roles. They can't log in: they are granted to logins.
@@ -194,6 +195,21 @@ public struct Roles: Sendable {
             grant select on all tables in schema report to \(report);
             grant execute on all functions in schema report to \(report)
             """
+    }
+
+    /// The error with the role to grant as its remedy, if the login lacks a privilege; else the same error.
+    public static func naming(
+        _ purpose: Purpose, in error: any Error, _ options: ConnectionOptions, logger: Logger
+    ) async -> any Error {
+        guard var refused = error as? PostgresError, refused.sqlState == "42501" else {
+            return error
+        }
+        // A login that may not even connect cannot look up the role, so its error says less.
+        let found = try? await Connection.with(options, logger: logger) {
+            try await Roles.remedy(for: purpose, on: $0)
+        }
+        refused.remedy = found ?? "grant \(standardPrefix)\(purpose) to \(options["user"] ?? "the login")"
+        return refused
     }
 
     /// Says which role to grant to a login that was refused access.

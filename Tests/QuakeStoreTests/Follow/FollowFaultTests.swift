@@ -26,7 +26,10 @@ struct FollowFaultTests {
                 }
             }
             #expect(view.now.starts == [.first])
-            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("reconnecting in ") })
+            #expect(
+                log.lines.contains {
+                    $0.hasPrefix("warning: ") && $0.contains("; reconnecting until it succeeds")
+                })
             #expect(log.lines.contains("notice: reconnected"))
         }
     }
@@ -313,12 +316,26 @@ struct FollowFaultTests {
             let (view, log) = (MemoryView(), RecordedLog())
             try await server.cluster.stop()
             try await database.following(view, logger: log.logger) {
-                try await waitUntil { log.lines.contains { $0.contains("reconnecting in ") } }
+                try await waitUntil { log.lines.contains { $0.contains("; reconnecting until it succeeds") } }
                 try await server.cluster.start()
                 try await database.waitForCatchUp(of: view)
             }
             #expect(view.now.starts == [.first])
         }
+    }
+
+    @Test("A follower says once that the server is away, and once that it is there again")
+    func saidOnce() async throws {
+        let port = try ClosingPort()
+        let (view, log) = (MemoryView(), RecordedLog())
+        let follower = Follower(
+            try ConnectionOptions(port.url), view: view, name: nil,
+            backoff: Backoff(from: .milliseconds(1), to: .milliseconds(2)), logger: log.logger)
+        let running = Task { try await follower.run() }
+        try await waitUntil { port.attempts >= 20 }
+        running.cancel()
+        await #expect(throws: CancellationError.self) { try await running.value }
+        #expect(log.lines.count { $0.hasPrefix("warning: ") } == 1, "\(log.lines)")
     }
 
     /// follower: waits for notifications ── asks: no answer ── asks again and again ── goes on

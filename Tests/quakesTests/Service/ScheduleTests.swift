@@ -102,19 +102,22 @@ struct ScheduleTests {
         #expect(Schedule.Ending(unfit) == .notRun)
     }
 
-    @Test("A failure that repeats is said once in five minutes, and again after a success")
+    @Test("A failure that repeats is said once in five minutes, also among others, and again after a success")
     func repeatedFailure() {
         var repeated = RepeatedFailure()
-        func said(_ text: String?, after seconds: Int) -> Bool {
+        func said(_ text: String, after seconds: Int) -> Bool {
             repeated.isToBeSaid(text, now: start + .seconds(seconds))
         }
+        #expect(!repeated.isFailing)
         #expect(said("run: quakes migrate", after: 0))
         #expect(!said("run: quakes migrate", after: 60) && !said("run: quakes migrate", after: 299))
         #expect(said("run: quakes migrate", after: 300))
         #expect(said("the database is away", after: 301))
         #expect(!said("the database is away", after: 302))
-        _ = said(nil, after: 303)
-        #expect(said("the database is away", after: 304))
+        #expect(!said("run: quakes migrate", after: 303) && !said("the database is away", after: 304))
+        #expect(repeated.isFailing)
+        repeated.reset()
+        #expect(!repeated.isFailing && said("the database is away", after: 305))
     }
 
     @Test("A source that another worker holds is asked for less and less often, at any interval")

@@ -166,7 +166,8 @@ struct ImportCommand: AsyncParsableCommand {
             let summary = try await summary(of: source, every, into: database)
             // There was no run if the database was not fit, or another worker holds the source.
             let reason = summary.run == nil ? summary.failure.map { "\($0)" } : nil
-            if repeated.isToBeSaid(reason, now: .now) { report.add(summary) }
+            if reason == nil { repeated.reset() }
+            if reason.map({ repeated.isToBeSaid($0) }) ?? true { report.add(summary) }
             if let failure = summary.failure as? CancellationError { throw failure }
             var ending =
                 summary.failure.map { Schedule.Ending($0) } ?? summary.freshFor.map { .fresh($0) } ?? .done

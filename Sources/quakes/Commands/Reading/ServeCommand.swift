@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import PostgreSQL
 import QuakeServer
+import QuakeStore
 
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -112,7 +113,9 @@ struct ServeCommand: AsyncParsableCommand {
         let database = try await database.located()
         // Fails now, and not at the first request, if the login or the schema is not fit.
         do {
-            try await database.withConnection(for: .reader) { _ in }
+            try await database.withConnection(for: .reader) { connection in
+                try await CatalogueState.withSnapshot(on: connection, limit: .seconds(10)) { _ in }
+            }
         } catch let error as PostgresError where error.isOutage {
             database.logger.warning("\(error); answering 503 until it is there")
         }

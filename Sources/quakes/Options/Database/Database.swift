@@ -32,13 +32,15 @@ struct Database: Sendable {
     /// not fit, and waits as long as the database is away, as it does later.
     func waitUntilFit(for purpose: Roles.Purpose) async throws {
         var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
+        var failure = RepeatedFailure()
         while true {
             do {
                 return try await withConnection(for: purpose) { _ in }
             } catch let error as PostgresError where error.isOutage {
-                let wait = backoff.next()
-                logger.warning("\(error); trying again in \(Int(wait / .milliseconds(1))) ms")
-                try await Task.sleep(for: wait)
+                if failure.isToBeSaid("\(error)") {
+                    logger.warning("\(error); trying again until it is there")
+                }
+                try await Task.sleep(for: backoff.next())
             }
         }
     }
@@ -49,14 +51,8 @@ struct Database: Sendable {
     ) async throws -> Result {
         do {
             return try await body()
-        } catch var error as PostgresError where error.sqlState == "42501" {
-            // A login that may not even connect cannot look up the role, so its error says less.
-            let remedy = try? await Connection.with(options, logger: logger) {
-                try await Roles.remedy(for: purpose, on: $0)
-            }
-            let login = options["user"] ?? "the login"
-            error.remedy = remedy ?? "grant \(Roles.standardPrefix)\(purpose) to \(login)"
-            throw error
+        } catch {
+            throw await Roles.naming(purpose, in: error, options, logger: logger)
         }
     }
 }

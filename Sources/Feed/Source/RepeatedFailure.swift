@@ -1,0 +1,22 @@
+/// Which failures are worth a line of the log: while nothing can be done, a process tries again and again for the same reasons.
+public struct RepeatedFailure: Sendable {
+    private var said: [String: ContinuousClock.Instant] = [:]
+
+    static let interval: Duration = .seconds(300)
+
+    public init() {}
+
+    /// Whether anything has failed since the last success.
+    public var isFailing: Bool { !said.isEmpty }
+
+    /// Whether to say a failure: it was not said in the last five minutes, unless there was a success since.
+    public mutating func isToBeSaid(_ text: String, now: ContinuousClock.Instant = .now) -> Bool {
+        if let last = said[text], now - last < Self.interval { return false }
+        said = said.filter { now - $0.value < Self.interval }
+        said[text] = now
+        return true
+    }
+
+    /// Call it after a success: the next failure is new.
+    public mutating func reset() { said = [:] }
+}
