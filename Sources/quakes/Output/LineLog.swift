@@ -12,20 +12,24 @@ struct LineLog: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let metadata = self.metadata.merging(event.metadata ?? [:]) { _, own in own }.sorted {
-            $0.key < $1.key
-        }
+        let metadata = self.metadata.merging(event.metadata ?? [:]) { _, own in own }
+        StandardError.print(line(event.level, event.message, metadata))
+    }
+
+    func line(
+        _ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata = [:]
+    ) -> String {
+        let metadata = metadata.sorted { $0.key < $1.key }
         switch format {
         case .text:
             let extra = metadata.map { " \($0.key)=\($0.value)" }.joined()
-            StandardError.print(
-                "\(Instant.now) \(event.level): \(strippingControlCharacters("\(event.message)\(extra)"))")
+            return "\(Instant.now) \(level): \(strippingControlCharacters("\(message)\(extra)"))"
         case .json:
             var line: JSONObject = [
-                "time": Instant.now, "level": event.level.rawValue, "message": "\(event.message)",
+                "time": Instant.now, "level": level.rawValue, "message": "\(message)",
             ]
             for (key, value) in metadata { line.append(key, value) }
-            StandardError.print(line.jsonText)
+            return line.jsonText
         }
     }
 }

@@ -5,8 +5,8 @@ enum StandardOutput {
         write(text + "\n")
     }
 
-    static func write(_ text: String, to descriptor: Int32 = STDOUT_FILENO) {
-        Array(text.utf8).withUnsafeBytes { write($0, to: descriptor) }
+    static func write(_ text: String) {
+        Array(text.utf8).withUnsafeBytes { write($0) }
     }
 
     /// Ends the last line of the file that output is appended to, if a killed process left it unfinished. Otherwise the
@@ -32,16 +32,15 @@ enum StandardOutput {
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
     static var terminal: Terminal { Terminal(STDOUT_FILENO) }
 
-    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32 = STDOUT_FILENO) {
+    static func write(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let written = Glibc.write(
-                descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                STDOUT_FILENO, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
             if written < 0 {
                 if errno == EINTR { continue }
                 // A reader that has seen enough, such as head, is not an error. A full disk is.
                 if errno == EPIPE { exit(128 + SIGPIPE) }
-                if descriptor == STDERR_FILENO { exit(ExitStatus.fileFailure) }
                 fail()
             }
             rest = rest.dropFirst(written)

@@ -236,7 +236,7 @@ extension LoopbackSocket {
     }
 
     /// What the server at a port says of its health, which may be nothing.
-    fileprivate static func health(at port: Int) -> String {
+    static func health(at port: Int) -> String {
         let socket = LoopbackSocket()
         defer { socket.close() }
         guard socket.connect(to: port) else { return "" }
@@ -244,7 +244,7 @@ extension LoopbackSocket {
         return String(decoding: socket.readAll(), as: UTF8.self)
     }
 
-    fileprivate func send(_ request: String) {
+    func send(_ request: String) {
         Array(request.utf8).withUnsafeBytes { _ = write($0) }
     }
 

@@ -143,7 +143,10 @@ struct ImportCommand: AsyncParsableCommand {
                 throw ExitCode(ExitStatus(error).rawValue)
             }
         }
-        guard let last = failures.last else { return }
+        guard let last = failures.last else {
+            if !ImportReport.isComplete { throw ExitCode(ExitStatus.fileFailure) }
+            return
+        }
         throw last is CancellationError ? last : ExitCode(ExitStatus(failures[0]).rawValue)
     }
 

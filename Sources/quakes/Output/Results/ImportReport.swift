@@ -1,4 +1,5 @@
 import Feed
+import Glibc
 import QuakeStore
 
 /// Says how each run of an import ended: its summary is a result; why it failed is an error.
@@ -7,14 +8,16 @@ struct ImportReport {
     let log: LogOptions
     /// The lines of a daemon carry a time.
     let isDaemon: Bool
+    /// A run is done, whether or not its line can be written, and others may follow.
+    private static let lines = LogLines(to: STDOUT_FILENO)
 
     /// - Parameter isSaid: whether people have read the error already.
     func add(_ summary: ImportSummary, isSaid: Bool = false) {
         switch format {
-        case .json: StandardOutput.print(summary.json.jsonText)
+        case .json: write(summary.json.jsonText)
         // The log says it as JSON, and the two often end in one journal. A row of zeros would add nothing to the error.
         case .text where log.logFormat == .text && (summary.failure == nil || summary.counts.seen > 0):
-            StandardOutput.print(isDaemon ? "\(Instant.now) \(summary.text)" : summary.text)
+            write(isDaemon ? "\(Instant.now) \(summary.text)" : summary.text)
         case .text: break
         }
         if log.logFormat == .json {
@@ -25,6 +28,17 @@ struct ImportReport {
             if isDaemon { log.logger().error("\(text)") } else { StandardError.print("quakes: \(text)") }
         }
     }
+
+    private func write(_ line: String) {
+        switch Self.lines.write(line + "\n") {
+        case .written, .lostAgain: break
+        case .lost(let reason): StandardError.say("cannot write the output: \(reason)", level: .error)
+        case .writtenAgain(let words): StandardError.say("of the output, \(words)", level: .warning)
+        }
+    }
+
+    /// Whether all lines were written.
+    static var isComplete: Bool { !lines.hasLost }
 
     /// Reports sources that there was no run of. Programs expect one object for each; people read the error once.
     func add(unreached sources: some Sequence<FeedSource>, because error: any Error) {

@@ -1,0 +1,68 @@
+import Feed
+import Glibc
+import Synchronization
+
+/// Writes lines that nothing depends on: those of a log, and what a daemon says of its runs.
+///
+/// Writing never fails and never ends the process. What could not be written, because a disk is full or its reader went
+/// away, is counted, and said as soon as lines can be written again.
+final class LogLines: Sendable {
+    private let descriptor: Int32
+    private let state = Mutex(State())
+
+    private struct State {
+        /// Since the last line that was written.
+        var lost = 0
+        var reason = ""
+        var hasEverLost = false
+        /// Whether the last line was written in part.
+        var isTorn = false
+    }
+
+    init(to descriptor: Int32) { self.descriptor = descriptor }
+
+    var hasLost: Bool { state.withLock { $0.hasEverLost } }
+
+    enum Outcome: Equatable {
+        case written
+        /// The first line that could not be written, and why.
+        case lost(String)
+        case lostAgain
+        /// After some that could not be, in words.
+        case writtenAgain(String)
+    }
+
+    /// - Parameter note: makes a line of this log of the words that tell of lost lines; nil to leave them to the caller.
+    @discardableResult
+    func write(_ text: String, note: ((String) -> String)? = nil) -> Outcome {
+        state.withLock { state in
+            let lost = state.lost
+            let words = "\(lost) line\(lost == 1 ? " was" : "s were") lost: \(state.reason)"
+            var lines = text
+            if lost > 0, let note { lines = note(words) + "\n" + lines }
+            if state.isTorn { lines = "\n" + lines }
+            guard append(lines, &state) else { return lost == 0 ? .lost(state.reason) : .lostAgain }
+            state.lost = 0
+            return lost == 0 ? .written : .writtenAgain(words)
+        }
+    }
+
+    private func append(_ text: String, _ state: inout State) -> Bool {
+        var rest = Array(text.utf8)[...]
+        let size = rest.count
+        while !rest.isEmpty {
+            let written = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if written < 0, errno == EINTR { continue }
+            guard written > 0 else {
+                state.reason = String(cString: strerror(errno))
+                state.lost += 1
+                state.hasEverLost = true
+                state.isTorn = state.isTorn || rest.count < size
+                return false
+            }
+            rest = rest.dropFirst(written)
+        }
+        state.isTorn = false
+        return true
+    }
+}
