@@ -43,11 +43,11 @@ extension Duration {
         return seconds < 60 ? "\((seconds * 100).rounded() / 100) s" : "\(Int(seconds.rounded())) s"
     }
 
-    /// For people, with one or two units: `12 s`, `3 min 20 s`, `2 h 5 min`, `4 d 2 h`.
+    /// For people, with one or two units: `12 s`, `3 min 20 s`, `2 h 5 min`, `4 d 2 h`, `7 y 131 d`.
     var rough: String {
         let seconds = max(0, Int((self / .seconds(1)).rounded()))
-        let units = [(86_400, "d"), (3600, "h"), (60, "min"), (1, "s")]
-        let first = units.firstIndex { seconds >= $0.0 } ?? 3
+        let units = [(365 * 86_400, "y"), (86_400, "d"), (3600, "h"), (60, "min"), (1, "s")]
+        let first = units.firstIndex { seconds >= $0.0 } ?? 4
         return units[first...].prefix(2).enumerated().compactMap { index, unit in
             let count = (index == 0 ? seconds : seconds % units[first].0) / unit.0
             return count > 0 || index == 0 ? "\(count) \(unit.1)" : nil

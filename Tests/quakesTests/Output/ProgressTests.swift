@@ -39,7 +39,7 @@ struct ProgressTests {
         arguments: [
             (0.2, "0 s"), (12, "12 s"), (60, "1 min"), (200, "3 min 20 s"), (7500, "2 h 5 min"),
             (7205, "2 h"),
-            (356_400, "4 d 3 h"), (-3, "0 s"),
+            (356_400, "4 d 3 h"), (232_128_000, "7 y 131 d"), (-3, "0 s"),
         ])
     func rough(seconds: Double, text: String) {
         #expect(Duration.seconds(seconds).rough == text)

@@ -63,6 +63,33 @@ struct OperationsTests {
         }
     }
 
+    @Test(
+        "A feed that is reached and stands still is noticed by its document's age, and --quiet says no more than that"
+    )
+    func documentAge() async throws {
+        try await server.withDatabase { database in
+            let minute = Int(Date.now.timeIntervalSince1970 - 17 * 60) * 1000
+            let document =
+                "{\"type\":\"FeatureCollection\",\"metadata\":{\"generated\":\(minute)},\"features\":[\(SmallFeed.feature("a"))]}"
+            try await TestFeedServer.run(script: [.whole(.ok, Array(document.utf8))]) { http in
+                let feed = http.url("/feed")
+                _ = try await quakes(["import", feed], database)
+                let quiet = try await quakes(
+                    ["status", "--max-age", "15m", "--max-document-age", "1h", "--quiet"], database)
+                #expect(quiet.status == 0 && quiet.output == "" && quiet.errors == "")
+                let late = try await quakes(["status", "--max-document-age", "15m", "--quiet"], database)
+                #expect(late.status == 69 && late.output == "")
+                let label = feed.dropFirst("http://".count)
+                #expect(
+                    late.errors.wholeMatch(
+                        of: /quakes: (\S+) has no newer document than one made 17 min( \d+ s)? ago\n/)?.1
+                        == label,
+                    "\(late.errors)")
+                #expect(try await quakes(["status", "--quiet"], database).status == 64)
+            }
+        }
+    }
+
     @Test("With --log-format json a run is one line with all its counts")
     func logLine() async throws {
         try await server.withDatabase { database in

@@ -10,12 +10,13 @@ struct StatusCommand: AsyncParsableCommand {
             For each source: when its newest document was made, when it was last imported successfully or found \
             unchanged, and how long ago that was.
 
-            For a monitor: with --max-age or --max-lag, the exit code is 69 if a source has not been imported successfully \
-            for too long, or if a named reader is too far behind. Standard error says which:
+            For a monitor: with --max-age, --max-document-age or --max-lag, the exit code is 69 if a source has not been \
+            imported successfully for too long, if its newest document is too old, or if a named reader is too far behind. \
+            Standard error says which. With --quiet, nothing else is said, and nothing at all if all is well:
 
-                quakes status --max-age 15m --max-lag 5m
+                quakes status --max-age 15m --max-document-age 1h --max-lag 5m --quiet
 
-            Without names, --max-age looks at what a daemon (--every) imports, and at URLs that were imported successfully at \
+            Without names, --max-age and --max-document-age look at what a daemon (--every) imports, and at URLs that were imported successfully at \
             least once. A file, standard input or a URL that never worked counts only if it is named. quakes forget drops \
             a source that is no longer imported.
 
@@ -32,6 +33,12 @@ struct StatusCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How old a source's last successful import may be.", valueName: "duration"))
     var maxAge: DurationArgument?
 
+    @Option(
+        help: ArgumentHelp(
+            "How old a source's newest document may be, by its own account: a feed can be reached and stand still.",
+            valueName: "duration"))
+    var maxDocumentAge: DurationArgument?
+
     @Option(help: ArgumentHelp("How far behind a named reader may be.", valueName: "duration"))
     var maxLag: DurationArgument?
 
@@ -46,6 +53,11 @@ struct StatusCommand: AsyncParsableCommand {
     )
     var showsAgencies = false
 
+    @Flag(
+        name: .shortAndLong,
+        help: "Say only what is too old or too far behind: for cron, which mails what is said.")
+    var quiet = false
+
     @Option(help: "Text for people, or one JSON object.")
     var format = Format.table
 
@@ -53,6 +65,12 @@ struct StatusCommand: AsyncParsableCommand {
 
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case table, json
+    }
+
+    func validate() throws {
+        if quiet, maxAge == nil, maxDocumentAge == nil, maxLag == nil {
+            throw ValidationError("--quiet needs --max-age, --max-document-age or --max-lag")
+        }
     }
 
     func run() async throws {
@@ -70,10 +88,13 @@ struct StatusCommand: AsyncParsableCommand {
                 history: try await HistoryStatus.read(of: readers, on: connection))
         }
         switch format {
+        case _ where quiet: break
         case .json: StandardOutput.print(status.json.jsonText)
         case .table: StandardOutput.write(status.text(at: StandardOutput.terminal))
         }
-        let complaints = status.complaints(maxAge: maxAge?.duration, maxLag: maxLag?.duration, asked: sources)
+        let limits = Status.Limits(
+            age: maxAge?.duration, documentAge: maxDocumentAge?.duration, lag: maxLag?.duration)
+        let complaints = status.complaints(limits, asked: sources)
         for complaint in complaints {
             StandardError.print("quakes: \(strippingControlCharacters(complaint))")
         }

@@ -6,12 +6,19 @@ struct Status: Sendable {
     let imports: ImportStatus
     let history: HistoryStatus
 
+    /// How old or how far behind something may be; nil for as much as it likes.
+    struct Limits {
+        var age: Duration?
+        var documentAge: Duration?
+        var lag: Duration?
+    }
+
     /// Everything that is older or further behind than allowed. Sources that are not imported regularly do not count, unless
     /// they are named: a file is imported once and does not grow old.
-    func complaints(maxAge: Duration?, maxLag: Duration?, asked: [FeedSource]) -> [String] {
+    func complaints(_ limits: Limits, asked: [FeedSource]) -> [String] {
         var complaints: [String] = []
-        if let maxAge {
-            let sources = imports.sources.filter { $0.isMonitored || !asked.isEmpty }
+        let sources = imports.sources.filter { $0.isMonitored || !asked.isEmpty }
+        if let maxAge = limits.age {
             for source in sources where source.age.map({ $0 > maxAge }) ?? true {
                 let last = source.age.map { "was last imported successfully \($0.rough) ago" }
                 let remedy =
@@ -19,9 +26,20 @@ struct Status: Sendable {
                 complaints.append(
                     "\(source.label) \(last ?? "has never been imported successfully")\(remedy)")
             }
-            if asked.isEmpty, sources.isEmpty { complaints.append("no feed has ever been imported") }
         }
-        if let maxLag {
+        if limits.age != nil || limits.documentAge != nil, asked.isEmpty, sources.isEmpty {
+            complaints.append("no feed has ever been imported")
+        }
+        if let maxAge = limits.documentAge {
+            for source in sources {
+                guard let age = source.documentAge, age > maxAge else { continue }
+                complaints.append(
+                    source.sweeps == nil
+                        ? "\(source.label) has no newer document than one made \(age.rough) ago"
+                        : "\(source.label) was last swept up to \(age.rough) ago")
+            }
+        }
+        if let maxLag = limits.lag {
             for reader in history.readers where reader.behind > maxLag || reader.isBeforeHorizon {
                 // So old that quakes prune does not wait for it either.
                 let remedy =
