@@ -53,8 +53,14 @@ public struct Coverage: Sendable {
         return stretches
     }
 
+    public var isEmpty: Bool { periods.isEmpty }
+
     /// What is not held of a time, in words; nil if all is, or if it is not known.
-    public func gaps(_ times: ClosedRange<Instant>, from magnitude: Double? = nil) -> String? {
+    ///
+    /// - Parameter agency: whose earthquakes these are, if that has to be said.
+    public func gaps(
+        _ times: ClosedRange<Instant>, from magnitude: Double? = nil, of agency: String? = nil
+    ) -> String? {
         let range = Double(times.lowerBound.milliseconds)...Double(times.upperBound.milliseconds)
         let gaps = stretches(range, from: magnitude).filter { $0.magnitude > -.infinity }
         guard !gaps.isEmpty else { return nil }
@@ -63,7 +69,7 @@ public struct Coverage: Sendable {
             return "\(Self.day(gap.from)) – \(Self.day(gap.until))\(below)"
         }
         let rest = gaps.count > 3 ? "; and \(gaps.count - 3) more (quakes report coverage)" : ""
-        return "Not held: " + words.joined(separator: "; ") + rest + "."
+        return "Not held\(agency.map { " of \($0)" } ?? ""): " + words.joined(separator: "; ") + rest + "."
     }
 
     /// Where the stretch without a gap ends that has this moment in it; nil if nothing is held then. The rule of

@@ -43,6 +43,33 @@ struct PictureCommandTests {
         }
     }
 
+    @Test("Of several agencies, a picture says of which one something is not held")
+    func coverage() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, url)
+                values ('us1', 'us', '1', 5, '2020-01-02', now(), 0, 0, 'https://earthquake.usgs.gov/us1'),
+                       ('us2', 'us', '2', 5, '2020-01-20', now(), 0, 0, 'https://earthquake.usgs.gov/us2'),
+                       ('gfz:a', 'gfz', 'a', 5, '2020-01-10', now(), 0, 0, 'https://geofon.gfz.de/eqinfo/event.php?id=a')
+                """)
+            try await database.query(
+                """
+                select import.note_coverage('earthquake.usgs.gov', null, '[2020-01-01+00,2020-01-21+00)'),
+                       import.note_coverage('geofon.gfz.de', null, '[2020-01-05+00,2020-01-15+00)')
+                """)
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let both = try await quakes.run("plot", "time").output
+            #expect(both.contains("Not held of GFZ: 2 Jan 2020 – 5 Jan 2020; 15 Jan 2020 – 20 Jan 2020."))
+            #expect(!both.contains("Not held of USGS"))
+            #expect(try await !quakes.run("map", "--agency", "usgs").output.contains("Not held"))
+            let emsc = try await quakes.run("plot", "time", "--agency", "usgs,emsc").output
+            #expect(emsc.contains("Nothing of EMSC is held whole."))
+            try await database.query("delete from import.coverage where service = 'geofon.gfz.de'")
+            #expect(try await quakes.run("map").output.contains("Nothing of GFZ is held whole."))
+        }
+    }
+
     @Test("Aftershocks are those of the report, and an unknown mainshock ends with 66")
     func aftershocks() async throws {
         try await TestServer.shared.withDatabase { database in

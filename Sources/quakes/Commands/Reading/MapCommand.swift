@@ -28,7 +28,7 @@ struct MapCommand: AsyncParsableCommand {
 
     func run() async throws {
         let drawn = try await selection.portrait(of: selection.selection, database)
-        let gaps = selection.gaps(try await selection.coverage(database), drawn)
+        let gaps = selection.gaps(try await selection.held(database), drawn)
         let caption = drawn.caption(
             picture.title ?? selection.title(nil, drawn), selection.words, gaps: gaps, hasLand: true)
         try await picture.write(

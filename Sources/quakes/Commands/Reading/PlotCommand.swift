@@ -81,11 +81,11 @@ struct PlotCommand: AsyncParsableCommand {
                 latitude: circle.latitude, longitude: circle.longitude, kilometres: circle.kilometres)
         }
         let drawn = try await selection.portrait(of: chosen, database) { section?.contains($0) ?? true }
-        let coverage = try await selection.coverage(database)
+        let held = try await selection.held(database)
         let caption = drawn.caption(
             picture.title ?? selection.title(title, drawn), selection.words,
-            gaps: selection.gaps(coverage, drawn))
-        try await picture.write(svg(drawn.events, coverage, section, caption))
+            gaps: selection.gaps(held, drawn))
+        try await picture.write(svg(drawn.events, selection.coverage(held), section, caption))
     }
 
     private func svg(

@@ -6,7 +6,8 @@ import Synchronization
 /// What a picture needs of the selected earthquakes: they themselves, and what the caption says about them.
 struct Portrait: Sendable {
     private(set) var events: [ChartEvent] = []
-    private var services: Set<String> = []
+    /// The hosts of the services whose events they are, at most five.
+    private(set) var services: Set<String> = []
 
     /// - Parameter admits: whether the picture shows an event.
     fileprivate mutating func append(_ quake: Quake, if admits: (ChartEvent) -> Bool) {
@@ -86,16 +87,10 @@ extension SelectionOptions {
         }
     }
 
-    /// What the catalogue does not hold of what is shown, in words.
-    func gaps(_ coverage: Coverage, _ portrait: Portrait) -> String? {
-        guard let times = portrait.times else { return nil }
-        let from = since.map { min($0.instant, times.lowerBound) } ?? times.lowerBound
-        let to = until.map { max($0.end, times.upperBound) } ?? times.upperBound
-        return coverage.gaps(from...to, from: minMagnitude)
-    }
+    private var magnitudes: String? { Self.range(minMagnitude, maxMagnitude) }
 
-    private var magnitudes: String? {
-        switch (minMagnitude, maxMagnitude) {
+    private static func range(_ least: Double?, _ most: Double?) -> String? {
+        switch (least, most) {
         case (let low?, let high?): "\(low) to \(high)"
         case (let low?, nil): "≥ \(low)"
         case (nil, let high?): "≤ \(high)"

@@ -1,13 +1,40 @@
 import Charts
+import Feed
 import QuakeStore
 
 extension SelectionOptions {
-    /// What the catalogue holds of the selected area. Of a view's file and of the past that is not known.
-    func coverage(_ database: DatabaseOptions) async throws -> Coverage {
-        guard view == nil, asOf == nil else { return Coverage() }
-        let held = try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }
-        return Coverage(held, of: region ?? .world)
+    /// What the catalogue holds. Of a view's file and of the past that is not known.
+    func held(_ database: DatabaseOptions) async throws -> [HeldPeriod] {
+        guard view == nil, asOf == nil else { return [] }
+        return try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }
     }
+
+    /// What is held of the selected area and agencies.
+    func coverage(_ held: [HeldPeriod]) -> Coverage {
+        let hosts = selectedHosts
+        return Coverage(held.filter { hosts.isEmpty || hosts.contains($0.service) }, of: region ?? .world)
+    }
+
+    /// What the catalogue does not hold of what is shown, in words: by agency, where there are several.
+    func gaps(_ held: [HeldPeriod], _ portrait: Portrait) -> String? {
+        guard !held.isEmpty, let times = portrait.times else { return nil }
+        let from = since.map { min($0.instant, times.lowerBound) } ?? times.lowerBound
+        let to = until.map { max($0.end, times.upperBound) } ?? times.upperBound
+        let hosts = selectedHosts.isEmpty ? portrait.services.sorted() : selectedHosts
+        guard !hosts.isEmpty, Set(held.map(\.service)).union(hosts).count > 1 else {
+            return coverage(held).gaps(from...to, from: minMagnitude)
+        }
+        let sentences = hosts.compactMap { host in
+            let name = Agency.atHost(host)?.name.uppercased() ?? host
+            let own = Coverage(held.filter { $0.service == host }, of: region ?? .world)
+            return own.isEmpty
+                ? "Nothing of \(name) is held whole." : own.gaps(from...to, from: minMagnitude, of: name)
+        }
+        return sentences.isEmpty ? nil : sentences.joined(separator: " ")
+    }
+
+    /// The services of the selected agencies; empty for all.
+    private var selectedHosts: [String] { agency.flatMap(\.self).map(\.host) }
 
     /// The part of the earth that was asked for; nil for all of it.
     var region: Region? {
