@@ -33,6 +33,20 @@ struct SelectionCommandTests {
         }
     }
 
+    @Test("Depths and codes narrow the list; an event without a depth is left out")
+    func depthsAndCodes() async throws {
+        try await withQuakes { quakes in
+            try await quakes.expect("bc", from: ["--min-depth", "10", "--max-depth", "35"])
+            try await quakes.expect("abc", from: ["--max-depth", "35"])
+            try await quakes.expect("a", from: ["--max-depth", "-1"])
+            try await quakes.expect("bcd", from: ["--min-depth", "0"])
+            try await quakes.expect("ace", from: ["--code", "a, c", "--code", "e,nosuch"])
+            try await quakes.expect("c", from: ["--code", "a,c", "--min-depth", "20"])
+            let map = try await quakes.run("map", "--min-depth", "10", "--code", "c")
+            #expect(map.output.contains("Selection: depth ≥ 10.0 km, c."))
+        }
+    }
+
     @Test("Networks and agencies narrow the list, and usgs stands for all networks of its catalogue")
     func agencies() async throws {
         try await withQuakes { quakes in
@@ -65,6 +79,7 @@ struct SelectionCommandTests {
             ["--type", " ,"], ["--net", ","], ["--agency", "gzf"], ["--net", "us", "--agency", "gfz"],
             ["--min-magnitude", "5", "--max-magnitude", "4"], ["--place", ""], ["--since", "sometime"],
             ["--local-time", "--format", "csv"], ["--near", "0,0"], ["--within", "5"],
+            ["--min-depth", "5", "--max-depth", "4"], ["--max-depth", "nan"], ["--code", ","],
             ["--near", "0,0", "--within", "nan"], ["--min-magnitude", "nan"], ["--max-magnitude", "nan"],
         ])
     func usage(options: [String]) async throws {
@@ -138,12 +153,12 @@ struct SelectionCommandTests {
         try await TestServer.shared.withDatabase { database in
             try await database.query(
                 """
-                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, place, type)
-                values ('a', 'us', 'a', 2.5, '2013-12-31 23:59:59.999+00', now(), 179, 0, 'Ōmori', 'earthquake'),
-                       ('b', 'nc', 'b', 2.5, '2014-04-15 12:00+00', now(), -179, 0, 'near ōmorI', null),
-                       ('c', 'gfz', 'c', 3, '2014-04-30 23:59:59.999+00', now(), 10, 0, '5% of Bern', 'quarry blast'),
-                       ('d', 'emsc', 'd', 4, '2014-05-01+00', now(), -10, 5, 'A_B', 'explosion'),
-                       ('e', 'q0', 'e', 5, '2015-12-31+00', now(), -20, 0, 'AxB', 'earthquake')
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, place, type, depth)
+                values ('a', 'us', 'a', 2.5, '2013-12-31 23:59:59.999+00', now(), 179, 0, 'Ōmori', 'earthquake', -1),
+                       ('b', 'nc', 'b', 2.5, '2014-04-15 12:00+00', now(), -179, 0, 'near ōmorI', null, 10),
+                       ('c', 'gfz', 'c', 3, '2014-04-30 23:59:59.999+00', now(), 10, 0, '5% of Bern', 'quarry blast', 35),
+                       ('d', 'emsc', 'd', 4, '2014-05-01+00', now(), -10, 5, 'A_B', 'explosion', 600),
+                       ('e', 'q0', 'e', 5, '2015-12-31+00', now(), -20, 0, 'AxB', 'earthquake', null)
                 """)
             try await body(QuakesCommand(["DATABASE_URL": database.url]))
         }

@@ -29,6 +29,21 @@ struct SelectionOptions: ParsableArguments {
     var maxMagnitude: Double?
 
     @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only events of this depth or more, in km.", valueName: "km"))
+    var minDepth: Double?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only events of this depth or less, in km.", valueName: "km"))
+    var maxDepth: Double?
+
+    @Option(
+        name: .customLong("code"),
+        help: ArgumentHelp("Only events with these codes, such as us7000abcd,ci38457511.", valueName: "codes"))
+    var codes: [String] = []
+
+    @Option(
         help: ArgumentHelp(
             "Only events of these types, such as earthquake or 'quarry blast,explosion'. An event without a type is an earthquake.",
             valueName: "types"))
@@ -87,6 +102,7 @@ struct SelectionOptions: ParsableArguments {
         }
         for (option, number) in [
             ("--within", within), ("--min-magnitude", minMagnitude), ("--max-magnitude", maxMagnitude),
+            ("--min-depth", minDepth), ("--max-depth", maxDepth),
         ] where number?.isNaN == true {
             throw ValidationError("\(option) takes a number")
         }
@@ -100,6 +116,10 @@ struct SelectionOptions: ParsableArguments {
             throw ValidationError(
                 "--min-magnitude \(minMagnitude) is greater than --max-magnitude \(maxMagnitude)")
         }
+        if let minDepth, let maxDepth, minDepth > maxDepth {
+            throw ValidationError("--min-depth \(minDepth) is greater than --max-depth \(maxDepth)")
+        }
+        if Self.words(codes)?.isEmpty == true { throw ValidationError("--code names no event") }
         if types?.isEmpty == true { throw ValidationError("--type names no type") }
         if Self.words(net)?.isEmpty == true { throw ValidationError("--net names no network") }
         if !net.isEmpty, !agency.isEmpty {
@@ -122,6 +142,10 @@ struct SelectionOptions: ParsableArguments {
         selection.until = until?.end
         selection.minimumMagnitude = minMagnitude
         selection.maximumMagnitude = maxMagnitude
+        if minDepth != nil || maxDepth != nil {
+            selection.ranges[.depth] = (minDepth ?? -.infinity)...(maxDepth ?? .infinity)
+        }
+        selection.values[.code] = Self.words(codes)
         selection.types = types
         selection.values[.net] = networks
         selection.place = place

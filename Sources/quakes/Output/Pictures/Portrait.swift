@@ -102,8 +102,10 @@ extension SelectionOptions {
     var words: [String] {
         var words: [String] = []
         if let magnitudes { words.append("magnitude \(magnitudes)") }
+        if let depths = Self.range(minDepth, maxDepth) { words.append("depth \(depths) km") }
         if let since { words.append("since \(since.instant.shortText)") }
         if let until { words.append("before \(until.end.shortText)") }
+        if !codes.isEmpty { words.append(codes.joined(separator: ", ")) }
         if !type.isEmpty { words.append(type.joined(separator: " or ")) }
         words += places
         switch asOf {
