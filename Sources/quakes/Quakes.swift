@@ -22,7 +22,7 @@ struct Quakes: AsyncParsableCommand {
         version: version,
         subcommands: [
             ImportCommand.self, BackfillCommand.self, VerifyCommand.self, ListCommand.self,
-            ChangesCommand.self,
+            ShowCommand.self, ChangesCommand.self,
             MapCommand.self, PlotCommand.self, FollowCommand.self, ServeCommand.self, DeleteCommand.self,
             RejectsCommand.self, ReportCommand.self,
             StatusCommand.self, ForgetCommand.self, PruneCommand.self, MigrateCommand.self,

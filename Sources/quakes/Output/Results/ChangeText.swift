@@ -3,19 +3,24 @@ import QuakeStore
 
 extension Change {
     static var columns: [Column<Change>] {
+        columns(besides: Column("code") { $0.code })
+    }
+
+    /// - Parameter code: nil where all changes are of one event.
+    static func columns(besides code: Column<Change>?) -> [Column<Change>] {
         [
             Column("time (UTC)") { $0.committedAt.instant.shortText },
             Column("token", .right) { "\($0.token)" },
             Column("author", priority: 1) { $0.author },
             Column("context", priority: 2) { $0.context ?? "" },
-            Column("code") { $0.code },
+        ] + (code.map { [$0] } ?? []) + [
             Column("change", minimumWidth: 30, flexible: true, widest: 500, breaking: .text) {
                 $0.story
             } style: { change in
                 // Only what was inserted or deleted has a magnitude here: that of an update is among its members.
                 let style = TextStyle(magnitude: change.magnitude)
                 return style == .dim ? nil : style
-            },
+            }
         ]
     }
 

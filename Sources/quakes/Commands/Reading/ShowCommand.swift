@@ -1,0 +1,50 @@
+import ArgumentParser
+import QuakeStore
+import Synchronization
+
+struct ShowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show all that is known of one earthquake: its properties, its mechanism, its story.",
+        discussion: """
+            The story has every change that history keeps, the oldest first. Of an event that was deleted, it says how that \
+            came, and what the event was. A code that was never there ends with exit code 66:
+
+                quakes show us7000abcd
+            """)
+
+    @Argument(help: "The earthquake's code.")
+    var code: String
+
+    @Option(help: "Text for people, or one JSON object.")
+    var format = Format.text
+
+    @OptionGroup var database: DatabaseOptions
+
+    enum Format: String, ExpressibleByArgument, CaseIterable {
+        case text, json
+    }
+
+    func run() async throws {
+        let event = try await database.withConnection(for: .reader) { connection in
+            try await UnknownCodes.check(code, on: connection)
+            var selection = QuakeSelection()
+            selection.code = code
+            var story = ChangeSelection()
+            story.code = code
+            story.describesEvents = true
+            let shown = Mutex(ShownEvent(code: code))
+            try await selection.forEach(on: connection) { quake in shown.withLock { $0.quake = quake } }
+            try await story.forEach(
+                on: connection, beginning: { horizon in shown.withLock { $0.horizon = horizon } }
+            ) {
+                change in shown.withLock { $0.changes.append(change) }
+            }
+            return shown.withLock { $0 }
+        }
+        switch format {
+        case .json: StandardOutput.print(event.json.jsonText)
+        case .text: StandardOutput.write(event.text(at: StandardOutput.terminal))
+        }
+    }
+}
