@@ -24,7 +24,8 @@ import numpy as np
 
 MAINSHOCK = "ci38457511"
 RADIUS = 50.0
-FIT = ("completeness, earthquakes, mean_magnitude, b_value, b_standard_error, a_value, goodness_percent, ks_distance, good_from")
+FIT = ("completeness, earthquakes, mean_magnitude, b_value, b_standard_error, a_value, goodness_percent, ks_distance, "
+       "largest_deviation, good_from")
 
 
 def main():
@@ -37,11 +38,11 @@ def main():
          [q for q in quakes if distance((35.7695, -117.5993333), (q["latitude"], q["longitude"])) <= RADIUS]),
     ]:
         fit = gutenberg_richter([q["bin"] for q in chosen if q["bin"] is not None])
-        check.compare(f"{name}: Mc, n, mean M, b, its error, a, goodness, KS, good from", fit,
+        check.compare(f"{name}: Mc, n, mean M, b, its error, a, goodness, KS, deviation, good from", fit,
                       f"select {FIT} from report.gutenberg_richter({where})")
     for month in ["2019-06", "2019-07"]:
         bins = [q["bin"] for q in quakes if q["bin"] is not None and day(q).startswith(month)]
-        check.compare(f"{month}: Mc, n, mean M, b, its error, a, goodness, KS, good from", gutenberg_richter(bins),
+        check.compare(f"{month}: Mc, n, mean M, b, its error, a, goodness, KS, deviation, good from", gutenberg_richter(bins),
                       f"select {FIT} from report.monthly_gutenberg_richter where month = '{month}-01 00:00+00'")
     bins = Counter(q["bin"] for q in quakes if q["bin"] is not None)
     check.compare("magnitude–frequency", [[b / 10, bins[b], sum(n for c, n in bins.items() if c >= b)]
@@ -88,12 +89,12 @@ def gutenberg_richter(bins):
 
 
 def is_good(figures):
-    n, goodness, distance = figures[1], figures[6], figures[7]
-    return n >= 50 and goodness >= 90 and distance <= 1.36 / math.sqrt(n)
+    n, goodness, distance, deviation = figures[1], *figures[6:9]
+    return n >= 50 and goodness >= 90 and distance <= 1.36 / math.sqrt(n) and deviation <= 3
 
 
 def fit(bins, tenths):
-    """b by Aki and Utsu, its error by Shi and Bolt; goodness by Wiemer and Wyss, and the distance of Kolmogorov and Smirnov."""
+    """b by Aki and Utsu, its error by Shi and Bolt; goodness by Wiemer and Wyss, the distance of Kolmogorov and Smirnov, and in deviations of chance."""
     completeness = tenths / 10
     magnitudes = np.array([bin / 10 for bin in bins if bin >= tenths])
     n, mean = len(magnitudes), magnitudes.mean()
@@ -104,7 +105,8 @@ def fit(bins, tenths):
     expected = n * 10 ** (-b * (grid - completeness))
     goodness = 100 * (1 - np.abs(observed - expected).sum() / observed.sum())
     return [completeness, n, mean, b, error, math.log10(n) + b * completeness, goodness,
-            np.abs(observed - expected).max() / n]
+            np.abs(observed - expected).max() / n,
+            (2 * np.sqrt(n) * np.abs(np.arcsin(np.sqrt(observed / n)) - np.arcsin(np.sqrt(expected / n)))).max()]
 
 
 def distance(one, other):

@@ -98,6 +98,23 @@ struct PlotTests {
         #expect(known.fit?.from == 40 && known.fit?.isGood == true && known.other == nil)
     }
 
+    /// In 2000 of a catalogue with b = 1, the few from 3.5 on are half as many as they should be: two in a hundred of all.
+    @Test("A fit is poor whose points bend away from the line, however few those are")
+    func bend() throws {
+        let magnitudes = (0..<2000).map { 1.95 - log10((Double($0) + 0.5) / 2000) }
+        let event = { ChartEvent(time: Instant(milliseconds: 0), magnitude: $0) }
+        let straight = try #require(GutenbergRichter(magnitudes.map(event)).fit)
+        let large = magnitudes.filter { $0 > 3.45 }
+        let bent = magnitudes.filter { $0 <= 3.45 } + stride(from: 1, to: large.count, by: 2).map { large[$0] - 0.3 }
+        let fit = try #require(GutenbergRichter(bent.map(event)).fit)
+        #expect(straight.isGood && straight.deviation < 1)
+        #expect(fit.goodness >= 90 && fit.distance <= 1.36 / Double(fit.count).squareRoot())
+        #expect(!fit.isGood && fit.deviation > 3, "\(fit)")
+        let picture = try #require(Picture(Plot.magnitudes(GutenbergRichter(bent.map(event)), caption: caption)))
+        #expect(picture.texts.contains { $0.contains("poor fit") && $0.hasSuffix(" σ)") })
+        #expect(picture.texts.contains { $0.hasPrefix("good: the line explains at least 90 %") })
+    }
+
     @Test("What is not held is shaded, and the cumulative line is broken there")
     func gaps() throws {
         func day(_ number: Int) -> Instant { Instant(milliseconds: Int64(number) * 86_400_000) }

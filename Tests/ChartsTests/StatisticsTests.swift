@@ -46,6 +46,7 @@ struct StatisticsTests {
                     for (value, column) in [
                         (fit.b, "b_value"), (fit.standardError, "b_standard_error"), (fit.a, "a_value"),
                         (fit.goodness, "goodness_percent"), (fit.distance, "ks_distance"),
+                        (fit.deviation, "largest_deviation"),
                     ] {
                         #expect(abs(value - (try row.decode(column, as: Double.self))) < 1e-9, "\(column)")
                     }

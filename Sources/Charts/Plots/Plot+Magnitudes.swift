@@ -42,7 +42,7 @@ extension GutenbergRichter.Fit {
     public var words: String {
         let error = Axis.decimal(standardError, standardError < 0.005 ? 3 : 2)
         return
-            "b = \(Axis.decimal(b, 2)) ± \(error), a = \(Axis.decimal(a, 2)), from M \(Axis.decimal(Double(from) / 10, 1)): \(isGood ? "good" : "poor") fit (\(Axis.decimal(goodness, 0)) %)"
+            "b = \(Axis.decimal(b, 2)) ± \(error), a = \(Axis.decimal(a, 2)), from M \(Axis.decimal(Double(from) / 10, 1)): \(isGood ? "good" : "poor") fit (\(Axis.decimal(goodness, 0)) %, \(Axis.decimal(deviation, 1)) σ)"
     }
 }
 
@@ -69,7 +69,11 @@ extension GutenbergRichter {
             svg.text(fit.words, at: .init(x: x + 30, y: y))
             x += 400
         }
-        return fit == nil ? 28 : 50
+        guard fit != nil else { return 28 }
+        let meaning =
+            "good: the line explains at least 90 % of the numbers, and no point lies more than 3 σ of chance from it"
+        svg.text(meaning, at: .init(x: origin.x, y: y + 18))
+        return 68
     }
 }
 

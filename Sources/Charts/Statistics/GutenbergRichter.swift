@@ -28,9 +28,14 @@ public struct GutenbergRichter: Sendable {
         public let goodness: Double
         /// The largest distance between the observed and the expected share, as Kolmogorov and Smirnov have it.
         public let distance: Double
+        /// The largest distance in standard deviations of chance, which sees a bend among the few large ones.
+        public let deviation: Double
 
-        /// Below this, or beyond the limit of Kolmogorov and Smirnov at 5 %, b says little.
-        public var isGood: Bool { goodness >= 90 && distance <= 1.36 / Double(count).squareRoot() }
+        /// Below this, beyond the limit of Kolmogorov and Smirnov at 5 %, or with a point that chance does not put so far from
+        /// the line, b says little.
+        public var isGood: Bool {
+            goodness >= 90 && distance <= 1.36 / Double(count).squareRoot() && deviation <= 3
+        }
     }
 
     /// - Parameter completeness: the magnitude from which on the earthquakes are complete, if that is known.
@@ -59,18 +64,22 @@ public struct GutenbergRichter: Sendable {
         let n = Double(number)
         let b = log10(exp(1)) * 10 * n / (Double(first) - (Double(bin) - 0.5) * n)
         let meanError = (Double(number * second - first * first) / (100 * n * n * (n - 1))).squareRoot()
-        var (left, observed, difference, farthest) = (number, 0.0, 0.0, 0.0)
+        var (left, observed, difference, farthest, deviation) = (number, 0.0, 0.0, 0.0, 0.0)
         for tenths in bin...largest {
-            let apart = abs(Double(left) - n * pow(10, -b * Double(tenths - bin) / 10))
+            let expected = n * pow(10, -b * Double(tenths - bin) / 10)
+            let apart = abs(Double(left) - expected)
             observed += Double(left)
             difference += apart
             farthest = max(farthest, apart)
+            // The arcsine makes the variance of a share the same everywhere.
+            let angles = asin((Double(left) / n).squareRoot()) - asin((expected / n).squareRoot())
+            deviation = max(deviation, 2 * n.squareRoot() * abs(angles))
             left -= counts[tenths] ?? 0
         }
         return Fit(
             from: bin, count: number, b: b, standardError: log(10) * b * b * meanError,
             a: log10(n) + b * Double(bin) / 10, goodness: 100 - 100 * difference / observed,
-            distance: farthest / n)
+            distance: farthest / n, deviation: deviation)
     }
 
     /// The bin of a magnitude in tenths. In binary, 2.55 is a little less than 2.55; the small addition keeps it in its bin.
