@@ -36,6 +36,14 @@ public struct Report: Sendable, Equatable {
         try await connection.query(catalogue, to: "list the reports").map { try Report($0) }
     }
 
+    /// Whether an event has this network, or one of this agency's.
+    public static func hasAgency(_ name: String, on connection: Connection) async throws -> Bool {
+        try await connection.query(
+            """
+            select exists (select from report.event where report.agency(network) = \(name)) as found
+            """, to: "look for an agency")[0].decode("found")
+    }
+
     /// Whether its rows are sorted by time.
     public var isChronicle: Bool { columns.first?.kind == .time }
 

@@ -90,9 +90,14 @@ final class Listing<Row>: Sendable {
 
     /// Writes what is left.
     ///
-    /// - Parameter what: what those that were shown are if there were more, such as "the newest".
-    func finish(_ what: String) {
+    /// - Parameters:
+    ///   - what: what those that were shown are if there were more, such as "the newest".
+    ///   - none: what to say if a table is empty, such as "no rejects"; nil to say nothing.
+    func finish(_ what: String, none: String? = nil) {
         StandardOutput.write(rest())
+        if let none, case .table = form, state.withLock({ $0.count }) == 0 {
+            StandardError.print("quakes: \(none)")
+        }
         if !limit.admits(state.withLock { $0.count }) { limit.tellOfMore(what) }
     }
 

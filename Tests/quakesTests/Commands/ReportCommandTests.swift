@@ -92,6 +92,32 @@ struct ReportCommandTests {
         }
     }
 
+    @Test("An agency that nobody knows is refused, and an empty table says that it is one")
+    func nothing() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            func compared(_ agency: String) async throws -> QuakesCommand.Outcome {
+                try await quakes(
+                    ["report", "agency_comparison", "agency_1=\(agency)", "agency_2=q0"], database)
+            }
+            let unknown = try await compared("gzf")
+            #expect(unknown.status == 64 && unknown.output == "")
+            #expect(
+                unknown.errors.contains(
+                    "agency_1=gzf is neither an agency nor an event's network; did you mean gfz?"))
+            for known in ["GFZ", "q0"] {
+                let empty = try await compared(known)
+                #expect(empty.status == 0 && empty.errors == "quakes: the report has no rows\n", "\(known)")
+            }
+            let rejects = try await quakes(["rejects"], database)
+            #expect(rejects.status == 0 && rejects.errors == "quakes: there are no rejects\n")
+            let json = try await quakes(["rejects", "--format", "ndjson"], database)
+            #expect(json.output == "" && json.errors == "")
+            let changes = try await quakes(["changes", "--author", "nobody"], database)
+            #expect(changes.status == 0 && changes.errors == "quakes: there are no such changes\n")
+        }
+    }
+
     @Test("A poor fit is said to be one, and what to give instead")
     func poorFit() async throws {
         try await server.withDatabase { database in

@@ -37,7 +37,7 @@ struct RejectsCommand: AsyncParsableCommand {
             let limit = limit.rows(isTable: format == .table)
             let listing = Listing(format.form(Reject.columns, \.json), limit: limit)
             try await Reject.forEach(run: run, limit: limit.reading, on: connection, listing.append)
-            listing.finish("the latest")
+            listing.finish("the latest", none: "there are no rejects\(run.map { " of run \($0)" } ?? "")")
         }
     }
 }

@@ -46,7 +46,7 @@ struct ChangesCommand: AsyncParsableCommand {
         try await database.withConnection(for: .reader) { connection in
             if let code { try await UnknownCodes.check(code, on: connection) }
             let hasMore = try await selection.forEach(on: connection, beginning: tell, listing.append)
-            listing.finish("")
+            listing.finish("", none: "there are no such changes")
             if hasMore { tellOfMore(limit) }
         }
     }

@@ -94,7 +94,24 @@ struct ReportCommand: AsyncParsableCommand {
         return values
     }
 
+    /// An unknown agency must not look like one without earthquakes.
+    private func checkAgencies(_ report: Report, _ values: [String: String], on connection: Connection)
+        async throws
+    {
+        for parameter in report.parameters where report.isFunction && parameter.name.hasPrefix("agency_") {
+            guard let name = values[parameter.name]?.lowercased(), Agency.named(name) == nil,
+                try await !Report.hasAgency(name, on: connection)
+            else { continue }
+            let names = Agency.known.map(\.name)
+            let meant = closestSpelling(of: name, among: names).map { "did you mean \($0)?" }
+            throw ValidationError(
+                "\(parameter.name)=\(name) is neither an agency nor an event's network; \(meant ?? "the agencies are \(names.joined(separator: ", "))")"
+            )
+        }
+    }
+
     private func show(_ report: Report, _ values: [String: String], on connection: Connection) async throws {
+        try await checkAgencies(report, values, on: connection)
         try await report.checkMainshock(values, on: connection)
         let limit = limit.rows(isTable: format == .table)
         let listing = Listing(report.form(format, csv: spreadsheet.csv), limit: limit)
@@ -112,7 +129,7 @@ struct ReportCommand: AsyncParsableCommand {
         } catch let error as PostgresError where error.isRefusedValue && !values.isEmpty {
             throw ValidationError(error.message)
         }
-        listing.finish(isBackwards ? "the newest" : "the first")
+        listing.finish(isBackwards ? "the newest" : "the first", none: "the report has no rows")
         if let warning = report.warning(of: fits.withLock { $0 }) {
             StandardError.print("quakes: \(warning)")
         }
