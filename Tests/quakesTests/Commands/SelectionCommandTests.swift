@@ -47,6 +47,17 @@ struct SelectionCommandTests {
         }
     }
 
+    @Test("Of several towns with a name, the far larger one is meant")
+    func town() async throws {
+        try await withQuakes { quakes in
+            let map = try await quakes.run("map", "--near", "los angeles", "--within", "50")
+            #expect(map.output.contains("within 50.0 km of Los Angeles, United States of America."))
+            #expect(
+                try await quakes.run("map", "--near", "rome", "--within", "50").output.contains("km of Rome.")
+            )
+        }
+    }
+
     @Test("Networks and agencies narrow the list, and usgs stands for all networks of its catalogue")
     func agencies() async throws {
         try await withQuakes { quakes in

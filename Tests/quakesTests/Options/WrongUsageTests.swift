@@ -29,8 +29,8 @@ struct WrongUsageTests {
                 "The value 'Rmoe' is invalid for '--near <lat,lon|town>': it takes a latitude and a longitude in degrees, such as 35.8,-117.6, or one of some 1,200 large towns, and Rmoe is none of them; did you mean Rome?"
             ),
             (
-                ["list", "--near", "vancouver", "--within", "9"],
-                "The value 'vancouver' is invalid for '--near <lat,lon|town>': there is more than one: give 'Vancouver, Canada' or 'Vancouver, United States of America', or a latitude and a longitude"
+                ["list", "--near", "valencia", "--within", "9"],
+                "The value 'valencia' is invalid for '--near <lat,lon|town>': there is more than one: give 'Valencia, Spain' or 'Valencia, Venezuela', or a latitude and a longitude"
             ),
             (
                 ["plot", "section", "--from", "Tokyo"],

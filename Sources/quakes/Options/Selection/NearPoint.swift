@@ -11,7 +11,7 @@ struct NearPoint {
         let numbers = Self.numbers(text)
         guard text.contains(where: \.isNumber) || numbers.contains(where: { $0 != nil }) else {
             let town = try Town.named(text)
-            (latitude, longitude, self.town) = (town.latitude, town.longitude, town.name)
+            (latitude, longitude, self.town) = (town.latitude, town.longitude, town.fullName)
             return
         }
         guard numbers.count == 2, let latitude = numbers[0], let longitude = numbers[1] else {

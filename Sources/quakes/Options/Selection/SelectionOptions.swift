@@ -69,7 +69,7 @@ struct SelectionOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Only events near this point, in degrees, or near this town, such as Rome or 'Vancouver, Canada'; needs --within.",
+            "Only events near this point, in degrees, or near this town, such as Rome or 'Valencia, Spain'; needs --within.",
             valueName: "lat,lon|town"),
         transform: NearPoint.init)
     var near: NearPoint?

@@ -8,11 +8,13 @@ import QuakeStore
 struct Town {
     let name: String
     let country: String
+    /// From which zoom on a map shows it: 2 for the largest.
+    let zoom: Double
     let latitude: Double
     let longitude: Double
 
-    /// Finds a town by its name, in upper or lower case and with or without accents. Where there are several of a name, the
-    /// country has to follow: `Vancouver, Canada`.
+    /// Finds a town by its name, in upper or lower case and with or without accents. Of several with a name, it is the one that is
+    /// far larger than the others, as Los Angeles in the United States is. Else the country has to follow: `Valencia, Spain`.
     ///
     /// - Throws: `ValidationError` if there is none, or several.
     static func named(_ text: String) throws -> Town {
@@ -20,7 +22,8 @@ struct Town {
         let found = all.filter { town in
             folded(town.name) == parts.first && (parts.count < 2 || folded(town.country) == parts[1])
         }
-        if found.count == 1 { return found[0] }
+        let bySize = found.sorted { $0.zoom < $1.zoom }
+        if let first = bySize.first, bySize.count == 1 || first.zoom + 2 <= bySize[1].zoom { return first }
         if !found.isEmpty {
             let names = found.map { "'\($0.name), \($0.country)'" }.joined(separator: " or ")
             throw ValidationError("there is more than one: give \(names), or a latitude and a longitude")
@@ -31,6 +34,11 @@ struct Town {
         )
     }
 
+    /// With its country, unless there is only one of the name.
+    var fullName: String {
+        Self.all.count { $0.name == name } > 1 ? "\(name), \(country)" : name
+    }
+
     private static func folded(_ text: String) -> String {
         text.trimmingCharacters(in: .whitespaces)
             .folding(options: [.caseInsensitive, .diacriticInsensitive], locale: nil)
@@ -39,9 +47,10 @@ struct Town {
     private static let all: [Town] = String(decoding: Land.places, as: UTF8.self)
         .split(separator: "\n").compactMap { line in
             let parts = line.split(separator: "\t").map(String.init)
-            guard parts.count == 5, let latitude = Double(parts[1]), let longitude = Double(parts[2]) else {
-                return nil
-            }
-            return Town(name: parts[3], country: parts[4], latitude: latitude, longitude: longitude)
+            guard parts.count == 5, let zoom = Double(parts[0]), let latitude = Double(parts[1]),
+                let longitude = Double(parts[2])
+            else { return nil }
+            return Town(
+                name: parts[3], country: parts[4], zoom: zoom, latitude: latitude, longitude: longitude)
         }
 }
