@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { agencyOf, learn, present, termsAddress } from "../../Sources/QuakeServer/Page/Files/agencies.js";
+import { agencyOf, label, learn, present, termsAddress } from "../../Sources/QuakeServer/Page/Files/agencies.js";
 import { colouring } from "../../Sources/QuakeServer/Page/Files/scale.js";
 import { read, written } from "../../Sources/QuakeServer/Page/Files/settings.js";
 
@@ -29,6 +29,11 @@ test("Each agency has a colour, up to six; the others share one", () => {
 test("Depth and age have the colours that they had", () => {
   assert.deepEqual([{ depth: 5 }, { depth: 35 }, { depth: 700 }, { depth: null }].map((quake) => colouring("depth", []).number(quake, 0)), [0, 2, 5, -1]);
   assert.deepEqual([0, 7_200_000, 1e10].map((time) => colouring("age", []).number({ time: 1e10 - time }, 1e10)), [0, 1, 4]);
+});
+
+test("An agency is written as the server says, or else in capitals", () => {
+  learn([{ ...agency("geonet", "geonet"), label: "GeoNet" }]);
+  assert.deepEqual(["geonet", "gfz", "other networks"].map(label), ["GeoNet", "GFZ", "other networks"]);
 });
 
 test("Terms are found, also under a DOI", () => {

@@ -28,6 +28,11 @@ public struct Agency: Sendable, Equatable {
     var pace: Duration = .seconds(300)
     /// How many days of origin times the service is asked for; nil for the usual.
     var days: Int?
+    /// How people write its name, if not in capitals.
+    var spelling: String?
+
+    /// What people call it, such as `GFZ`.
+    public var label: String { spelling ?? name.uppercased() }
 
     var address: String { page ?? "\(service)query?eventid=" }
 
@@ -123,7 +128,7 @@ extension Agency {
             name: "geonet", title: "GeoNet, Earth Sciences New Zealand", licence: "CC BY 4.0",
             service: "https://service.geonet.org.nz/fdsnws/event/1/",
             authorities: ["nz.org.geonet", "service.geonet.org.nz", "geonet.org.nz"],
-            serviceLacks: lackingInSeisComP.union([.limits])),
+            serviceLacks: lackingInSeisComP.union([.limits]), spelling: "GeoNet"),
         Agency(
             name: "sed", title: "Swiss Seismological Service, ETH Zürich", licence: "© SED",
             terms: "http://www.seismo.ethz.ch/en/service/Disclaimer/",
@@ -161,7 +166,8 @@ extension Agency {
             serviceLacks: lackingInSeisComP, pace: .seconds(86_400), days: 240),
         Agency(
             name: "nrcan", title: "Natural Resources Canada, Earthquakes Canada",
-            service: "https://earthquakescanada.nrcan.gc.ca/fdsnws/event/1/", authorities: ["ca.seismo"]),
+            service: "https://earthquakescanada.nrcan.gc.ca/fdsnws/event/1/", authorities: ["ca.seismo"],
+            spelling: "NRCan"),
         Agency(
             name: "lmu",
             title: "Ludwig-Maximilians-Universität München, Department of Earth and Environmental Sciences",

@@ -6,7 +6,8 @@ enum AgencyList {
     static let json: [UInt8] = {
         let agencies = Agency.known.map { agency -> JSONObject in
             [
-                "name": agency.name, "title": agency.title, "licence": agency.licence, "terms": agency.terms,
+                "name": agency.name, "label": agency.label, "title": agency.title, "licence": agency.licence,
+                "terms": agency.terms,
                 "networks": agency.networks, "service": agency.host,
             ]
         }

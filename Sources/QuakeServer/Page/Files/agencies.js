@@ -3,10 +3,12 @@
 import { all, byId, element, outwards } from "./dom.js";
 import { file } from "./service.js";
 
-/** @typedef {{ name: string, title: string, licence: string | null, terms: string | null, networks: string[], service?: string }} Agency */
+/** @typedef {{ name: string, label?: string, title: string, licence: string | null, terms: string | null, networks: string[], service?: string }} Agency */
 
 /** @type {Map<string, Agency>} The known agencies, by the networks of their events. */
 const known = new Map();
+/** @type {Map<string, string>} How they are written, by name. */
+const labels = new Map();
 /** @type {Map<string, string>} What they are called, by the hosts of their services. */
 const services = new Map();
 
@@ -18,6 +20,7 @@ export async function load() {
 /** @param {Agency[]} agencies */
 export function learn(agencies) {
   for (const agency of agencies) {
+    if (agency.label) labels.set(agency.name, agency.label);
     if (agency.service) services.set(agency.service, label(agency.name));
     for (const network of agency.networks) if (!known.has(network)) known.set(network, agency);
   }
@@ -33,7 +36,7 @@ const others = "other networks";
 export const agencyOf = ({ net, code }) => known.get(net)?.name ?? (code?.includes(":") ? net : others);
 
 /** What people call it, such as `GFZ`. */
-export const label = (name) => (name === others ? name : name.toUpperCase());
+export const label = (name) => labels.get(name) ?? (name === others ? name : name.toUpperCase());
 
 /** All that is known of the agency of an event. @returns {Agency | null} */
 export const agency = ({ net }) => known.get(net) ?? null;

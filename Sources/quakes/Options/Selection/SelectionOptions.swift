@@ -40,7 +40,8 @@ struct SelectionOptions: ParsableArguments {
 
     @Option(
         name: .customLong("code"),
-        help: ArgumentHelp("Only events with these codes, such as us7000abcd,ci38457511.", valueName: "codes"))
+        help: ArgumentHelp("Only events with these codes, such as us7000abcd,ci38457511.", valueName: "codes")
+    )
     var codes: [String] = []
 
     @Option(
@@ -181,7 +182,7 @@ struct SelectionOptions: ParsableArguments {
     /// Whose events they are, in words, such as `GFZ or EMSC`; nil for all.
     var source: String? {
         if !agency.isEmpty {
-            return agency.flatMap(\.self).map { $0.name.uppercased() }.joined(separator: " or ")
+            return agency.flatMap(\.self).map(\.label).joined(separator: " or ")
         }
         return Self.words(net).map { "network \($0.joined(separator: " or "))" }
     }

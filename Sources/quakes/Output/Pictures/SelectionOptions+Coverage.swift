@@ -25,7 +25,7 @@ extension SelectionOptions {
             return coverage(held).gaps(from...to, from: minMagnitude)
         }
         let sentences = hosts.compactMap { host in
-            let name = Agency.atHost(host)?.name.uppercased() ?? host
+            let name = Agency.atHost(host)?.label ?? host
             let own = Coverage(held.filter { $0.service == host }, of: region ?? .world)
             return own.isEmpty
                 ? "Nothing of \(name) is held whole." : own.gaps(from...to, from: minMagnitude, of: name)
