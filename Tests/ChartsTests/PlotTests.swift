@@ -105,12 +105,14 @@ struct PlotTests {
         let event = { ChartEvent(time: Instant(milliseconds: 0), magnitude: $0) }
         let straight = try #require(GutenbergRichter(magnitudes.map(event)).fit)
         let large = magnitudes.filter { $0 > 3.45 }
-        let bent = magnitudes.filter { $0 <= 3.45 } + stride(from: 1, to: large.count, by: 2).map { large[$0] - 0.3 }
+        let bent =
+            magnitudes.filter { $0 <= 3.45 } + stride(from: 1, to: large.count, by: 2).map { large[$0] - 0.3 }
         let fit = try #require(GutenbergRichter(bent.map(event)).fit)
         #expect(straight.isGood && straight.deviation < 1)
         #expect(fit.goodness >= 90 && fit.distance <= 1.36 / Double(fit.count).squareRoot())
         #expect(!fit.isGood && fit.deviation > 3, "\(fit)")
-        let picture = try #require(Picture(Plot.magnitudes(GutenbergRichter(bent.map(event)), caption: caption)))
+        let picture = try #require(
+            Picture(Plot.magnitudes(GutenbergRichter(bent.map(event)), caption: caption)))
         #expect(picture.texts.contains { $0.contains("poor fit") && $0.hasSuffix(" σ)") })
         #expect(picture.texts.contains { $0.hasPrefix("good: the line explains at least 90 %") })
     }
@@ -140,6 +142,11 @@ struct PlotTests {
             }
         }
         #expect(abs(ends[0].last! - left) < 0.2 && abs(ends[1].first! - left - width) < 0.2)
+
+        // Held from 2.5 on everywhere, nothing is shaded.
+        let alike = Coverage([.init(from: day(-9), until: day(50), minimumMagnitude: 2.5)])
+        let even = try #require(Picture(Plot.cumulative(events, coverage: alike, caption: caption)))
+        #expect(even.elements.allSatisfy { $0.attributes["class"] != "gap" })
 
         // Below 4.5, the second part is a gap, too: on a plot of magnitudes, below 4.5 only.
         let time = try #require(Picture(Plot.time(events, coverage: coverage, caption: caption)))

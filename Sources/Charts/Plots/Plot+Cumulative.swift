@@ -12,12 +12,15 @@ extension Plot {
             x: .time(range(of: events)),
             y: .linear("Number of events", 0...Double(max(1, events.count))), caption: caption)
         let stretches = coverage.stretches(plot.x.range, from: magnitude)
+        // What is held from one magnitude on everywhere is counted alike everywhere.
+        let least = stretches.map(\.magnitude).min() ?? -.infinity
+        let gaps = stretches.filter { $0.magnitude > least || $0.magnitude == .infinity }
         return plot.svg { origin, svg in
             drawGapLegend(
-                "not held by the catalogue, or only from a larger magnitude on", of: stretches, at: origin,
+                "not held by the catalogue, or only from a larger magnitude on", of: gaps, at: origin,
                 in: &svg)
         } _: { svg in
-            plot.shade(stretches, in: &svg) { $0.magnitude > -.infinity ? .infinity : nil }
+            plot.shade(gaps, in: &svg) { _ in .infinity }
             var before = 0
             for line in plot.lines(of: events, stretches) {
                 svg.polyline(plot.steps(line.events, from: line.from, to: line.until, before), class: "line")
