@@ -22,7 +22,7 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
         self.operation = operation
         self.sqlState = sqlState
         self.message = message
-        self.remedy = remedy ?? sqlState.flatMap(Self.remedy)
+        self.remedy = remedy ?? sqlState.flatMap { Self.remedy(sqlState: $0, message) }
         self.connectionLost = connectionLost
         if quotesValue { self.message = withoutValues(message) }
     }
@@ -65,11 +65,12 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
     /// must not change result type").
     public var hasChangedShape: Bool { sqlState == "0A000" }
 
-    private static func remedy(sqlState: String) -> String? {
+    private static func remedy(sqlState: String, _ message: String) -> String? {
         switch sqlState {
         case "25006": "only readable: a hot standby, or see default_transaction_read_only"
         case "28P01", "28000": "check the user, the password and the server's pg_hba.conf"
-        case "3D000": "create the database first: createdb NAME"
+        case "3D000":
+            "create the database first: createdb \(message.firstMatch(of: #/database "([\w-]+)"/#)?.1 ?? "NAME")"
         case "42501": "grant the role the missing privilege"
         case "53300": "raise max_connections, or run fewer clients"
         case "53100": "free disk space on the server"

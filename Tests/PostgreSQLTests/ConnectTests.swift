@@ -148,7 +148,8 @@ struct ConnectTests {
     @Test(
         "The error of a refused connection gives the SQLSTATE and a fitting remedy",
         arguments: [
-            ("dbname", "nowhere", "3D000", "createdb"), ("user", "nobody_i_know", "28000", "pg_hba.conf"),
+            ("dbname", "nowhere", "3D000", "createdb nowhere"),
+            ("user", "nobody_i_know", "28000", "pg_hba.conf"),
             ("options", "-c quakes=1", "42704", ""),
         ])
     func refused(_ keyword: String, _ value: String, sqlState: String, remedy: String) async throws {
